@@ -31,27 +31,39 @@ func writeProblem(ctx *fasthttp.RequestCtx, r problem.Problem) {
 	if r.Kind == problem.Unauthorized {
 		h.Set("WWW-Authenticate", `Bearer realm="shunt"`)
 	}
-	h.Set("Cache-Control", "no-store")
-	writeEncodedAs(ctx, "application/problem+json", r.Kind.Status, encodeJSON(r.Body()))
+	begin(ctx, "application/problem+json", r.Kind.Status)
+	body := r.Body()
+	appendBody(ctx, body.AppendJSON)
 }
 
+// writeJSON answers with v as encoding/json writes it.
 func writeJSON(ctx *fasthttp.RequestCtx, status int, v any) error {
-	return writeEncoded(ctx, status, encodeJSON(v))
-}
-
-// writeEncoded answers with text, a line of JSON.
-func writeEncoded(ctx *fasthttp.RequestCtx, status int, text []byte) error {
-	ctx.Response.Header.Set("Cache-Control", "no-store")
-	writeEncodedAs(ctx, "application/json", status, text)
+	begin(ctx, "application/json", status)
+	ctx.SetBody(encodeJSON(v))
 	return nil
 }
 
-func writeEncodedAs(ctx *fasthttp.RequestCtx, contentType string, status int, text []byte) {
+// writeAppended answers with the JSON that write appends.
+func writeAppended(ctx *fasthttp.RequestCtx, status int, write func(dst []byte) []byte) error {
+	begin(ctx, "application/json", status)
+	appendBody(ctx, write)
+	return nil
+}
+
+// begin sets everything of an answer but its body.
+func begin(ctx *fasthttp.RequestCtx, contentType string, status int) {
 	h := &ctx.Response.Header
+	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.SetContentType(contentType)
 	ctx.SetStatusCode(status)
-	ctx.SetBody(text)
+}
+
+// appendBody makes the body of an answer the line that write appends. It appends to the buffer that
+// fasthttp keeps for the next answer, so that none has memory of its own or is copied.
+func appendBody(ctx *fasthttp.RequestCtx, write func(dst []byte) []byte) {
+	room := ctx.Response.SwapBody(nil)[:0]
+	ctx.Response.SwapBody(append(write(room), '\n'))
 }
 
 // encodeJSON returns a line of JSON.

@@ -24,7 +24,7 @@ func (l *linkCalls) createBulk(ctx *fasthttp.RequestCtx, caller account.Caller) 
 	if err != nil {
 		return err
 	}
-	return writeEncoded(ctx, fasthttp.StatusOK, append(results.AppendJSON(nil), '\n'))
+	return writeAppended(ctx, fasthttp.StatusOK, results.AppendJSON)
 }
 
 // importLinks is POST /import.
@@ -37,7 +37,7 @@ func (l *linkCalls) importLinks(ctx *fasthttp.RequestCtx, caller account.Caller)
 	if err != nil {
 		return err
 	}
-	return writeEncoded(ctx, fasthttp.StatusOK, append(results.AppendJSON(nil), '\n'))
+	return writeAppended(ctx, fasthttp.StatusOK, results.AppendJSON)
 }
 
 func (l *linkCalls) bulkOf(ctx *fasthttp.RequestCtx, caller account.Caller) ops.Bulk {

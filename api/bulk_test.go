@@ -137,8 +137,10 @@ func TestARepeatedBulkGetsTheFirstAnswerAgain(t *testing.T) {
 		t.Errorf("got\n%s\nand then\n%s", first.body, again.body)
 	}
 	st.call("DELETE", "/links/one", "")
-	if got, _, _ := st.bulk("application/x-ndjson", body, "Idempotency-Key: k"); got != "1 0 5: 410 201 410 409 422 422" {
-		t.Errorf("after a deletion: got %q", got)
+	_, _, again = st.bulk("application/x-ndjson", body, "Idempotency-Key: k")
+	links, _, _ := strings.Cut(first.body, `{"index":3,`) // the rest says what is in the way now
+	if !strings.HasPrefix(again.body, links) {
+		t.Errorf("after a deletion: got\n%s\nwant\n%s", again.body, links)
 	}
 	if _, _, r := st.bulk("application/x-ndjson", body+"\n", "Idempotency-Key: k"); r.problem() != "idempotency_mismatch" {
 		t.Errorf("another body: got %+v", r)

@@ -25,7 +25,7 @@ func (r *recipe) pick(from []string) string { return from[r.upTo(len(from))] }
 // oneIn is true once in n times.
 func (r *recipe) oneIn(n int) bool { return r.upTo(n) == n-1 }
 
-// What recipes draw from. What comes several times comes more often.
+// Recipes choose from these lists. A value that a list has several times is chosen more often.
 var (
 	recipeMethods = []string{"GET", "GET", "GET", "GET", "GET", "HEAD", "HEAD", "POST", "POST", "PUT", "OPTIONS", "DELETE", "PATCH", "get", "BREW", "GETT", "", "CONNECT"}
 	recipeTargets = []string{

@@ -25,7 +25,7 @@ type linkCalls struct {
 // writeLink answers with a link object.
 func writeLink(ctx *fasthttp.RequestCtx, status int, l *ops.Link) error {
 	ctx.Response.Header.Set("ETag", `"`+strconv.FormatUint(l.Version, 10)+`"`)
-	return writeEncoded(ctx, status, append(l.AppendJSON(nil), '\n'))
+	return writeAppended(ctx, status, l.AppendJSON)
 }
 
 // createLink is POST /shorten.

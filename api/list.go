@@ -14,6 +14,6 @@ func (l *linkCalls) listLinks(ctx *fasthttp.RequestCtx, caller account.Caller) e
 		return err
 	}
 	return l.calls.List(caller, q, func(page ops.Page) error {
-		return writeEncoded(ctx, fasthttp.StatusOK, append(page.AppendJSON(nil), '\n'))
+		return writeAppended(ctx, fasthttp.StatusOK, page.AppendJSON)
 	})
 }

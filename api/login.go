@@ -25,7 +25,7 @@ type accountCalls struct {
 // credentials are the body of POST /session.
 type credentials struct{ email, password string }
 
-var credentialFields = map[string]jsonbody.Reader[credentials]{
+var credentialFields = jsonbody.NewFields(map[string]jsonbody.Reader[credentials]{
 	"email": func(c *credentials, value json.RawMessage) (err error) {
 		c.email, err = jsonbody.String(value)
 		return err
@@ -34,7 +34,7 @@ var credentialFields = map[string]jsonbody.Reader[credentials]{
 		c.password, err = jsonbody.String(value)
 		return err
 	},
-}
+})
 
 // beginSession is POST /session.
 func (a *accountCalls) beginSession(ctx *fasthttp.RequestCtx, _ account.Caller) error {

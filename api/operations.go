@@ -59,7 +59,7 @@ func (o *operator) endpoints() []endpoint {
 
 type backupRequest struct{ dir string }
 
-var backupFields = map[string]jsonbody.Reader[backupRequest]{
+var backupFields = jsonbody.NewFields(map[string]jsonbody.Reader[backupRequest]{
 	"dir": func(r *backupRequest, value json.RawMessage) (err error) {
 		r.dir, err = jsonbody.String(value)
 		if err == nil && (!filepath.IsAbs(r.dir) || len(r.dir) > maxDirBytes || bytes.IndexByte([]byte(r.dir), 0) >= 0) {
@@ -67,7 +67,7 @@ var backupFields = map[string]jsonbody.Reader[backupRequest]{
 		}
 		return err
 	},
-}
+})
 
 // backup is POST /backup {"dir": path}.
 func (o *operator) backup(ctx *fasthttp.RequestCtx, _ account.Caller) error {

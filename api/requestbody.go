@@ -13,9 +13,9 @@ func bodyOf(ctx *fasthttp.RequestCtx) jsonbody.Body {
 	return jsonbody.Body{MediaType: ctx.Request.Header.ContentType(), Text: ctx.PostBody()}
 }
 
-// readBody reads the request's JSON object into v with readers. A null field counts as absent. It
+// readBody reads the request's JSON object into v. A null field counts as absent. It
 // returns the names of the fields that were sent, and all errors of fields in invalid.
-func readBody[T any](ctx *fasthttp.RequestCtx, v *T, readers map[string]jsonbody.Reader[T]) (
+func readBody[T any](ctx *fasthttp.RequestCtx, v *T, fields jsonbody.Fields[T]) (
 	sent []string, invalid engine.InvalidError, err error,
 ) {
 	body := bodyOf(ctx)
@@ -26,7 +26,7 @@ func readBody[T any](ctx *fasthttp.RequestCtx, v *T, readers map[string]jsonbody
 	if err != nil {
 		return nil, nil, err
 	}
-	sent, _, invalid = jsonbody.Read(members, v, readers)
+	sent, _, invalid = jsonbody.Read(members, v, fields)
 	return sent, invalid, nil
 }
 

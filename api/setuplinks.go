@@ -27,7 +27,7 @@ func (a *accountCalls) localEndpoints() []endpoint {
 // setupLinkRequest is the body of POST /setup-links.
 type setupLinkRequest struct{ user uint32 }
 
-var setupLinkFields = map[string]jsonbody.Reader[setupLinkRequest]{
+var setupLinkFields = jsonbody.NewFields(map[string]jsonbody.Reader[setupLinkRequest]{
 	"user": func(r *setupLinkRequest, value json.RawMessage) error {
 		id, err := jsonbody.Int(value)
 		if err == nil && (id < 1 || id > math.MaxUint32) {
@@ -36,7 +36,7 @@ var setupLinkFields = map[string]jsonbody.Reader[setupLinkRequest]{
 		r.user = uint32(id)
 		return err
 	},
-}
+})
 
 // setupLinkObject is a setup link in JSON. It is shown only once.
 type setupLinkObject struct {

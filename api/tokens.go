@@ -33,7 +33,7 @@ func newTokenObject(t account.Token) tokenObject {
 }
 
 // tokenFields are the fields of POST /tokens. Package account checks their values.
-var tokenFields = map[string]jsonbody.Reader[account.TokenDraft]{
+var tokenFields = jsonbody.NewFields(map[string]jsonbody.Reader[account.TokenDraft]{
 	"name": func(d *account.TokenDraft, value json.RawMessage) (err error) {
 		d.Name, err = jsonbody.String(value)
 		return err
@@ -50,7 +50,7 @@ var tokenFields = map[string]jsonbody.Reader[account.TokenDraft]{
 		d.ExpiresAt, err = jsonbody.Time(value)
 		return err
 	},
-}
+})
 
 // issueToken is POST /tokens.
 func (a *accountCalls) issueToken(ctx *fasthttp.RequestCtx, caller account.Caller) error {

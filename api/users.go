@@ -48,7 +48,7 @@ func (a *accountCalls) readMe(ctx *fasthttp.RequestCtx, caller account.Caller) e
 }
 
 // userFields are the fields of POST and PATCH /users. Package account checks their values.
-var userFields = map[string]jsonbody.Reader[account.UserEdit]{
+var userFields = jsonbody.NewFields(map[string]jsonbody.Reader[account.UserEdit]{
 	"email": func(e *account.UserEdit, value json.RawMessage) error {
 		email, err := jsonbody.String(value)
 		e.Email = &email
@@ -64,7 +64,7 @@ var userFields = map[string]jsonbody.Reader[account.UserEdit]{
 		e.Password = &password
 		return err
 	},
-}
+})
 
 // readUser reads the body of POST and PATCH /users.
 func readUser(ctx *fasthttp.RequestCtx) (edit account.UserEdit, err error) {

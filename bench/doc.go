@@ -12,6 +12,11 @@
 //     (SHUNT_BENCH_DAY_HITS sets the hits of BenchmarkDay, by default 10 M);
 //   - flush_test.go: the cost of fold and flush during a steady load, and the latency that the load
 //     sees;
+//   - heavyhour_test.go: the end of a heavy hour, whose rows are planted, during a steady load: CPU by
+//     part (cpuparts_test.go), state of the store, longest hit and commit, by tenths of the time.
+//     SHUNT_BENCH_HOUR_ROWS sets the rows (by default one for each link), SHUNT_BENCH_HITS the hits
+//     a second (200,000). It takes 800 B of the temporary folder for a row, and three times as much
+//     once the hour is rolled up;
 //   - lists_test.go: lists by state, out of 1 M links;
 //   - redirect_test.go: redirects over loopback, through the whole server.
 //

@@ -23,7 +23,7 @@ type preloaded struct {
 	n uint64
 }
 
-func (p preloaded) LoadLinks(_ context.Context, fn func(engine.HotView) error) error {
+func (p preloaded) LoadLinks(_ context.Context, fn func([]engine.HotView) error) error {
 	return generate(p.n, fn)
 }
 

@@ -80,16 +80,21 @@ func appendTarget(dst []byte, i uint64) []byte {
 // idOf is the id of link i.
 func idOf(i uint64) uint64 { return i + 1 }
 
-// generate calls fn for n links on two goroutines, as a store does when it starts.
-func generate(n uint64, fn func(engine.HotView) error) error {
+// generate calls fn with n links, some at a time, on two goroutines, as a store does when it starts.
+func generate(n uint64, fn func([]engine.HotView) error) error {
 	var wg sync.WaitGroup
 	var errs [2]error
 	for g := range errs {
 		wg.Go(func() {
-			var code, target []byte
-			for i := uint64(g); i < n && errs[g] == nil; i += uint64(len(errs)) {
-				code, target = appendCode(code[:0], i), appendTarget(target[:0], i)
-				errs[g] = fn(engine.HotView{Code: code, Target: target, ID: idOf(i), Owner: 1})
+			var batch [256]engine.HotView
+			for i := uint64(g); i < n && errs[g] == nil; {
+				k := 0
+				for ; k < len(batch) && i < n; i += uint64(len(errs)) {
+					code, target := appendCode(batch[k].Code[:0], i), appendTarget(batch[k].Target[:0], i)
+					batch[k] = engine.HotView{Code: code, Target: target, ID: idOf(i), Owner: 1}
+					k++
+				}
+				errs[g] = fn(batch[:k])
 			}
 		})
 	}
@@ -147,7 +152,7 @@ func (d *discard) Apply(_ engine.Mutation, done func(error)) { done(nil) }
 
 func (d *discard) ApplyAll(_ engine.Bulk, done func(error)) { done(nil) }
 
-func (d *discard) LoadLinks(_ context.Context, fn func(engine.HotView) error) error {
+func (d *discard) LoadLinks(_ context.Context, fn func([]engine.HotView) error) error {
 	return generate(d.n, fn)
 }
 

@@ -4,8 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
+	"strings"
+	"time"
 
 	"shunt/engine/index"
 	"shunt/engine/invalid"
@@ -36,15 +37,17 @@ func (e *Engine) CreateBulk(ctx context.Context, items []BulkItem) ([]BulkResult
 	if !e.Ready() {
 		return nil, ErrLoading
 	}
-	ctx, cancel := context.WithTimeout(ctx, CommitTimeout)
+	ctx, cancel := e.waits.within(ctx)
 	defer cancel()
 	return e.createBulk(ctx, items, nil, false)
 }
 
 // CreateBulkOnce is CreateBulk for a request that may be repeated (see CreateOnce): it makes
-// nothing a second time. Its receipt has only codes and ids, so a repeat shows each link as it is
-// now, ErrDeleted if it is gone. A request of which no item succeeded leaves no receipt. Errors:
-// those of CreateBulk; ErrMismatch, ErrTooManyReceipts.
+// nothing a second time. A repeat shows the links that the first request made as they were then,
+// except for their version. The receipt has only the codes and ids of links that existed, so these
+// are shown as they are now, ErrDeleted if they are gone; so are links that the rules would refuse
+// by now. A request of which no item succeeded leaves no receipt. Errors: those of CreateBulk;
+// ErrMismatch, ErrTooManyReceipts.
 func (e *Engine) CreateBulkOnce(ctx context.Context, q Request, items []BulkItem) (results []BulkResult, err error) {
 	err = e.answerOnce(ctx, q, func(ctx context.Context, o *once, replaces bool) (err error) {
 		results, err = e.createBulk(ctx, items, o, replaces)
@@ -65,17 +68,27 @@ func (e *Engine) CreateBulkOnce(ctx context.Context, q Request, items []BulkItem
 // holds all locks until its commit has ended.
 type bulk struct {
 	engine    *Engine
-	entered   []uint32                  // owners
-	held      map[string]index.CodeLock // by folded code
-	made      map[string][]*Detail      // by folded code: links about to be made
+	items     []BulkItem
+	now       time.Time // of all items
+	entered   []uint32  // owners
+	held      []index.CodeLock
+	families  []family
+	familyOf  []int32 // by item: the family of its alias, if it has one
+	next      newLink
 	results   []BulkResult
 	creations []Mutation
 }
 
+// family is the aliases of a bulk that differ only by case: they have one lock.
+type family struct {
+	made []int32 // items whose links are about to be made
+	room [1]int32
+}
+
 func (e *Engine) createBulk(ctx context.Context, items []BulkItem, o *once, replaces bool) ([]BulkResult, error) {
 	b := &bulk{
-		engine: e, held: make(map[string]index.CodeLock), made: make(map[string][]*Detail),
-		results: make([]BulkResult, len(items)),
+		engine: e, items: items, held: make([]index.CodeLock, 0, len(items)),
+		results: make([]BulkResult, len(items)), creations: make([]Mutation, 0, len(items)),
 	}
 	committing := false
 	defer func() {
@@ -83,14 +96,15 @@ func (e *Engine) createBulk(ctx context.Context, items []BulkItem, o *once, repl
 			b.unlock()
 		}
 	}()
-	if err := b.enterOwners(ctx, items); err != nil {
+	if err := b.enterOwners(ctx); err != nil {
 		return nil, err
 	}
-	if err := b.lockAliases(ctx, items); err != nil {
+	if err := b.lockAliases(ctx); err != nil {
 		return nil, err
 	}
+	b.now = e.now()
 	for i := range items {
-		if err := b.prepare(ctx, i, &items[i]); err != nil {
+		if err := b.prepare(ctx, i); err != nil {
 			return nil, err
 		}
 	}
@@ -106,14 +120,16 @@ func (e *Engine) createBulk(ctx context.Context, items []BulkItem, o *once, repl
 	return b.results, nil
 }
 
-func (b *bulk) enterOwners(ctx context.Context, items []BulkItem) error {
-	wanted := make(map[uint32]bool) // one, as a rule
-	for i := range items {
-		if items[i].Refused == nil {
-			wanted[items[i].Draft.Owner] = true
+func (b *bulk) enterOwners(ctx context.Context) error {
+	var wanted []uint32 // one, as a rule
+	for i := range b.items {
+		owner := b.items[i].Draft.Owner
+		if b.items[i].Refused == nil && (len(wanted) == 0 || wanted[len(wanted)-1] != owner) {
+			wanted = append(wanted, owner)
 		}
 	}
-	for _, owner := range slices.Sorted(maps.Keys(wanted)) {
+	slices.Sort(wanted)
+	for _, owner := range slices.Compact(wanted) {
 		if err := b.engine.owners.enter(ctx, owner); err != nil {
 			return err
 		}
@@ -122,19 +138,33 @@ func (b *bulk) enterOwners(ctx context.Context, items []BulkItem) error {
 	return nil
 }
 
-func (b *bulk) lockAliases(ctx context.Context, items []BulkItem) error {
-	wanted := make(map[string]string) // an alias by its folded code
-	for i := range items {
-		if alias := items[i].Draft.Alias; alias != "" && items[i].Refused == nil {
-			wanted[b.engine.index.CodeLock(alias).Folded()] = alias
+// lockAliases finds the families of the aliases and takes their locks.
+func (b *bulk) lockAliases(ctx context.Context) error {
+	type alias struct {
+		folded string
+		item   int32
+	}
+	var aliases []alias
+	for i := range b.items {
+		if d := &b.items[i].Draft; d.Alias != "" && b.items[i].Refused == nil {
+			aliases = append(aliases, alias{b.engine.index.CodeLock(d.Alias).Folded(), int32(i)})
 		}
 	}
-	for _, folded := range slices.Sorted(maps.Keys(wanted)) {
-		l, err := b.engine.lockCode(ctx, wanted[folded])
-		if err != nil {
-			return err
+	if aliases == nil {
+		return nil
+	}
+	slices.SortFunc(aliases, func(x, y alias) int { return strings.Compare(x.folded, y.folded) })
+	b.families, b.familyOf = make([]family, 0, len(aliases)), make([]int32, len(b.items))
+	for i, a := range aliases {
+		if i == 0 || a.folded != aliases[i-1].folded {
+			l, err := b.engine.lockCode(ctx, b.items[a.item].Draft.Alias)
+			if err != nil {
+				return err
+			}
+			b.held = append(b.held, l.CodeLock)
+			b.families = append(b.families, family{})
 		}
-		b.held[folded] = l.CodeLock
+		b.familyOf[a.item] = int32(len(b.families) - 1)
 	}
 	return nil
 }
@@ -149,82 +179,92 @@ func (b *bulk) unlock() {
 }
 
 // prepare sets the result of item i. It returns errors of the whole request only.
-func (b *bulk) prepare(ctx context.Context, i int, item *BulkItem) error {
-	detail, existed, err := b.take(ctx, item)
-	var wrong invalid.Error
-	switch {
-	case item.Refused != nil, errors.Is(err, ErrTaken), errors.As(err, &wrong):
-		b.results[i].Err = err
+func (b *bulk) prepare(ctx context.Context, i int) error {
+	item, result := &b.items[i], &b.results[i]
+	if item.Refused != nil {
+		result.Err = item.Refused
 		return nil
-	case err != nil:
+	}
+	err := b.take(ctx, i, result)
+	if err == nil {
+		return nil
+	}
+	var wrong invalid.Error
+	if errors.Is(err, ErrTaken) || errors.As(err, &wrong) {
+		*result = BulkResult{Err: err}
+		return nil
+	}
+	return err
+}
+
+// take prepares the creation of the link that item i asks for, or finds that link.
+func (b *bulk) take(ctx context.Context, i int, result *BulkResult) error {
+	d := &b.items[i].Draft
+	rec, err := d.record(b.now)
+	if err != nil {
 		return err
 	}
-	b.results[i] = BulkResult{Detail: detail, Existed: existed}
+	n := &b.next
+	n.rec, n.now, n.prepared, n.wantIDs = rec, b.now, 0, len(b.items)-i
+	if d.Alias != "" {
+		return b.takeAlias(ctx, i, d, result)
+	}
+	for range drawAttempts {
+		if n.code, err = index.DrawCode(b.engine.random); err != nil {
+			return fmt.Errorf("drawing a code: %w", err)
+		}
+		if err = b.takeDrawn(ctx, d, result); !errors.Is(err, ErrTaken) {
+			return err
+		}
+	}
+	return fmt.Errorf("no free code in %d draws: %w", drawAttempts, ErrOverloaded)
+}
+
+// takeAlias makes the next link that of an alias, whose lock b holds, or finds the same link.
+func (b *bulk) takeAlias(ctx context.Context, i int, d *Draft, result *BulkResult) error {
+	f := &b.families[b.familyOf[i]]
+	for _, item := range f.made {
+		earlier := &b.results[item].Detail
+		switch {
+		case earlier.Code == d.Alias && d.Same != nil && d.Same(*earlier):
+			*result = BulkResult{Detail: *earlier, Existed: true}
+			return nil
+		case earlier.Code == d.Alias, d.Import == nil:
+			return takenError(&Hot{Code: earlier.Code, Owner: earlier.Owner, Target: earlier.Target}, d)
+		}
+	}
+	b.next.code, b.next.prepared = d.Alias, len(f.made)
+	if err := b.create(ctx, d, result); err != nil || result.Existed {
+		return err
+	}
+	if f.made == nil {
+		f.made = f.room[:0] // the only one, as a rule
+	}
+	f.made = append(f.made, int32(i))
 	return nil
 }
 
-// take prepares the creation of the link that item asks for, or finds that link.
-func (b *bulk) take(ctx context.Context, item *BulkItem) (made Detail, existed bool, err error) {
-	if item.Refused != nil {
-		return Detail{}, false, item.Refused
+// takeDrawn makes the next link that of a code that was drawn. It returns ErrTaken also if another writer,
+// or an earlier item, has the code.
+func (b *bulk) takeDrawn(ctx context.Context, d *Draft, result *BulkResult) error {
+	l := b.engine.index.CodeLock(b.next.code)
+	if l.TryLock() != nil {
+		return ErrTaken
 	}
-	rec, err := item.Draft.record(b.engine.now())
+	b.held = append(b.held, l)
+	return b.create(ctx, d, result)
+}
+
+func (b *bulk) create(ctx context.Context, d *Draft, result *BulkResult) error {
+	m, made, existed, err := b.engine.creation(ctx, d, &b.next)
 	if err != nil {
-		return Detail{}, false, err
+		return err
 	}
-	if item.Draft.Alias != "" {
-		return b.takeAlias(ctx, &item.Draft, rec)
-	}
-	for range drawAttempts {
-		code, err := index.DrawCode(b.engine.random)
-		if err != nil {
-			return Detail{}, false, fmt.Errorf("drawing a code: %w", err)
-		}
-		if made, err = b.takeDrawn(ctx, code, &item.Draft, rec); !errors.Is(err, ErrTaken) {
-			return made, false, err
-		}
-	}
-	return Detail{}, false, fmt.Errorf("no free code in %d draws: %w", drawAttempts, ErrOverloaded)
-}
-
-// takeAlias makes rec the link of an alias, whose lock b holds, or finds the same link.
-func (b *bulk) takeAlias(ctx context.Context, d *Draft, rec Record) (_ Detail, existed bool, err error) {
-	folded := b.engine.index.CodeLock(d.Alias).Folded()
-	for _, earlier := range b.made[folded] {
-		switch {
-		case earlier.Code == d.Alias && d.Same != nil && d.Same(*earlier):
-			return *earlier, true, nil
-		case earlier.Code == d.Alias, d.Import == nil:
-			return Detail{}, false, takenError(&Hot{Code: earlier.Code, Owner: earlier.Owner, Target: earlier.Target}, d)
-		}
-	}
-	return b.create(ctx, folded, d.Alias, d, rec)
-}
-
-// takeDrawn makes rec the link of a code that was drawn. It returns ErrTaken also if another writer
-// has the code.
-func (b *bulk) takeDrawn(ctx context.Context, code string, d *Draft, rec Record) (Detail, error) {
-	l := b.engine.index.CodeLock(code)
-	if _, held := b.held[l.Folded()]; held || l.TryLock() != nil {
-		return Detail{}, ErrTaken
-	}
-	b.held[l.Folded()] = l
-	made, _, err := b.create(ctx, l.Folded(), code, d, rec)
-	return made, err
-}
-
-func (b *bulk) create(
-	ctx context.Context, folded, code string, d *Draft, rec Record,
-) (made Detail, existed bool, err error) {
-	m, made, existed, err := b.engine.creation(ctx, code, rec, d, len(b.made[folded]))
-	if err != nil {
-		return Detail{}, false, err
-	}
+	result.Detail, result.Existed = made, existed
 	if !existed {
-		b.made[folded] = append(b.made[folded], &made)
 		b.creations = append(b.creations, m)
 	}
-	return made, existed, nil
+	return nil
 }
 
 // writes reports whether there is anything to commit: links, or the receipt of o for links that
@@ -261,7 +301,9 @@ func (b *bulk) commit(ctx context.Context, o *once) error {
 func (b *bulk) publish() error {
 	var errs []error
 	for i := range b.creations {
-		errs = append(errs, b.engine.publishMutation(&b.creations[i]))
+		if err := b.engine.publishMutation(&b.creations[i]); err != nil {
+			errs = append(errs, err)
+		}
 	}
 	return errors.Join(errs...)
 }
@@ -288,7 +330,7 @@ const (
 // single link: the links of one request may have 10 MB, and a request that finds 1,000 links would
 // write all of them again.
 func (b *bulk) receipt(o *once) *Receipt {
-	r := o.receipt(false, 0, b.engine.now())
+	r := o.receipt(false, 0, b.now)
 	if r == nil {
 		return nil
 	}
@@ -325,14 +367,38 @@ func (e *Engine) repeatBulk(ctx context.Context, r *Receipt, items []BulkItem) (
 		return nil, err
 	}
 	results := make([]BulkResult, len(items))
+	made := make(map[uint64]*Detail, len(items)) // by id
 	for i := range r.Items {
-		if results[i], err = e.repeatItem(listing, &r.Items[i], &items[i]); err != nil {
+		kept := &r.Items[i]
+		if d, ok := r.made(i, &items[i]); ok {
+			results[i].Detail = d
+			made[kept.ID] = &results[i].Detail
+		} else if d := made[kept.ID]; d != nil && kept.Outcome == OutcomeExisted { // made by an earlier item
+			results[i] = BulkResult{Detail: *d, Existed: true}
+		} else if results[i], err = e.repeatItem(listing, kept, &items[i]); err != nil {
 			return nil, err
 		}
 	}
 	return results, nil
 }
 
+// made returns the link that item i of the request has made, as it was then: the repeat asks for
+// the same link, and the receipt has what was drawn. ok is false if item i did not make a link,
+// or if it is refused by now, as when the link was to expire meanwhile.
+func (r *Receipt) made(i int, item *BulkItem) (_ Detail, ok bool) {
+	kept, at := &r.Items[i], time.UnixMilli(r.CreatedAtMs)
+	if kept.Outcome != OutcomeCreated || item.Refused != nil {
+		return Detail{}, false
+	}
+	rec, err := item.Draft.record(at)
+	if err != nil {
+		return Detail{}, false
+	}
+	rec.Hot.ID, rec.Hot.Code, rec.Cold.Code = kept.ID, kept.Code, kept.Code
+	return detailOf(&rec, rec.Cold.ImportedHits, at), true
+}
+
+// repeatItem answers an item as things are now.
 func (e *Engine) repeatItem(listing Listing, kept *ReceiptItem, item *BulkItem) (BulkResult, error) {
 	switch {
 	case kept.Outcome == OutcomeTaken:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -175,18 +176,32 @@ func TestARepeatedBulkMakesNothingASecondTime(t *testing.T) {
 		t.Fatalf("got %q, %v, want %q", got, err, want)
 	}
 	links := e.Metrics().Links
-	for _, code := range []string{"b", "taken"} {
+	for _, code := range []string{"b", "taken", "there"} {
 		if err := e.Delete(context.Background(), code, engine.Guard{AnyOwner: true}); err != nil {
 			t.Fatal(err)
 		}
 	}
+	_, err = e.Update(context.Background(), "a", engine.Guard{AnyOwner: true}, func(r *engine.Record) error {
+		r.Cold.Title = "another"
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, _ := e.Resolve([]byte(first[1].Detail.Code))
+	e.Hit(l, engine.Visit{})
+	l.Release()
 	got, again, err := e.bulkOnce("key", words)
-	if want := "created created existed taken bad deleted"; got != want || err != nil {
+	if want := "created created deleted taken bad created"; got != want || err != nil {
 		t.Errorf("the repeat: got %q, %v, want %q", got, err, want)
 	}
-	if first[1].Detail.Code != again[1].Detail.Code || e.Metrics().Links != links-2 {
-		t.Errorf("the repeat shows %q for %q, and %d links are there, want %d",
-			again[1].Detail.Code, first[1].Detail.Code, e.Metrics().Links, links-2)
+	for _, i := range []int{0, 1, 5} { // edited, hit, deleted
+		if !reflect.DeepEqual(first[i].Detail, again[i].Detail) {
+			t.Errorf("the repeat shows %+v, want %+v", again[i].Detail, first[i].Detail)
+		}
+	}
+	if n := e.Metrics().Links; n != links-3 {
+		t.Errorf("%d links are there, want %d", n, links-3)
 	}
 	q := request("key")
 	q.Body[0]++

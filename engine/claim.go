@@ -16,6 +16,10 @@ type claim struct {
 
 	full bool // the code would be one variant more than maxVariants
 
+	// known: a record of the code or of a variant is in the index, or was until not long ago. If
+	// not, the store has none either, because the index has everything that the store has.
+	known bool
+
 	// The nearest link that blocks the code (see nearness), with its target if it is the owner's;
 	// nil if there are only too many variants.
 	by *Hot
@@ -29,7 +33,7 @@ const maxVariants = 64
 // that are about to be made.
 func (e *Engine) claim(code string, owner uint32, imported bool, prepared int, nowMs int64) (c claim) {
 	variants, hasSlot, nearest := prepared, false, 0
-	e.index.Variants(code, func(v index.HotView) {
+	look := func(v index.HotView) {
 		live := v.Flags&index.FlagTombstone == 0
 		variant := string(v.Code) != code
 		held := (live || v.Owner != owner && tombstoneHolds(v.DeletedAtMs, nowMs)) && !(imported && variant)
@@ -38,19 +42,27 @@ func (e *Engine) claim(code string, owner uint32, imported bool, prepared int, n
 		}
 		switch {
 		case variant:
-			if !v.Purged() {
-				variants++
-			}
 			c.ownVariant = c.ownVariant || held && v.Owner == owner
 			c.othersVariant = c.othersVariant || held && v.Owner != owner
-			return
 		case live:
 			c.exact = c.by
 		default:
 			c.othersTombstone = held
 		}
-		hasSlot = true
+	}
+	known, hidden := e.index.Variants(code, func(v index.HotView) {
+		look(v)
+		switch variant := string(v.Code) != code; {
+		case !variant:
+			hasSlot = true
+		case !v.Purged():
+			variants++
+		}
 	})
+	if hidden {
+		e.index.Hidden(code, look)
+	}
+	c.known = known
 	c.full = imported && !hasSlot && variants >= maxVariants
 	return c
 }

@@ -51,7 +51,8 @@
 // # The life of a create
 //
 // A write of a code locks the code (and its case variants) in the index, reads and checks, and
-// hands one Mutation to the store. When that is durable, the store's callback publishes it and
+// hands one Mutation to the store. The index knows of every record that the store has, so a create
+// reads the store only if the index knows a record of the code or of a variant (claim.go). When that is durable, the store's callback publishes it and
 // unlocks the code. So writers of one code have one order and one winner, nothing is visible before
 // it is durable, and all this still happens after a caller has stopped waiting (ErrOutcomeUnknown
 // after CommitTimeout).
@@ -72,7 +73,8 @@
 // Several links of one request (CreateBulk) are one commit with one receipt. Their aliases are
 // locked in the order of the folded codes, so that racing requests do not wait in a circle. A drawn
 // code is taken only if it is free, without waiting. The receipt has only codes and ids: a repeat
-// shows the links as they are by then.
+// shows links that the request made as they were, because it asks for the same ones, and links that
+// existed as they are by then.
 //
 // A user is deleted only when they own no link, and creates may be under way: RetireOwner waits for
 // their commits and admits no more (owners.go). A deleted code stays taken for 90 days; then a
@@ -289,6 +291,7 @@
 //	link.go write.go edit.go     the fields of a link; Create, Update, Delete, Read
 //	claim.go taken.go            who may take a code, and what is in the way
 //	bulk.go idempotency.go       several links at once; requests that may be repeated
+//	deadline.go                  how long writers wait
 //	owners.go purge.go ids.go    users who are deleted; deleted links; link ids
 //	list.go listturns.go         lists
 //	query.go report.go stats.go  windows, figures, how the store and pending deltas are joined

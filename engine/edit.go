@@ -84,7 +84,7 @@ const capsGivenFolds = int32(time.Minute / foldInterval)
 func (e *Engine) countAtOnce(h *Hot) error {
 	v := h.view()
 	v.Flags |= index.FlagCountsAtOnce
-	if err := e.publish(v); err != nil {
+	if err := e.publish(&v); err != nil {
 		return err
 	}
 	e.journal.LookAgain(capsGivenFolds)

@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -137,6 +138,8 @@ type Engine struct {
 	ids      ids
 	receipts receipts
 	owners   owners
+	waits    deadlines // of writers
+	writes   sync.Pool // *write
 	rankings rankings
 	ready    atomic.Bool
 
@@ -180,17 +183,18 @@ func Open(store Store, o Options) (*Engine, error) {
 	return e, nil
 }
 
-// Load loads every link with its hits. progress, if not nil, is called every 65,536 records, from
-// several goroutines, with the number of records loaded so far. Until Load is done, Ready is false
+// Load loads every link with its hits. progress, if not nil, is called about every 65,536 records,
+// from several goroutines, with the number of records loaded so far. Until Load is done, Ready is false
 // and writes fail with ErrLoading.
 func (e *Engine) Load(ctx context.Context, progress func(loaded uint64)) error {
 	const progressEvery = 1 << 16
 	var loaded atomic.Uint64
-	err := e.store.LoadLinks(ctx, func(h index.HotView) error {
-		if n := loaded.Add(1); progress != nil && n%progressEvery == 0 {
+	err := e.store.LoadLinks(ctx, func(links []index.HotView) error {
+		n := loaded.Add(uint64(len(links)))
+		if before := n - uint64(len(links)); progress != nil && n/progressEvery > before/progressEvery {
 			progress(n)
 		}
-		return e.loadLink(&h)
+		return e.loadLinks(links)
 	})
 	if err != nil {
 		return fmt.Errorf("loading links: %w", err)
@@ -205,19 +209,32 @@ func (e *Engine) Load(ctx context.Context, progress func(loaded uint64)) error {
 	return nil
 }
 
-func (e *Engine) loadLink(h *index.HotView) error {
-	if len(h.Code) == 0 || len(h.Code) > limits.MaxCodeBytes || len(h.Target) > limits.MaxTargetBytes {
-		return fmt.Errorf("link %q: %d bytes of code, %d of target", h.Code, len(h.Code), len(h.Target))
+func (e *Engine) loadLinks(links []index.HotView) error {
+	for i := range links {
+		h := &links[i]
+		if len(h.Code) == 0 || len(h.Code) > limits.MaxCodeBytes || len(h.Target) > limits.MaxTargetBytes {
+			return fmt.Errorf("link %q: %d bytes of code, %d of target", h.Code, len(h.Code), len(h.Target))
+		}
+		if err := e.checkNode(h); err != nil {
+			return err
+		}
 	}
-	return e.publish(h)
+	return e.index.PutAll(links)
 }
 
 // publish makes h the state of its code in the index.
 func (e *Engine) publish(h *index.HotView) error {
+	if err := e.checkNode(h); err != nil {
+		return err
+	}
+	return e.index.Put(h)
+}
+
+func (e *Engine) checkNode(h *index.HotView) error {
 	if node := index.NodeOf(h.ID); node != e.identity.Node {
 		return fmt.Errorf("link %q: id of node %d in a store of node %d", h.Code, node, e.identity.Node)
 	}
-	return e.index.Put(h)
+	return nil
 }
 
 // Ready reports whether Load is done.

@@ -203,7 +203,7 @@ func (e *Engine) answerOnce(
 	if !e.Ready() {
 		return ErrLoading
 	}
-	ctx, cancel := context.WithTimeout(ctx, CommitTimeout)
+	ctx, cancel := e.waits.within(ctx)
 	defer cancel()
 	if err := e.receipts.lock(ctx, q.RequestKey); err != nil {
 		return err

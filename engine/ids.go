@@ -30,22 +30,23 @@ func (s *ids) init() {
 	s.mu.refilled = make(chan struct{})
 }
 
-// take returns an unused id. It waits for a refill until ctx is done: ErrOverloaded.
-func (s *ids) take(ctx context.Context) (uint64, error) {
+// take returns up to n unused ids, at least one. It waits for a refill until ctx is done:
+// ErrOverloaded.
+func (s *ids) take(ctx context.Context, n int) (idRange, error) {
 	for {
-		id, ok, refilled := s.tryTake()
-		if ok {
-			return id, nil
+		r, refilled := s.tryTake(uint64(n))
+		if refilled == nil {
+			return r, nil
 		}
 		select {
 		case <-refilled:
 		case <-ctx.Done():
-			return 0, ErrOverloaded
+			return idRange{}, ErrOverloaded
 		}
 	}
 }
 
-func (s *ids) tryTake() (id uint64, ok bool, refilled <-chan struct{}) {
+func (s *ids) tryTake(n uint64) (r idRange, refilled <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.mu.left < idBlock/2 {
@@ -55,16 +56,17 @@ func (s *ids) tryTake() (id uint64, ok bool, refilled <-chan struct{}) {
 		}
 	}
 	if s.mu.left == 0 {
-		return 0, false, s.mu.refilled
+		return idRange{}, s.mu.refilled
 	}
 	b := &s.mu.blocks[0]
-	id = b.next
-	b.next++
-	s.mu.left--
+	n = min(n, b.end-b.next)
+	r = idRange{next: b.next, end: b.next + n}
+	b.next += n
+	s.mu.left -= n
 	if b.next == b.end {
 		s.mu.blocks = s.mu.blocks[1:]
 	}
-	return id, true, nil
+	return r, nil
 }
 
 // refill adds the block that begins at first.

@@ -83,7 +83,7 @@ func (e *Engine) lockCodeFor(ctx context.Context, owner uint32, code string) (co
 		e.owners.leave(owner)
 		return codeLock{}, err
 	}
-	l.leave = func() { e.owners.leave(owner) }
+	l.owners, l.owner = &e.owners, owner
 	return l, nil
 }
 

@@ -33,9 +33,10 @@ type Store interface {
 	// so that all or none of them are durable.
 	ApplyAll(b Bulk, done func(error))
 
-	// LoadLinks calls fn for every hot record, tombstones included, on several goroutines at once.
-	// Code and Target are valid only during the call. The first error stops it and is returned.
-	LoadLinks(ctx context.Context, fn func(index.HotView) error) error
+	// LoadLinks calls fn with every hot record, tombstones included, some hundred at a time, on
+	// several goroutines at once. The records, and what they alias, are valid only during the call.
+	// The first error stops it and is returned.
+	LoadLinks(ctx context.Context, fn func([]index.HotView) error) error
 
 	// LoadHits calls fn with (id, hits) on several goroutines at once; an id may come many times,
 	// and its total is the sum.
@@ -95,6 +96,18 @@ type Store interface {
 	// batch. It continues where the last call ended; more reports whether there are receipts left
 	// to look at.
 	SweepReceipts(w ReceiptSweep) (more bool, err error)
+}
+
+// EachLink returns a callback of Store.LoadLinks that passes on the records one at a time.
+func EachLink(fn func(index.HotView) error) func([]index.HotView) error {
+	return func(links []index.HotView) error {
+		for i := range links {
+			if err := fn(links[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 }
 
 // ReceiptSweep says which receipts SweepReceipts deletes.

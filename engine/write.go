@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"time"
+	"unsafe"
 
 	"shunt/engine/index"
 )
@@ -20,7 +21,8 @@ const drawAttempts = 16
 // codeLock is the lock of a code, and the owner that was entered for it.
 type codeLock struct {
 	index.CodeLock
-	leave func() // leaves the owner; nil: no owner was entered
+	owners *owners // nil: no owner was entered
+	owner  uint32
 }
 
 // lockCode takes the lock of code, waiting for another writer of it until ctx is done:
@@ -42,8 +44,8 @@ func (e *Engine) lockCode(ctx context.Context, code string) (codeLock, error) {
 
 func (l *codeLock) unlock() {
 	l.Unlock()
-	if l.leave != nil {
-		l.leave()
+	if l.owners != nil {
+		l.owners.leave(l.owner)
 	}
 }
 
@@ -54,7 +56,7 @@ func (e *Engine) Create(ctx context.Context, d Draft) (detail Detail, existed bo
 	if !e.Ready() {
 		return Detail{}, false, ErrLoading
 	}
-	ctx, cancel := context.WithTimeout(ctx, CommitTimeout)
+	ctx, cancel := e.waits.within(ctx)
 	defer cancel()
 	return e.create(ctx, d, nil)
 }
@@ -93,14 +95,15 @@ func (e *Engine) createAs(
 			l.unlock()
 		}
 	}()
-	m, detail, existed, err := e.creation(ctx, code, rec, d, 0)
+	n := newLink{code: code, rec: rec, now: e.now(), wantIDs: 1}
+	m, detail, existed, err := e.creation(ctx, d, &n)
 	if err != nil {
 		return Detail{}, false, err
 	}
 	if existed && o == nil { // nothing to write
 		return detail, true, nil
 	}
-	m.Receipt = o.receipt(existed, detail.Hits, e.now())
+	m.Receipt = o.receipt(existed, detail.Hits, n.now)
 	committing = true
 	if err := e.commit(ctx, l, m, o, nil); err != nil {
 		return Detail{}, false, err
@@ -108,14 +111,21 @@ func (e *Engine) createAs(
 	return detail, existed, nil
 }
 
-// creation returns the mutation that makes rec, which d asks for, the link of code. If the same
-// link exists there, existed is true and the mutation writes that link again. detail is the link as
-// it will be when the mutation is published: nobody else writes it meanwhile, and a new link has no
-// hits before. prepared is the number of variants of code that are about to be made.
-func (e *Engine) creation(
-	ctx context.Context, code string, rec Record, d *Draft, prepared int,
-) (m Mutation, detail Detail, existed bool, err error) {
-	c := e.claim(code, d.Owner, d.Import != nil, prepared, e.now().UnixMilli())
+// newLink is a link that a caller wants to make. The caller has the lock of its code.
+type newLink struct {
+	code     string
+	rec      Record // the draft's; it gets code, id and version
+	now      time.Time
+	prepared int     // variants of code that are about to be made
+	ids      idRange // unused ids; filled when it is empty
+	wantIDs  int     // how many ids it is filled with, at most
+}
+
+// creation returns the mutation that makes n, which d asks for. If the same link exists there, existed is true and
+// the mutation writes that link again. detail is the link as it will be when the mutation is
+// published: nobody else writes it meanwhile, and a new link has no hits before.
+func (e *Engine) creation(ctx context.Context, d *Draft, n *newLink) (m Mutation, detail Detail, existed bool, err error) {
+	c := e.claim(n.code, d.Owner, d.Import != nil, n.prepared, n.now.UnixMilli())
 	switch {
 	case c.exact != nil:
 		m, detail, err = e.existing(ctx, c.exact, d)
@@ -123,14 +133,14 @@ func (e *Engine) creation(
 	case c.full, c.ownVariant, c.othersTombstone:
 		return Mutation{}, Detail{}, false, takenError(c.by, d)
 	}
-	rec.Hot.Code, rec.Cold.Code = code, code
-	switch err := e.number(ctx, &rec, c.othersVariant); {
+	n.rec.Hot.Code, n.rec.Cold.Code = n.code, n.code
+	switch err := e.number(ctx, n, &c); {
 	case errors.Is(err, ErrTaken):
 		return Mutation{}, Detail{}, false, takenError(c.by, d)
 	case err != nil:
 		return Mutation{}, Detail{}, false, err
 	}
-	return Mutation{Hot: rec.Hot, Cold: rec.Cold}, detailOf(&rec, rec.Cold.ImportedHits, e.now()), false, nil
+	return Mutation{Hot: n.rec.Hot, Cold: n.rec.Cold}, detailOf(&n.rec, n.rec.Cold.ImportedHits, n.now), false, nil
 }
 
 // existing returns the live link exact and the mutation that writes it again, if d asks for that
@@ -153,30 +163,69 @@ func (e *Engine) existing(ctx context.Context, exact *Hot, d *Draft) (m Mutation
 }
 
 // number gives a new link its id, with the hits that it brings along, and a version that no link of
-// this code had: the deletion of the last link counts as an edit, so that an If-Match of that link
-// does not match the new one. After a purge nobody knows the last link, and versions begin at 1
-// again. The store says whose the code was, because in the index a variant may have taken the slot
-// of its tombstone. Errors: ErrTaken if another owner deleted the code and it is not free yet; and,
-// with formerOnly, if the code was not the owner's own until not long ago.
-func (e *Engine) number(ctx context.Context, rec *Record, formerOnly bool) (err error) {
+// this code had. Errors: those of succeed.
+func (e *Engine) number(ctx context.Context, n *newLink, c *claim) (err error) {
+	if c.known {
+		if err := e.succeed(&n.rec, c.othersVariant, n.now.UnixMilli()); err != nil {
+			return err
+		}
+	}
+	if n.ids.next == n.ids.end {
+		if n.ids, err = e.ids.take(ctx, n.wantIDs); err != nil {
+			return err
+		}
+	}
+	n.rec.Hot.ID = n.ids.next
+	n.ids.next++
+	if n.rec.Cold.ImportedHits == 0 {
+		return nil
+	}
+	// The counter gets the hits that the link brings along before the link is durable: lists show
+	// it from then on.
+	return e.index.SetHits(n.rec.Hot.ID, n.rec.Cold.ImportedHits)
+}
+
+// succeed gives rec its version if its code was deleted before: the deletion of the last link
+// counts as an edit, so that an If-Match of that link does not match the new one. After a purge
+// nobody knows the last link, and versions begin at 1 again. The store says whose the code was,
+// because in the index a variant may have taken the slot of its tombstone. Errors: ErrTaken if
+// another owner deleted the code and it is not free yet; and, with formerOnly, if the code was not
+// the owner's own until not long ago.
+func (e *Engine) succeed(rec *Record, formerOnly bool, nowMs int64) error {
 	old, err := e.store.ReadRecord(rec.Hot.Code)
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return fmt.Errorf("reading link %q: %w", rec.Hot.Code, err)
 	}
 	deleted := err == nil
-	holds := deleted && tombstoneHolds(old.Hot.DeletedAtMs, e.now().UnixMilli())
+	holds := deleted && tombstoneHolds(old.Hot.DeletedAtMs, nowMs)
 	if own := holds && old.Hot.Owner == rec.Hot.Owner; formerOnly && !own || holds && !own {
 		return ErrTaken
 	}
 	if deleted {
 		rec.Cold.Version = old.Cold.Version + 2
 	}
-	if rec.Hot.ID, err = e.ids.take(ctx); err != nil || rec.Cold.ImportedHits == 0 {
-		return err
+	return nil
+}
+
+// write is a mutation under way. It is used again for another one when its outcome is known: so a
+// create does not allocate a channel, a callback and a mutation.
+type write struct {
+	engine    *Engine
+	m         Mutation
+	lock      codeLock
+	once      *once
+	published func()
+	outcome   chan error  // gets the outcome, and has room for it
+	end       func(error) // ended, for the store
+}
+
+func (e *Engine) newWrite() *write {
+	if w, ok := e.writes.Get().(*write); ok {
+		return w
 	}
-	// The counter gets the hits that the link brings along before the link is durable: lists show
-	// it from then on.
-	return e.index.SetHits(rec.Hot.ID, rec.Cold.ImportedHits)
+	w := &write{engine: e, outcome: make(chan error, 1)}
+	w.end = w.ended
+	return w
 }
 
 // commit writes m. When m is durable, commit publishes it, calls published if it is not nil, and
@@ -186,33 +235,40 @@ func (e *Engine) commit(ctx context.Context, l codeLock, m Mutation, o *once, pu
 	if o != nil {
 		o.settling = true
 	}
-	done := make(chan error, 1)
-	e.store.Apply(m, func(err error) {
-		written := err == nil
-		if written {
-			err = e.publishMutation(&m)
-			if published != nil {
-				published()
-			}
-		}
-		l.unlock()
-		if o != nil {
-			o.settle(written)
-		}
-		done <- err
-	})
+	w := e.newWrite()
+	w.m, w.lock, w.once, w.published = m, l, o, published
+	e.store.Apply(m, w.end)
 	select {
-	case err := <-done:
+	case err := <-w.outcome:
+		w.m, w.lock, w.once, w.published = Mutation{}, codeLock{}, nil, nil
+		e.writes.Put(w)
 		return err
 	case <-ctx.Done():
-		return ErrOutcomeUnknown
+		return ErrOutcomeUnknown // and w is the store's
 	}
+}
+
+// ended publishes the mutation if the store has it, and lets the next writer go on.
+func (w *write) ended(err error) {
+	written := err == nil
+	if written {
+		err = w.engine.publishMutation(&w.m)
+		if w.published != nil {
+			w.published()
+		}
+	}
+	w.lock.unlock()
+	if w.once != nil {
+		w.once.settle(written)
+	}
+	w.outcome <- err
 }
 
 // publishMutation publishes m. When it returns, no hit is admitted any more under the cap that the
 // link had before.
 func (e *Engine) publishMutation(m *Mutation) error {
-	if err := e.publish(m.Hot.view()); err != nil {
+	v := m.Hot.view()
+	if err := e.publish(&v); err != nil {
 		return err
 	}
 	if m.Before != nil && m.Before.Hot.MaxHits != m.Hot.MaxHits {
@@ -221,12 +277,16 @@ func (e *Engine) publishMutation(m *Mutation) error {
 	return nil
 }
 
-func (h *Hot) view() *index.HotView {
-	return &index.HotView{
-		Code: []byte(h.Code), Target: []byte(h.Target), ID: h.ID, ExpiresAtMs: h.ExpiresAtMs, MaxHits: h.MaxHits,
+// view returns h as the index takes it, which only reads it.
+func (h *Hot) view() index.HotView {
+	return index.HotView{
+		Code: bytesOf(h.Code), Target: bytesOf(h.Target), ID: h.ID, ExpiresAtMs: h.ExpiresAtMs, MaxHits: h.MaxHits,
 		DeletedAtMs: h.DeletedAtMs, Owner: h.Owner, Flags: h.Flags,
 	}
 }
+
+// bytesOf returns the bytes of s, which must not be written: without a copy.
+func bytesOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
 
 // Delete deletes a link. Its code stays taken for TombstoneDays; after that its rows are deleted
 // (see purge.go). Errors: those of Update.
@@ -251,7 +311,7 @@ func (e *Engine) rewrite(
 	if !index.ValidCode([]byte(code)) {
 		return ErrNotFound
 	}
-	ctx, cancel := context.WithTimeout(ctx, CommitTimeout)
+	ctx, cancel := e.waits.within(ctx)
 	defer cancel()
 	l, err := e.lockCode(ctx, code)
 	if err != nil {
@@ -310,7 +370,7 @@ func (e *Engine) Read(code string) (Detail, error) {
 	if !index.ValidCode([]byte(code)) {
 		return Detail{}, ErrNotFound
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), CommitTimeout)
+	ctx, cancel := e.waits.within(context.Background())
 	defer cancel()
 	l, err := e.lockCode(ctx, code)
 	if err != nil {

@@ -25,7 +25,8 @@ type benchFlush struct {
 	rng     *rand.Rand
 	tally   engine.Tally
 	hash    [1]uint64
-	divided bool // the hit has a referrer out of 100, a country out of 30, a device and a browser
+	hour    uint32 // 0: a new one begins every 60 flushes
+	divided bool   // the hit has a referrer out of 100, a country out of 30, a device and a browser
 }
 
 var benchReferrers = func() (names [100]string) {
@@ -62,6 +63,7 @@ func (f *benchFlush) draw(ids uint64) {
 }
 
 func (f *benchFlush) batch(seq uint64) engine.FlushBatch {
+	hour := cmp.Or(f.hour, 1000+uint32(seq/60))
 	return engine.FlushBatch{
 		Positions: engine.Positions{Epoch: 1, FlushSeq: seq, Rings: make([]uint64, 8)},
 		Links: func(yield func(uint32, uint64, *engine.Tally) error) error {
@@ -70,7 +72,7 @@ func (f *benchFlush) batch(seq uint64) engine.FlushBatch {
 				if f.divided {
 					f.divide()
 				}
-				if err := yield(1000+uint32(seq/60), id, &f.tally); err != nil {
+				if err := yield(hour, id, &f.tally); err != nil {
 					return err
 				}
 			}
@@ -122,6 +124,73 @@ func benchmarkFlush(b *testing.B, divided bool) {
 	b.ReportMetric(float64(m.CompactionDebtBytes)/1e6, "debt-MB")
 	b.ReportMetric(float64(m.L0Sublevels), "L0-sublevels")
 	b.ReportMetric(float64(m.DiskBytes)/1e6, "disk-MB")
+}
+
+// BenchmarkHour commits one flush of 200,000 rows an iteration, all of one hour that already has a
+// row of 6 visitors for each of 10 M links, and waits until Pebble has nothing left to do. So
+// cpu-s/op does not depend on the other work of the machine: it is the cost of a second of the load
+// of BenchmarkFoldFlush in bench, without the fold, in the order that Pebble would do it without
+// hurry.
+func BenchmarkHour(b *testing.B) {
+	const rows, ids = 200_000, 10_000_000
+	s := openTemp(b)
+	plantHour(b, s, ids)
+	f := newBenchFlush(rows)
+	f.divided, f.hour = true, 1000
+	before := s.Metrics()
+	cpu, seq := 0.0, uint64(100)
+	for b.Loop() {
+		f.draw(ids)
+		began := cpuSeconds()
+		seq++
+		if err := s.Flush(f.batch(seq)); err != nil {
+			b.Fatal(err)
+		}
+		settle(s)
+		cpu += cpuSeconds() - began
+	}
+	m := s.Metrics()
+	b.ReportMetric(cpu/float64(b.N), "cpu-s/op")
+	b.ReportMetric(float64(m.CompactedBytes-before.CompactedBytes)/float64(b.N)/1e6, "compacted-MB/op")
+	b.ReportMetric(float64(m.L0Sublevels), "L0-sublevels")
+	b.ReportMetric(float64(m.DiskBytes)/1e6, "disk-MB")
+}
+
+// settle waits until no compaction runs and no memtable is being flushed.
+func settle(s *Store) {
+	for quiet := 0; quiet < 3; quiet++ {
+		if p := s.db.Metrics(); p.Compact.NumInProgress > 0 || p.Flush.NumInProgress > 0 {
+			quiet = 0
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+}
+
+// plantHour writes a row of 6 visitors for each id below ids.
+func plantHour(b *testing.B, s *Store, ids uint64) {
+	f := newBenchFlush(0)
+	var hashes [6]uint64
+	f.tally = engine.Tally{Hits: 6, Visitors: engine.ExactSketch(hashes[:])}
+	for first := uint64(1); first <= ids; first += 500_000 {
+		batch := engine.FlushBatch{Links: func(yield func(uint32, uint64, *engine.Tally) error) error {
+			for id := first; id < min(first+500_000, ids+1); id++ {
+				for i := range hashes {
+					hashes[i] = f.rng.Uint64()
+				}
+				slices.Sort(hashes[:])
+				f.divide()
+				if err := yield(1000, id, &f.tally); err != nil {
+					return err
+				}
+			}
+			return nil
+		}}
+		batch.Positions = engine.Positions{Epoch: 1, FlushSeq: first, Rings: make([]uint64, 8)}
+		if err := s.Flush(batch); err != nil {
+			b.Fatal(err)
+		}
+	}
+	settle(s)
 }
 
 // BenchmarkRollUp rolls up one hour of 200,000 rows per iteration.
@@ -213,7 +282,7 @@ func BenchmarkLoad(b *testing.B) {
 	var loaded atomic.Uint64
 	b.ResetTimer()
 	for range b.N {
-		err := s.LoadLinks(context.Background(), func(engine.HotView) error { loaded.Add(1); return nil })
+		err := s.LoadLinks(context.Background(), engine.EachLink(func(engine.HotView) error { loaded.Add(1); return nil }))
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -266,7 +335,8 @@ func benchmarkMerge(b *testing.B, rows [][]byte) {
 		for _, value := range rows[1:] {
 			_ = m.MergeNewer(value)
 		}
-		_, _, _ = m.Finish(true)
+		_, closer, _ := m.Finish(true)
+		_ = closer.Close()
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(rows)), "ns/row")
 }

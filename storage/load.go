@@ -26,18 +26,55 @@ const (
 )
 
 // LoadLinks implements engine.Store.
-func (s *Store) LoadLinks(ctx context.Context, fn func(engine.HotView) error) error {
-	err := scan(ctx, s.db, []row.Range{row.TableRange(row.TableHot)}, func(key, value []byte) error {
-		h, err := row.DecodeHot(key[1:], value)
-		if err != nil {
-			return fmt.Errorf("code %q: %w", key[1:], err)
-		}
-		return fn(h)
-	})
+func (s *Store) LoadLinks(ctx context.Context, fn func([]engine.HotView) error) error {
+	hot := []row.Range{row.TableRange(row.TableHot)}
+	err := scan(ctx, s.db, hot, func() reader { return &linkBatch{fn: fn, bytes: make([]byte, 0, batchBytes)} })
 	if err != nil {
 		return fmt.Errorf("storage: loading links: %w", err)
 	}
 	return nil
+}
+
+const (
+	// batchLinks is the number of links that LoadLinks passes on at once: enough for the reads of
+	// memory that each needs to overlap, and few enough for the first two caches.
+	batchLinks = 256
+
+	// batchBytes is the room for a batch's keys and values: many times the largest row.
+	batchBytes = 64 << 10
+)
+
+// linkBatch collects rows of links, which are valid for a moment only, in a copy.
+type linkBatch struct {
+	fn    func([]engine.HotView) error
+	links []engine.HotView
+	bytes []byte // what links alias; it never moves
+}
+
+func (b *linkBatch) read(key, value []byte) error {
+	if len(b.links) == batchLinks || len(b.bytes)+len(key)+len(value) > cap(b.bytes) {
+		if err := b.end(); err != nil {
+			return err
+		}
+	}
+	start := len(b.bytes)
+	b.bytes = append(append(b.bytes, key[1:]...), value...)
+	code, hot := b.bytes[start:start+len(key)-1], b.bytes[start+len(key)-1:]
+	h, err := row.DecodeHot(code, hot)
+	if err != nil {
+		return fmt.Errorf("code %q: %w", code, err)
+	}
+	b.links = append(b.links, h)
+	return nil
+}
+
+func (b *linkBatch) end() error {
+	if len(b.links) == 0 {
+		return nil
+	}
+	err := b.fn(b.links)
+	b.links, b.bytes = b.links[:0], b.bytes[:0]
+	return err
 }
 
 // LoadHits implements engine.Store. All hits are of one snapshot.
@@ -59,7 +96,7 @@ func loadHits(ctx context.Context, r pebble.Reader, hours []uint32, fn func(id, 
 	for _, hour := range hoursFrom(hours, m.Hour) {
 		ranges = append(ranges, row.PrefixRange(row.AppendHourPrefix(nil, row.TableLinkHours, hour)))
 	}
-	return scan(ctx, r, ranges, func(key, value []byte) error {
+	return scan(ctx, r, ranges, eachRow(func(key, value []byte) error {
 		id, err := row.LinkOf(key)
 		if err != nil {
 			return err
@@ -75,12 +112,28 @@ func loadHits(ctx context.Context, r pebble.Reader, hours []uint32, fn func(id, 
 			fn(id, hits)
 		}
 		return nil
-	})
+	}))
 }
 
-// scan calls fn for every row in ranges, on as many goroutines as there are cores. Key and value are valid only
-// during the call. The first error stops the scan and is returned.
-func scan(ctx context.Context, r pebble.Reader, ranges []row.Range, fn func(key, value []byte) error) error {
+// A reader reads rows for one goroutine of a scan. Key and value are valid only during the call.
+type reader interface {
+	read(key, value []byte) error
+	end() error // after the last row
+}
+
+// eachRow returns what makes readers that pass each row on to fn, which any number of goroutines
+// call at once.
+func eachRow(fn rowFunc) func() reader { return func() reader { return fn } }
+
+type rowFunc func(key, value []byte) error
+
+func (f rowFunc) read(key, value []byte) error { return f(key, value) }
+
+func (f rowFunc) end() error { return nil }
+
+// scan reads every row in ranges, on as many goroutines as there are cores, each with a reader of
+// its own. The first error stops the scan and is returned.
+func scan(ctx context.Context, r pebble.Reader, ranges []row.Range, newReader func() reader) error {
 	workers := engine.Cores()
 	var parts []row.Range
 	for _, keys := range ranges {
@@ -93,15 +146,13 @@ func scan(ctx context.Context, r pebble.Reader, ranges []row.Range, fn func(key,
 	g, ctx := errgroup.WithContext(ctx)
 	var next atomic.Int64
 	for range min(workers, len(parts)) {
-		g.Go(func() error { return scanParts(ctx, r, parts, &next, fn) })
+		g.Go(func() error { return scanParts(ctx, r, parts, &next, newReader()) })
 	}
 	return g.Wait()
 }
 
 // scanParts takes parts, by the counter next, and reads them until none are left.
-func scanParts(
-	ctx context.Context, r pebble.Reader, parts []row.Range, next *atomic.Int64, fn func(key, value []byte) error,
-) (err error) {
+func scanParts(ctx context.Context, r pebble.Reader, parts []row.Range, next *atomic.Int64, to reader) (err error) {
 	it, err := r.NewIter(&pebble.IterOptions{LowerBound: parts[0].Lower, UpperBound: parts[0].Upper})
 	if err != nil {
 		return err
@@ -109,14 +160,14 @@ func scanParts(
 	defer func() { err = errors.Join(err, it.Close()) }()
 	for i := next.Add(1) - 1; i < int64(len(parts)); i = next.Add(1) - 1 {
 		it.SetBounds(parts[i].Lower, parts[i].Upper)
-		if err := scanPart(ctx, it, fn); err != nil {
+		if err := scanPart(ctx, it, to); err != nil {
 			return err
 		}
 	}
-	return nil
+	return to.end()
 }
 
-func scanPart(ctx context.Context, it *pebble.Iterator, fn func(key, value []byte) error) error {
+func scanPart(ctx context.Context, it *pebble.Iterator, to reader) error {
 	rows := 0
 	for valid := it.First(); valid; valid = it.Next() {
 		if rows++; rows%rowsBetweenChecks == 0 && ctx.Err() != nil {
@@ -126,7 +177,7 @@ func scanPart(ctx context.Context, it *pebble.Iterator, fn func(key, value []byt
 		if err != nil {
 			return err
 		}
-		if err := fn(it.Key(), value); err != nil {
+		if err := to.read(it.Key(), value); err != nil {
 			return err
 		}
 	}

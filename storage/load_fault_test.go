@@ -49,10 +49,10 @@ func TestAScanThatCannotReadABlockFails(t *testing.T) {
 		s := openMem(t, errorfs.Wrap(mem, errorfs.InjectorFunc(bad.before)))
 		bad.left.Store(k)
 		var loaded atomic.Int64
-		err := scan(context.Background(), s.db, []row.Range{fives}, func(_, _ []byte) error {
+		err := scan(context.Background(), s.db, []row.Range{fives}, eachRow(func(_, _ []byte) error {
 			loaded.Add(1)
 			return nil
-		})
+		}))
 		failed := bad.left.Load() <= 0
 		closeStore(t, s)
 		switch {

@@ -19,15 +19,19 @@ const (
 	chunkBytes = 4 << 20
 )
 
-// rollUpL0Sublevels bounds the sublevels of L0, the work that compaction has not done yet, at which
-// a chunk of roll-up still runs. Writes stall at 40. Without this bound, the roll-up of one hour of
+// Roll-up can wait, and hits and commits of links cannot. So a chunk runs only if what Pebble has
+// not done yet is far from the points at which it stalls all writes: l0StopSublevels sublevels of
+// L0, and maxQueuedMemTables memtables. Without these bounds, the roll-up of one hour of
 // 200,000 hits/s over 10 million links raised L0 from 4 sublevels to 36.
-const rollUpL0Sublevels = 8
+const (
+	rollUpL0Sublevels   = 12                // compaction begins at half of l0CompactionSublevels
+	rollUpMemTableBytes = 2 * memTableBytes // the one that is written to, and one that is being flushed
+)
 
 // RollUp implements engine.Store. A chunk is at most 4,096 rows of one table of one hour, about 10
 // ms and an fsync; or a chunk of a sweep of days, once all hours are rolled up.
 func (s *Store) RollUp(l engine.RollUpLimits) (more bool, err error) {
-	if s.l0Sublevels() > rollUpL0Sublevels || s.space.readOnly.Load() {
+	if behind(s.db.Metrics()) || s.space.readOnly.Load() {
 		return true, engine.ErrBehind
 	}
 	hour, ok := s.hours.first(s.flusher.mark.Hour)
@@ -50,7 +54,10 @@ func (s *Store) RollUp(l engine.RollUpLimits) (more bool, err error) {
 	return more, nil
 }
 
-func (s *Store) l0Sublevels() int32 { return s.db.Metrics().Levels[0].Sublevels }
+// behind reports whether Pebble has so much to do that a roll-up must wait.
+func behind(m *pebble.Metrics) bool {
+	return m.Levels[0].Sublevels > rollUpL0Sublevels || m.MemTable.Size > rollUpMemTableBytes
+}
 
 // Kept implements engine.Store.
 func (s *Store) Kept() (firstHour, firstDay uint32) { return s.firstHour.Load(), s.firstDay.Load() }

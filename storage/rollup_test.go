@@ -153,6 +153,27 @@ func TestRollUpResumesAfterACrashBetweenAnyTwoChunks(t *testing.T) {
 	}
 }
 
+// TestRollUpWaitsLongBeforeWritesStall holds the bounds of a chunk of roll-up against those at which
+// Pebble stalls all writes. A chunk that has begun adds at most one sublevel and one memtable.
+func TestRollUpWaitsLongBeforeWritesStall(t *testing.T) {
+	for _, c := range []struct {
+		sublevels int32
+		memTables int
+		want      bool
+	}{
+		{0, 1, false},
+		{l0CompactionSublevels / 2, 2, false}, // where compaction begins, a roll-up must go on
+		{l0StopSublevels/2 - 2, 1, true},
+		{0, maxQueuedMemTables, true},
+	} {
+		m := &pebble.Metrics{}
+		m.Levels[0].Sublevels, m.MemTable.Size = c.sublevels, uint64(c.memTables)*memTableBytes
+		if got := behind(m); got != c.want {
+			t.Errorf("%d sublevels, %d memtables: got %v, want %v", c.sublevels, c.memTables, got, c.want)
+		}
+	}
+}
+
 func TestHourRowsStayWhileKeptAndUntilRolledUp(t *testing.T) {
 	s := openTemp(t)
 	f := newModelFlush()

@@ -7,7 +7,9 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -267,7 +269,7 @@ func TestEveryLinkIsLoadedOnceOnSeveralGoroutines(t *testing.T) {
 	want["gone"] = deletion(gone).Hot
 	got := map[string]engine.Hot{}
 	var mu sync.Mutex
-	err := s.LoadLinks(context.Background(), func(h engine.HotView) error {
+	err := s.LoadLinks(context.Background(), engine.EachLink(func(h engine.HotView) error {
 		mu.Lock()
 		defer mu.Unlock()
 		if _, again := got[string(h.Code)]; again {
@@ -275,7 +277,7 @@ func TestEveryLinkIsLoadedOnceOnSeveralGoroutines(t *testing.T) {
 		}
 		got[string(h.Code)] = row.OwnHot(&h)
 		return nil
-	})
+	}))
 	if err != nil || !maps.Equal(got, want) {
 		t.Errorf("got %d links, %v, want %d", len(got), err, len(want))
 	}
@@ -287,19 +289,19 @@ func TestLoadingStopsAtTheFirstErrorAndWithItsContext(t *testing.T) {
 		apply(t, s, creation(link(fmt.Sprintf("c%d", i), uint64(i+1), 1)))
 	}
 	stop := errors.New("stop")
-	if err := s.LoadLinks(context.Background(), func(engine.HotView) error { return stop }); !errors.Is(err, stop) {
+	if err := s.LoadLinks(context.Background(), engine.EachLink(func(engine.HotView) error { return stop })); !errors.Is(err, stop) {
 		t.Errorf("got %v, want the callback's error", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if err := s.LoadLinks(ctx, func(engine.HotView) error { return nil }); !errors.Is(err, context.Canceled) {
+	if err := s.LoadLinks(ctx, engine.EachLink(func(engine.HotView) error { return nil })); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want context.Canceled", err)
 	}
 }
 
 func TestAnEmptyStoreLoadsNothing(t *testing.T) {
 	s := openTemp(t)
-	err := s.LoadLinks(context.Background(), func(h engine.HotView) error { return fmt.Errorf("got %q", h.Code) })
+	err := s.LoadLinks(context.Background(), engine.EachLink(func(h engine.HotView) error { return fmt.Errorf("got %q", h.Code) }))
 	if err != nil || len(hitsOf(t, s)) != 0 {
 		t.Errorf("got %v", err)
 	}
@@ -328,8 +330,29 @@ func TestACorruptRecordIsAnErrorThatNamesItsCode(t *testing.T) {
 	if _, err := s.ReadRecord("bad"); !errors.Is(err, ErrCorrupt) {
 		t.Errorf("ReadRecord: got %v, want ErrCorrupt", err)
 	}
-	err := s.LoadLinks(context.Background(), func(engine.HotView) error { return nil })
+	err := s.LoadLinks(context.Background(), engine.EachLink(func(engine.HotView) error { return nil }))
 	if !errors.Is(err, ErrCorrupt) {
 		t.Errorf("LoadLinks: got %v, want ErrCorrupt", err)
+	}
+}
+
+func TestLinksWithTheLongestTargetsAreLoadedWhole(t *testing.T) {
+	s := openTemp(t)
+	for i := range 40 {
+		long := link(fmt.Sprintf("c%d", i), uint64(i+1), 1)
+		long.Hot.Target += strings.Repeat("/", engine.MaxTargetBytes-len(long.Hot.Target))
+		apply(t, s, creation(long))
+	}
+	var loaded atomic.Int64
+	err := s.LoadLinks(context.Background(), engine.EachLink(func(h engine.HotView) error {
+		want := link(string(h.Code), h.ID, 1).Hot
+		if string(h.Code) != fmt.Sprintf("c%d", h.ID-1) || len(h.Target) != engine.MaxTargetBytes || !strings.HasPrefix(string(h.Target), want.Target) {
+			t.Errorf("link %d: got code %q and %d bytes of target", h.ID, h.Code, len(h.Target))
+		}
+		loaded.Add(1)
+		return nil
+	}))
+	if err != nil || loaded.Load() != 40 {
+		t.Errorf("got %d links, %v", loaded.Load(), err)
 	}
 }

@@ -63,21 +63,27 @@ var (
 
 // Accounts are the users, tokens and sessions of a store.
 type Accounts struct {
-	table  Table
+	table  Table // tells callers of each write; see toldTable
 	now    func() time.Time
 	random io.Reader
 
 	writes  chan struct{} // one may write; see writeLock
 	hashing hashing
 	uses    uses
+	callers *callers
 }
 
-// New returns the accounts in table. If now is nil, it is time.Now.
+// New returns the accounts in table. If now is nil, it is time.Now. Nothing else may write to the
+// table: the accounts would neither wait for it nor see it.
 func New(table Table, now func() time.Time) *Accounts {
 	if now == nil {
 		now = time.Now
 	}
-	return &Accounts{table: table, now: now, random: rand.Reader, writes: make(chan struct{}, 1), hashing: newHashing(engine.Cores()), uses: newUses()}
+	known := newCallers()
+	return &Accounts{
+		table: toldTable{table, known}, now: now, random: rand.Reader, writes: make(chan struct{}, 1),
+		hashing: newHashing(engine.Cores()), uses: newUses(), callers: known,
+	}
 }
 
 // moment returns the time as rows can hold it: UTC, to the millisecond.

@@ -25,7 +25,7 @@ type folder struct {
 	now   time.Time
 }
 
-func newFolder(t *testing.T) *folder {
+func newFolder(t testing.TB) *folder {
 	t.Helper()
 	f := &folder{dir: filepath.Join(t.TempDir(), "store"), now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 	f.open(t)
@@ -37,15 +37,18 @@ func newFolder(t *testing.T) *folder {
 	return f
 }
 
-func (f *folder) open(t *testing.T) {
+func (f *folder) open(t testing.TB) {
 	t.Helper()
 	store, err := storage.Open(f.dir, storage.Options{Create: true, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
 	f.store = store
-	f.Accounts = New(store.Accounts(), func() time.Time { return f.now })
+	f.over(store.Accounts())
 }
+
+// over makes the accounts those in table.
+func (f *folder) over(table Table) { f.Accounts = New(table, func() time.Time { return f.now }) }
 
 func (f *folder) reopen(t *testing.T) {
 	t.Helper()
@@ -62,7 +65,7 @@ func (f *folder) writeRows(sets [][2][]byte, deletes [][]byte) error {
 	return <-done
 }
 
-func (f *folder) admin(t *testing.T) Caller {
+func (f *folder) admin(t testing.TB) Caller {
 	t.Helper()
 	u, _, err := f.EnsureAdmin()
 	if err != nil {
@@ -71,7 +74,7 @@ func (f *folder) admin(t *testing.T) Caller {
 	return CallerOf(u)
 }
 
-func (f *folder) add(t *testing.T, name string, role Role) User {
+func (f *folder) add(t testing.TB, name string, role Role) User {
 	t.Helper()
 	u, err := f.AddUser(UserDraft{Email: name, Role: role})
 	if err != nil {

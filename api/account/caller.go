@@ -11,7 +11,7 @@ import (
 // Caller is the sender of a request: a user, and what the user may do with it.
 type Caller struct {
 	User      User
-	Scopes    []Scope
+	Scopes    []Scope   // read-only: other requests have the same
 	TokenID   string    // empty: not by token
 	SessionID string    // empty: not by session
 	ExpiresAt time.Time // of the token; zero: never
@@ -73,25 +73,40 @@ func (a *Accounts) Recheck(c Caller) (Caller, error) {
 	return c, err
 }
 
+// callerByToken returns the caller from memory if it is known, else from the table, and records the
+// use.
 func (a *Accounts) callerByToken(hash [sha256.Size]byte) (Caller, error) {
+	now := a.now()
+	known, t := a.callers.find(credential{byToken, hash}, now)
+	if known == nil {
+		var err error
+		if known, err = a.readCallerByToken(hash, now); err != nil {
+			return Caller{}, err
+		}
+		a.callers.keep(known, t, now)
+	}
+	a.uses.note(hash, now)
+	return known.Caller, nil
+}
+
+func (a *Accounts) readCallerByToken(hash [sha256.Size]byte, now time.Time) (*knownCaller, error) {
 	t, kept, err := a.readToken(hash[:])
 	if err != nil {
-		return Caller{}, err
+		return nil, err
 	}
 	// The look-up compared the SHA-256 of the secret, in a time that may leak a part of the hash,
 	// which is of no use to anybody. This comparison decides.
-	now := a.now()
 	if subtle.ConstantTimeCompare(kept, hash[:]) != 1 || t.expired(now) {
-		return Caller{}, ErrUnauthorized
+		return nil, ErrUnauthorized
 	}
 	u, err := a.callersUser(t.UserID)
 	if err != nil {
-		return Caller{}, err
+		return nil, err
 	}
-	a.uses.note(hash, now)
-	return Caller{
+	c := Caller{
 		User: u, Scopes: u.Role.limit(t.Scopes), TokenID: t.ID, ExpiresAt: t.ExpiresAt, credential: credential{byToken, hash},
-	}, nil
+	}
+	return &knownCaller{Caller: c, until: t.ExpiresAt}, nil
 }
 
 // callersUser returns the user of that number, or ErrUnauthorized if the user is gone.

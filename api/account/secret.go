@@ -10,7 +10,15 @@ import (
 // The text of a cookie and of a setup code is random bytes in base64url. The table knows it by its
 // SHA-256 only.
 
-// newSecret draws n random bytes from r and returns their text.
+const (
+	maxSecretBytes     = 32
+	maxSecretTextBytes = 43 // base64 of them
+)
+
+// strictBase64 accepts one text only for any bytes.
+var strictBase64 = base64.RawURLEncoding.Strict()
+
+// newSecret draws n random bytes, at most maxSecretBytes, from r and returns their text.
 func newSecret(r io.Reader, n int) (string, error) {
 	secret := make([]byte, n)
 	if _, err := io.ReadFull(r, secret); err != nil {
@@ -19,13 +27,17 @@ func newSecret(r io.Reader, n int) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(secret), nil
 }
 
-// parseSecret returns the hash of text, or ok == false if it cannot be the text of n bytes.
+// parseSecret returns the hash of text, or ok == false if it cannot be the text of n bytes. It
+// allocates nothing.
 func parseSecret(text string, n int) (hash [sha256.Size]byte, ok bool) {
-	if len(text) != base64.RawURLEncoding.EncodedLen(n) {
+	if len(text) != strictBase64.EncodedLen(n) {
 		return hash, false
 	}
-	if _, err := base64.RawURLEncoding.Strict().DecodeString(text); err != nil {
+	var secret [maxSecretBytes]byte
+	var plain [maxSecretTextBytes]byte
+	copied := plain[:copy(plain[:], text)]
+	if _, err := strictBase64.Decode(secret[:n], copied); err != nil {
 		return hash, false
 	}
-	return sha256.Sum256([]byte(text)), true
+	return sha256.Sum256(copied), true
 }

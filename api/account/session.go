@@ -109,30 +109,52 @@ func (a *Accounts) beginSession(checked userRecord, password string) (Caller, st
 	return c, cookie, nil
 }
 
+// callerBySession returns the caller from memory if it is known, else from the table. It records a
+// use if the last one is an hour ago.
 func (a *Accounts) callerBySession(hash [sha256.Size]byte) (Caller, error) {
-	s, kept, err := a.readSession(hash[:])
+	now := a.now()
+	known, t := a.callers.find(credential{bySession, hash}, now)
+	if known != nil {
+		return known.Caller, nil
+	}
+	known, err := a.readCallerBySession(hash, now)
 	if err != nil {
 		return Caller{}, err
 	}
+	if known.good(now) {
+		a.callers.keep(known, t, now)
+	} else {
+		a.uses.note(hash, now)
+	}
+	return known.Caller, nil
+}
+
+// readCallerBySession returns the caller, known until a use must be recorded, which may be past, or
+// until the session ends.
+func (a *Accounts) readCallerBySession(hash [sha256.Size]byte, now time.Time) (*knownCaller, error) {
+	s, kept, err := a.readSession(hash[:])
+	if err != nil {
+		return nil, err
+	}
 	if subtle.ConstantTimeCompare(kept, hash[:]) != 1 {
-		return Caller{}, ErrUnauthorized
+		return nil, ErrUnauthorized
 	}
 	used, err := a.sessionUse(s, hash)
 	if err != nil {
-		return Caller{}, err
+		return nil, err
 	}
-	now := a.now()
 	if s.expired(now, used) {
-		return Caller{}, ErrUnauthorized
+		return nil, ErrUnauthorized
 	}
 	u, err := a.callersUser(s.UserID)
 	if err != nil {
-		return Caller{}, err
+		return nil, err
 	}
-	if now.Sub(used) >= sessionSlide {
-		a.uses.note(hash, now)
+	until, end := used.Add(sessionSlide), s.CreatedAt.Add(SessionLifetime)
+	if end.Before(until) {
+		until = end
 	}
-	return callerInSession(u, hash), nil
+	return &knownCaller{Caller: callerInSession(u, hash), until: until}, nil
 }
 
 // sessionUse returns the recorded time of a session's last use. Its beginning counts as a use.

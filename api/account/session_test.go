@@ -23,7 +23,7 @@ const rightPassword = "correct horse battery"
 var nobody = turnstile.Key{}
 
 // withPassword adds a member who can log in.
-func (f *folder) withPassword(t *testing.T, email string) User {
+func (f *folder) withPassword(t testing.TB, email string) User {
 	t.Helper()
 	u, err := f.AddUser(UserDraft{Email: email, Role: RoleMember, Password: rightPassword})
 	if err != nil {
@@ -32,7 +32,7 @@ func (f *folder) withPassword(t *testing.T, email string) User {
 	return u
 }
 
-func (f *folder) logIn(t *testing.T, email string) (Caller, string) {
+func (f *folder) logIn(t testing.TB, email string) (Caller, string) {
 	t.Helper()
 	c, cookie, err := f.LogIn(nobody, email, rightPassword)
 	if err != nil {

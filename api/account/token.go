@@ -31,38 +31,50 @@ func newToken(r io.Reader) (string, error) {
 				continue
 			}
 			if secret = append(secret, base62[b%62]); len(secret) == secretBytes {
-				return tokenPrefix + string(secret) + checksum(string(secret)), nil
+				sum := checksum(string(secret))
+				return tokenPrefix + string(secret) + string(sum[:]), nil
 			}
 		}
 	}
 }
 
-// checksum returns CRC-32 of secret in base62, most significant digit first.
-func checksum(secret string) string {
-	var text [checksumBytes]byte
-	n := crc32.ChecksumIEEE([]byte(secret))
+// checksum returns CRC-32 of secret in base62, most significant digit first. Package hash/crc32
+// would need secret on the heap.
+func checksum(secret string) (text [checksumBytes]byte) {
+	n := ^uint32(0)
+	for _, c := range []byte(secret) {
+		n = crc32.IEEETable[byte(n)^c] ^ n>>8
+	}
+	n = ^n
 	for i := checksumBytes - 1; i >= 0; i-- {
 		text[i] = base62[n%62]
 		n /= 62
 	}
-	return string(text[:])
+	return text
 }
 
 // parseToken returns the hash that is the key of a token, or ok == false if text cannot be a token.
+// It allocates nothing.
 func parseToken(text string) (hash [sha256.Size]byte, ok bool) {
 	if len(text) != tokenBytes || !strings.HasPrefix(text, tokenPrefix) {
 		return hash, false
 	}
 	secret := text[len(tokenPrefix) : len(tokenPrefix)+secretBytes]
 	for _, c := range []byte(secret) {
-		if strings.IndexByte(base62, c) < 0 {
+		if !isBase62(c) {
 			return hash, false
 		}
 	}
-	if text[len(tokenPrefix)+secretBytes:] != checksum(secret) {
+	if sum := checksum(secret); text[len(tokenPrefix)+secretBytes:] != string(sum[:]) {
 		return hash, false
 	}
-	return sha256.Sum256([]byte(text)), true
+	var plain [tokenBytes]byte
+	copy(plain[:], text)
+	return sha256.Sum256(plain[:]), true
+}
+
+func isBase62(c byte) bool {
+	return '0' <= c && c <= '9' || 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z'
 }
 
 // newTokenID draws the public id of a token, which reveals nothing about its text.

@@ -73,7 +73,7 @@ func TestTheChecksumIsCRC32InBase62(t *testing.T) {
 		strings.Repeat("0", 30): "2C8GjS", // 0x77e5db82
 		"":                      "000000",
 	} {
-		if got := checksum(secret); got != want {
+		if got := checksum(secret); string(got[:]) != want {
 			t.Errorf("checksum(%q): got %s, want %s", secret, got, want)
 		}
 	}

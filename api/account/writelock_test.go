@@ -47,8 +47,8 @@ func inStall(t *testing.T, test func(t *testing.T, f *folder, table *stalling)) 
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		f := newFolder(t)
-		table := &stalling{Table: f.table}
-		f.table = table
+		table := &stalling{Table: f.store.Accounts()}
+		f.over(table)
 		test(t, f, table)
 	})
 }

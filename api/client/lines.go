@@ -19,6 +19,9 @@ import (
 // if all of it is quoted.
 const maxLineBytes = 1 << 20
 
+// lineBufferBytes is how much of a stream of lines is read at once.
+const lineBufferBytes = 64 << 10
+
 // Lines is Do for an answer of lines of JSON (NDJSON), which may go on for long. It ends with an
 // error if a line is a problem or the answer breaks off. The consumer may keep the lines.
 func (c *Client) Lines(
@@ -51,7 +54,8 @@ var errNoJSON = errors.New("a line is not JSON")
 // readLines parses NDJSON. It skips blank lines.
 func readLines(r io.Reader) iter.Seq2[json.RawMessage, error] {
 	return func(yield func(json.RawMessage, error) bool) {
-		lines := newScanner(r)
+		lines := bufio.NewScanner(r)
+		lines.Buffer(make([]byte, lineBufferBytes), maxLineBytes)
 		for lines.Scan() {
 			text := bytes.TrimSpace(lines.Bytes())
 			if len(text) == 0 {
@@ -86,14 +90,17 @@ func newScanner(r io.Reader) *bufio.Scanner {
 	return lines
 }
 
-// problemLine returns the error in a line, if it is a problem or not JSON.
+// problemLine returns the error in a line, if it is a problem or not JSON. A line without the prefix
+// of problems, as nearly all are, is not decoded.
 func problemLine(text []byte) error {
-	var line struct{ Type string }
-	err := json.Unmarshal(text, &line)
-	if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
+	if !json.Valid(text) {
 		return errNoJSON
 	}
-	if err != nil || !strings.HasPrefix(line.Type, problemPrefix) {
+	if !bytes.Contains(text, []byte(problemPrefix)) {
+		return nil
+	}
+	var line struct{ Type string }
+	if json.Unmarshal(text, &line) != nil || !strings.HasPrefix(line.Type, problemPrefix) {
 		return nil
 	}
 	p := &Problem{Kind: Kind(strings.TrimPrefix(line.Type, problemPrefix))}

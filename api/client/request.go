@@ -82,23 +82,34 @@ func (s silence) Error() string   { return fmt.Sprintf("nothing was heard for %v
 func (s silence) Timeout() bool   { return true } // as net.Error has it
 func (s silence) Temporary() bool { return true }
 
-// A reply is a successful answer with an unread body. It must be closed.
-type reply struct {
-	status int
-	header http.Header
-	body   io.ReadCloser
+// An attempt is one try of a call: how long it lasts, and why it has ended.
+type attempt struct {
 	asker  context.Context // the caller's
 	ctx    context.Context // of the attempt
 	cancel context.CancelCauseFunc
-	timer  *time.Timer // cancels ctx
+	timer  *time.Timer // cancels ctx, because of silence
+}
+
+// begin begins an attempt that may be silent for patience.
+func begin(asker context.Context, patience time.Duration) *attempt {
+	a := &attempt{asker: asker}
+	a.ctx, a.cancel = context.WithCancelCause(asker)
+	a.timer = time.AfterFunc(patience, func() { a.cancel(silence(patience)) })
+	return a
+}
+
+// A reply is a successful answer with an unread body. It must be closed.
+type reply struct {
+	*attempt
+	status int
+	header http.Header
+	body   io.ReadCloser
 }
 
 // open sends r once. An unsuccessful answer is a *Problem. The time limit includes reading the
 // body.
 func (c *Client) open(asker context.Context, r *request) (*reply, error) {
-	reply := &reply{asker: asker}
-	reply.ctx, reply.cancel = context.WithCancelCause(asker)
-	reply.timer = time.AfterFunc(c.timeout, func() { reply.cancel(silence(c.timeout)) })
+	reply := &reply{attempt: begin(asker, c.timeout)}
 	response, err := c.send(reply.ctx, r)
 	if err != nil {
 		reply.end()
@@ -135,11 +146,11 @@ func (c *Client) send(ctx context.Context, r *request) (*http.Response, error) {
 
 // explain returns why an attempt failed: the end of the caller's context, an error that a repeat
 // will not mend, or a lostError.
-func (r *reply) explain(doing string, err error) error {
-	if r.asker.Err() != nil {
-		return fmt.Errorf("%s: %w", doing, ended(r.asker))
+func (a *attempt) explain(doing string, err error) error {
+	if a.asker.Err() != nil {
+		return fmt.Errorf("%s: %w", doing, ended(a.asker))
 	}
-	if cause := (silence(0)); errors.As(context.Cause(r.ctx), &cause) {
+	if cause := (silence(0)); errors.As(context.Cause(a.ctx), &cause) {
 		err = cause
 	}
 	if certificate := (*tls.CertificateVerificationError)(nil); errors.As(err, &certificate) {
@@ -157,7 +168,10 @@ func ended(ctx context.Context) error {
 	return ctx.Err()
 }
 
-var errTooLarge = errors.New("the server's answer is too large")
+var (
+	errTooLarge       = errors.New("the server's answer is too large")
+	errAnswerTooLarge = fmt.Errorf("%w: it has more than %d bytes", errTooLarge, maxAnswerBytes)
+)
 
 // readAll reads the body to its end, within the attempt's time.
 func (r *reply) readAll(maxBytes int) ([]byte, error) {
@@ -177,7 +191,7 @@ func (r *reply) Close() error {
 	return r.body.Close()
 }
 
-func (r *reply) end() {
-	r.timer.Stop()
-	r.cancel(nil)
+func (a *attempt) end() {
+	a.timer.Stop()
+	a.cancel(nil)
 }

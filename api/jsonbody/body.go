@@ -47,9 +47,10 @@ func (b Body) Is(mediaTypes ...string) bool {
 	return true
 }
 
-// A Member is one name and value of a JSON object, as they were sent.
+// A Member is one name, without its escapes, and one value of a JSON object, as it was sent. Both may
+// alias the text that they were read from.
 type Member struct {
-	Name  string
+	Name  []byte
 	Value json.RawMessage
 }
 
@@ -61,9 +62,22 @@ var errTooManyMembers = FieldError("", "too_many", "the object must have at most
 
 var errMalformedObject = problem.New(problem.MalformedJSON, "the body must be one JSON object in UTF-8")
 
-// Object splits a JSON object into its members, in their order. encoding/json limits its depth
-// (10,000 levels), and the size of the text limits the work.
-func Object(text []byte) ([]Member, error) {
+// Object splits a JSON object into its members, in their order.
+func Object(text []byte) ([]Member, error) { return AppendMembers(nil, text) }
+
+// AppendMembers does what Object does, and appends the members to dst. The first 16 or so of a plain
+// object need no memory if dst has room for them.
+func AppendMembers(dst []Member, text []byte) ([]Member, error) {
+	members, after := appendPlainMembers(dst, text, afterSpace(text, 0))
+	if after != declined && afterSpace(text, after) == len(text) && utf8.Valid(text) {
+		return members, nil
+	}
+	return appendAnyMembers(dst, text)
+}
+
+// appendAnyMembers reads any object with encoding/json, which limits its depth (10,000 levels); the
+// size of the text limits the work.
+func appendAnyMembers(dst []Member, text []byte) ([]Member, error) {
 	if !json.Valid(text) || !utf8.Valid(text) || hasLoneSurrogate(text) {
 		return nil, errMalformedObject
 	}
@@ -71,9 +85,9 @@ func Object(text []byte) ([]Member, error) {
 	if open, err := dec.Token(); err != nil || open != json.Delim('{') {
 		return nil, FieldError("", "type", "the body must be a JSON object")
 	}
-	var members []Member
+	members := dst
 	for dec.More() {
-		if len(members) == maxMembers {
+		if len(members)-len(dst) == maxMembers {
 			return nil, errTooManyMembers
 		}
 		name, err := dec.Token()
@@ -84,7 +98,7 @@ func Object(text []byte) ([]Member, error) {
 		if err := dec.Decode(&value); err != nil {
 			return nil, errMalformedObject
 		}
-		members = append(members, Member{name.(string), value})
+		members = append(members, Member{[]byte(name.(string)), value})
 	}
 	return members, nil
 }

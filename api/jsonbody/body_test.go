@@ -59,7 +59,7 @@ func FuzzObject(f *testing.F) {
 		}
 		got := map[string]json.RawMessage{}
 		for _, m := range members {
-			got[m.Name] = m.Value
+			got[string(m.Name)] = m.Value
 		}
 		if len(got) != len(want) {
 			t.Fatalf("%q: got %d names, want %d", body, len(got), len(want))

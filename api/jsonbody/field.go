@@ -10,27 +10,52 @@ import (
 // A Reader reads one member's value into v. Its error is an engine.FieldError without Field.
 type Reader[T any] func(v *T, value json.RawMessage) error
 
+// Fields are the fields that a request knows, by name. Make them once with NewFields.
+type Fields[T any] map[string]field[T]
+
+type field[T any] struct {
+	name string
+	mark uint64 // a bit of its own
+	read Reader[T]
+}
+
+// NewFields returns the fields that readers read. It panics if there are more than maxMembers.
+func NewFields[T any](readers map[string]Reader[T]) Fields[T] {
+	if len(readers) > maxMembers {
+		panic("jsonbody: more fields than an object may have")
+	}
+	fields := make(Fields[T], len(readers))
+	for name, read := range readers {
+		fields[name] = field[T]{name, 1 << len(fields), read}
+	}
+	return fields
+}
+
+// Has reports whether name is a field.
+func (f Fields[T]) Has(name string) bool { return f[name].read != nil }
+
 // Read reads the members of an object into v. It returns the names of the members that have a value
 // and of those that are null, for which no reader is called. It returns the errors of all members,
-// so that a client gets them at once.
-func Read[T any](members []Member, v *T, readers map[string]Reader[T]) (
-	sent, null []string, invalid engine.InvalidError,
-) {
-	seen := make(map[string]bool, len(members))
-	for _, m := range members {
-		read, known := readers[m.Name]
+// so that a client gets them at once. Nothing that it returns aliases the members, unless a reader
+// keeps its value.
+func Read[T any](members []Member, v *T, fields Fields[T]) (sent, null []string, invalid engine.InvalidError) {
+	var seen uint64
+	sent = make([]string, 0, len(members))
+	for i := range members {
+		m := &members[i]
+		f, known := fields[string(m.Name)]
 		switch {
 		case !known:
-			invalid = append(invalid, FieldError(m.Name, "unknown", "is not a field of this request"))
-		case seen[m.Name]:
-			invalid = append(invalid, FieldError(m.Name, "duplicate", "must not be sent twice"))
+			invalid = append(invalid, FieldError(string(m.Name), "unknown", "is not a field of this request"))
+		case seen&f.mark != 0:
+			invalid = append(invalid, FieldError(f.name, "duplicate", "must not be sent twice"))
 		case string(m.Value) == "null":
-			null = append(null, m.Name)
+			null = append(null, f.name)
 		default:
-			sent = append(sent, m.Name)
-			invalid = AppendError(invalid, m.Name, read(v, m.Value))
+			sent = append(sent, f.name)
+			invalid = AppendError(invalid, f.name, f.read(v, m.Value))
 		}
-		seen[m.Name] = true
+		seen |= f.mark
 	}
 	return sent, null, invalid
 }

@@ -12,7 +12,7 @@ import (
 // Items splits a body into the texts of at most limit items: the elements of one JSON array or, if
 // the body is declared as NDJSON, its lines that are not blank. A line that is not JSON is an item
 // too, so that its own result can report the error; an array is read whole or not at all. The texts
-// alias the body.
+// may alias the body.
 func (b Body) Items(limit int) (items [][]byte, err error) {
 	switch {
 	case b.Is(NDJSON...):
@@ -48,6 +48,14 @@ func splitLines(text []byte, limit int) (items [][]byte, err error) {
 var errMalformedArray = problem.New(problem.MalformedJSON, "the body must be one JSON array in UTF-8")
 
 func splitArray(text []byte, limit int) (items [][]byte, err error) {
+	if items, ok := plainItems(text, limit); ok {
+		return items, nil
+	}
+	return splitAnyArray(text, limit)
+}
+
+// splitAnyArray splits any array with encoding/json.
+func splitAnyArray(text []byte, limit int) (items [][]byte, err error) {
 	if !json.Valid(text) || !utf8.Valid(text) {
 		return nil, errMalformedArray
 	}

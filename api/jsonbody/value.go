@@ -5,13 +5,21 @@ import (
 	"time"
 )
 
-// Readers of single values. Each returns an error of code "type" if the value has another JSON
-// type.
+// Readers of single values, which are parts of a text that Object has read. Each returns an error of
+// code "type" if the value has another JSON type. The any… functions read every value with
+// encoding/json; plain values need none of that.
 
 func typeError(want string) error { return FieldError("", "type", "must be "+want) }
 
 // String reads a string.
-func String(value json.RawMessage) (s string, err error) {
+func String(value json.RawMessage) (string, error) {
+	if s, ok := plainString(value); ok {
+		return s, nil
+	}
+	return anyString(value)
+}
+
+func anyString(value json.RawMessage) (s string, err error) {
 	if json.Unmarshal(value, &s) != nil {
 		return "", typeError("a string")
 	}
@@ -19,7 +27,17 @@ func String(value json.RawMessage) (s string, err error) {
 }
 
 // Bool reads true or false.
-func Bool(value json.RawMessage) (b bool, err error) {
+func Bool(value json.RawMessage) (bool, error) {
+	switch string(value) {
+	case "true":
+		return true, nil
+	case "false":
+		return false, nil
+	}
+	return anyBool(value)
+}
+
+func anyBool(value json.RawMessage) (b bool, err error) {
 	if json.Unmarshal(value, &b) != nil {
 		return false, typeError("true or false")
 	}
@@ -27,7 +45,14 @@ func Bool(value json.RawMessage) (b bool, err error) {
 }
 
 // Int reads a whole number.
-func Int(value json.RawMessage) (n int64, err error) {
+func Int(value json.RawMessage) (int64, error) {
+	if n, after := plainInt(value, 0); after == len(value) {
+		return n, nil
+	}
+	return anyInt(value)
+}
+
+func anyInt(value json.RawMessage) (n int64, err error) {
 	if json.Unmarshal(value, &n) != nil {
 		return 0, typeError("a whole number")
 	}
@@ -36,6 +61,13 @@ func Int(value json.RawMessage) (n int64, err error) {
 
 // Strings reads an array of strings; null is not a string.
 func Strings(value json.RawMessage) ([]string, error) {
+	if texts, ok := plainStrings(value); ok {
+		return texts, nil
+	}
+	return anyStrings(value)
+}
+
+func anyStrings(value json.RawMessage) ([]string, error) {
 	var pointers []*string
 	if json.Unmarshal(value, &pointers) != nil {
 		return nil, typeError("an array of strings")
@@ -52,11 +84,22 @@ func Strings(value json.RawMessage) ([]string, error) {
 
 // Time reads an RFC 3339 time, to the millisecond.
 func Time(value json.RawMessage) (time.Time, error) {
-	text, err := String(value)
+	if t, ok := plainTime(value); ok {
+		return checkedTime(t, nil)
+	}
+	return anyTime(value)
+}
+
+func anyTime(value json.RawMessage) (time.Time, error) {
+	text, err := anyString(value)
 	if err != nil {
 		return time.Time{}, err
 	}
-	t, err := time.Parse(time.RFC3339, text)
+	return checkedTime(time.Parse(time.RFC3339, text))
+}
+
+// checkedTime returns t, which was parsed with err, as Time does.
+func checkedTime(t time.Time, err error) (time.Time, error) {
 	if t = t.UTC(); err != nil || t.Year() > 9999 { // an offset can move a time into the year 10000
 		return time.Time{}, FieldError("", "format", "must be a time such as 2030-12-31T23:59:59Z (RFC 3339)")
 	}

@@ -34,16 +34,17 @@ func (c *Calls) parseImport(text []byte, owner uint32, now time.Time) (engine.Dr
 }
 
 // parseLink reads a JSON object, and returns its values and the names of its fields.
-func (c *Calls) parseLink(text []byte, readers map[string]jsonbody.Reader[askedLink], now time.Time) (
+func (c *Calls) parseLink(text []byte, fields jsonbody.Fields[askedLink], now time.Time) (
 	a *askedLink, sent []string, err error,
 ) {
-	members, err := jsonbody.Object(text)
+	var few [16]jsonbody.Member // as many as a line of an export has; more need memory
+	members, err := jsonbody.AppendMembers(few[:0], text)
 	if err != nil {
 		return nil, nil, err
 	}
 	a = &askedLink{policy: c.targets, now: now}
-	sent, _, invalid := jsonbody.Read(members, a, readers)
-	if invalid = append(invalid, missing(readers, sent)...); len(invalid) > 0 {
+	sent, _, invalid := jsonbody.Read(members, a, fields)
+	if invalid = append(invalid, missing(fields, sent)...); len(invalid) > 0 {
 		return nil, nil, invalid
 	}
 	return a, sent, nil

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"shunt/api/jsonbody"
+	"shunt/api/jsontext"
 	"shunt/engine"
 )
 
@@ -45,18 +46,18 @@ const (
 var table = []row{
 	{
 		name: "code", required: true, imported: readImportedCode, fixed: fixedCode, same: sameCode,
-		write: func(dst []byte, l *Link) []byte { return appendString(dst, l.Code) },
+		write: func(dst []byte, l *Link) []byte { return jsontext.AppendString(dst, l.Code) },
 	},
 	{name: "alias", read: readAlias, fixed: fixedCode, same: sameCode},
 	{
 		name: "short_url", imported: skip, fixed: fixedCode,
-		write: func(dst []byte, l *Link) []byte { return appendString(dst, l.ShortURL) },
+		write: func(dst []byte, l *Link) []byte { return jsontext.AppendString(dst, l.ShortURL) },
 	},
 	{
 		name: "url", required: true, read: readTarget, imported: readTarget,
 		set:   func(rec *engine.Record, d *engine.Draft) { rec.Hot.Target = d.Target },
 		same:  func(d *engine.Draft, l *engine.Detail) bool { return d.Target == l.Target },
-		write: func(dst []byte, l *Link) []byte { return appendString(dst, l.Target) },
+		write: func(dst []byte, l *Link) []byte { return jsontext.AppendString(dst, l.Target) },
 	},
 	{
 		name: "redirect_status", read: readRedirectStatus, imported: readRedirectStatus,
@@ -66,7 +67,7 @@ var table = []row{
 	},
 	{
 		name: "state", imported: skip, fixed: "is read-only; it follows from disabled, expires_at, max_hits, hits and the block list",
-		write: func(dst []byte, l *Link) []byte { return appendString(dst, string(l.State)) },
+		write: func(dst []byte, l *Link) []byte { return jsontext.AppendString(dst, string(l.State)) },
 	},
 	{
 		name: "owner", imported: skip, fixed: "cannot be changed",
@@ -77,11 +78,11 @@ var table = []row{
 		same: func(d *engine.Draft, l *engine.Detail) bool {
 			return d.Import != nil && d.Import.CreatedAt.Equal(l.CreatedAt)
 		},
-		write: func(dst []byte, l *Link) []byte { return appendTime(dst, l.CreatedAt) },
+		write: func(dst []byte, l *Link) []byte { return jsontext.AppendTime(dst, l.CreatedAt) },
 	},
 	{
 		name: "updated_at", imported: readUpdated, fixed: readOnly, // not compared, because it changes here
-		write: func(dst []byte, l *Link) []byte { return appendTime(dst, l.UpdatedAt) },
+		write: func(dst []byte, l *Link) []byte { return jsontext.AppendTime(dst, l.UpdatedAt) },
 	},
 	{
 		name: "expires_at", read: readExpiry, imported: readImportedExpiry,
@@ -91,7 +92,7 @@ var table = []row{
 			if l.ExpiresAt.IsZero() {
 				return append(dst, "null"...)
 			}
-			return appendTime(dst, l.ExpiresAt)
+			return jsontext.AppendTime(dst, l.ExpiresAt)
 		},
 	},
 	{
@@ -109,13 +110,13 @@ var table = []row{
 		name: "title", read: readTitle, imported: readTitle,
 		set:   func(rec *engine.Record, d *engine.Draft) { rec.Cold.Title = d.Title },
 		same:  func(d *engine.Draft, l *engine.Detail) bool { return d.Title == l.Title },
-		write: func(dst []byte, l *Link) []byte { return appendString(dst, l.Title) },
+		write: func(dst []byte, l *Link) []byte { return jsontext.AppendString(dst, l.Title) },
 	},
 	{
 		name: "tags", read: readTags, imported: readTags,
 		set:   func(rec *engine.Record, d *engine.Draft) { rec.Cold.Tags = d.Tags },
 		same:  func(d *engine.Draft, l *engine.Detail) bool { return slices.Equal(d.Tags, l.Tags) },
-		write: func(dst []byte, l *Link) []byte { return appendStrings(dst, l.Tags) },
+		write: func(dst []byte, l *Link) []byte { return jsontext.AppendStrings(dst, l.Tags) },
 	},
 	flagField("forward_query", (*engine.Record).SetForwardQuery,
 		func(d *engine.Draft) *bool { return &d.ForwardQuery },
@@ -180,11 +181,11 @@ func Fields() []Field {
 	return fields
 }
 
-// The readers of POST /shorten, PATCH /links/{code} and POST /import.
+// The fields of POST /shorten, PATCH /links/{code} and POST /import.
 var (
-	createFields = readersOf(func(f *row) jsonbody.Reader[askedLink] { return f.read })
-	importFields = readersOf(func(f *row) jsonbody.Reader[askedLink] { return f.imported })
-	patchFields  = readersOf(func(f *row) jsonbody.Reader[askedLink] {
+	createFields = fieldsOf(func(f *row) jsonbody.Reader[askedLink] { return f.read })
+	importFields = fieldsOf(func(f *row) jsonbody.Reader[askedLink] { return f.imported })
+	patchFields  = fieldsOf(func(f *row) jsonbody.Reader[askedLink] {
 		if f.set == nil {
 			return nil
 		}
@@ -192,15 +193,15 @@ var (
 	})
 )
 
-// readersOf returns the readers that reader finds in the table.
-func readersOf(reader func(*row) jsonbody.Reader[askedLink]) map[string]jsonbody.Reader[askedLink] {
+// fieldsOf returns the fields for which reader finds a reader in the table.
+func fieldsOf(reader func(*row) jsonbody.Reader[askedLink]) jsonbody.Fields[askedLink] {
 	readers := make(map[string]jsonbody.Reader[askedLink])
 	for i := range table {
 		if read := reader(&table[i]); read != nil {
 			readers[table[i].name] = read
 		}
 	}
-	return readers
+	return jsonbody.NewFields(readers)
 }
 
 // sameLink reports whether link l has what draft d asks for in every field that was sent.
@@ -211,12 +212,12 @@ func sameLink(d *engine.Draft, sent []string, l *engine.Detail) bool {
 	})
 }
 
-// missing returns an error that names the required fields that readers know and that were not sent;
-// nil if there are none.
-func missing(readers map[string]jsonbody.Reader[askedLink], sent []string) (invalid engine.InvalidError) {
+// missing returns an error that names the required ones of fields that were not sent; nil if there
+// are none.
+func missing(fields jsonbody.Fields[askedLink], sent []string) (invalid engine.InvalidError) {
 	for i := range table {
 		f := &table[i]
-		if f.required && readers[f.name] != nil && !slices.Contains(sent, f.name) {
+		if f.required && fields.Has(f.name) && !slices.Contains(sent, f.name) {
 			invalid = append(invalid, jsonbody.FieldError(f.name, "required", "must be given"))
 		}
 	}

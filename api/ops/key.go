@@ -47,8 +47,10 @@ func (k Key) request(caller account.Caller, path string, body jsonbody.Body) *en
 		return nil
 	}
 	q := &engine.Request{RequestKey: engine.RequestKey{Sender: senderOf(caller), Key: sha256.Sum256(k.value)}}
-	sum := sha256.Sum256(append([]byte(path+"\x00"), body.Text...)) // the same bytes mean another request at another path
-	copy(q.Body[:], sum[:])
+	hash := sha256.New()
+	hash.Write([]byte(path + "\x00")) // the same bytes mean another request at another path
+	hash.Write(body.Text)
+	copy(q.Body[:], hash.Sum(nil))
 	return q
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"shunt/api/account"
 	"shunt/api/jsonbody"
+	"shunt/api/jsontext"
 	"shunt/api/turnstile"
 	"shunt/engine"
 )
@@ -194,10 +195,7 @@ const linkBytes = 512
 
 // AppendJSON appends the answer: the links, and the cursor of the next page.
 func (p *Page) AppendJSON(dst []byte) []byte {
-	if dst == nil {
-		dst = make([]byte, 0, linkBytes*(1+len(p.Links)))
-	}
-	dst = append(dst, `{"data":[`...)
+	dst = append(slices.Grow(dst, linkBytes*(1+len(p.Links))), `{"data":[`...)
 	for i := range p.Links {
 		if i > 0 {
 			dst = append(dst, ',')
@@ -208,5 +206,5 @@ func (p *Page) AppendJSON(dst []byte) []byte {
 	if p.Next == "" {
 		return append(dst, "null}"...)
 	}
-	return append(appendString(dst, p.Next), '}')
+	return append(jsontext.AppendString(dst, p.Next), '}')
 }

@@ -1,9 +1,8 @@
 package ops
 
 import (
-	"bytes"
-	"encoding/json"
-	"fmt"
+	"slices"
+	"strconv"
 
 	"shunt/api/problem"
 )
@@ -27,48 +26,49 @@ const (
 // AppendJSON appends the answer: for each item a link or a problem, with the status that the answer
 // to a single creation would have.
 func (r Results) AppendJSON(dst []byte) []byte {
-	created, existing, failed := 0, 0, 0
-	items := make([]byte, 0, linkBytes*len(r))
+	created, existing, failed := r.counts()
+	dst = slices.Grow(dst, linkBytes*(1+len(r)))
+	dst = strconv.AppendInt(append(dst, `{"created":`...), int64(created), 10)
+	dst = strconv.AppendInt(append(dst, `,"existing":`...), int64(existing), 10)
+	dst = strconv.AppendInt(append(dst, `,"failed":`...), int64(failed), 10)
+	dst = append(dst, `,"results":[`...)
 	for i := range r {
 		if i > 0 {
-			items = append(items, ',')
+			dst = append(dst, ',')
 		}
-		item := &r[i]
+		dst = r[i].appendJSON(dst, i)
+	}
+	return append(dst, "]}"...)
+}
+
+func (r Results) counts() (created, existing, failed int) {
+	for i := range r {
 		switch {
-		case item.Err != nil:
+		case r[i].Err != nil:
 			failed++
-			items = appendRefused(items, i, item.Err)
-		case item.Existed:
+		case r[i].Existed:
 			existing++
-			items = appendMade(items, i, statusOK, &item.Link)
 		default:
 			created++
-			items = appendMade(items, i, statusCreated, &item.Link)
 		}
 	}
-	dst = fmt.Appendf(dst, `{"created":%d,"existing":%d,"failed":%d,"results":[`, created, existing, failed)
-	return append(append(dst, items...), "]}"...)
+	return created, existing, failed
 }
 
-func appendMade(dst []byte, i, status int, l *Link) []byte {
-	dst = fmt.Appendf(dst, `{"index":%d,"status":%d,"link":`, i, status)
-	return append(l.AppendJSON(dst), '}')
-}
-
-func appendRefused(dst []byte, i int, err error) []byte {
-	refused, _ := problem.Of(err)
-	body := refused.Body()
-	dst = fmt.Appendf(dst, `{"index":%d,"status":%d,"problem":`, i, body.Status)
-	return append(appendValue(dst, body), '}')
-}
-
-// appendValue appends v as encoding/json writes it, without escapes of HTML.
-func appendValue(dst []byte, v any) []byte {
-	b := bytes.NewBuffer(dst)
-	enc := json.NewEncoder(b)
-	enc.SetEscapeHTML(false) // keeps addresses readable
-	if err := enc.Encode(v); err != nil {
-		panic(fmt.Sprintf("ops: encoding an answer: %v", err)) // our own types
+// appendJSON appends the result of item i.
+func (r *Result) appendJSON(dst []byte, i int) []byte {
+	dst = strconv.AppendInt(append(dst, `{"index":`...), int64(i), 10)
+	dst = append(dst, `,"status":`...)
+	if r.Err != nil {
+		refused, _ := problem.Of(r.Err)
+		body := refused.Body()
+		dst = append(strconv.AppendInt(dst, int64(body.Status), 10), `,"problem":`...)
+		return append(body.AppendJSON(dst), '}')
 	}
-	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'})
+	status := statusCreated
+	if r.Existed {
+		status = statusOK
+	}
+	dst = append(strconv.AppendInt(dst, int64(status), 10), `,"link":`...)
+	return append(r.Link.AppendJSON(dst), '}')
 }

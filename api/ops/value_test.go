@@ -16,12 +16,11 @@ func FuzzFields(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, name string, value []byte) {
-		read, known := createFields[name]
-		if !known || !json.Valid(value) {
+		if !createFields.Has(name) || !json.Valid(value) {
 			return
 		}
 		var r askedLink
-		if err := read(&r, value); err != nil {
+		if err := fieldNamed[name].read(&r, value); err != nil {
 			return
 		}
 		if len(r.Title) > engine.MaxTitleBytes || len(r.Tags) > engine.MaxTags || len(r.Target) > engine.MaxTargetBytes ||

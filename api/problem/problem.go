@@ -3,8 +3,10 @@ package problem
 import (
 	"errors"
 	"fmt"
+	"strconv"
 
 	"shunt/api/account"
+	"shunt/api/jsontext"
 	"shunt/api/turnstile"
 	"shunt/engine"
 )
@@ -153,4 +155,27 @@ func (p Problem) Body() Body {
 		Type: "urn:shunt:problem:" + p.Kind.Code, Title: p.Kind.Title, Status: p.Kind.Status,
 		Detail: p.Detail, Code: p.Kind.Code, Errors: p.Fields,
 	}
+}
+
+// AppendJSON appends the object as encoding/json writes it without escapes of HTML.
+func (b *Body) AppendJSON(dst []byte) []byte {
+	dst = jsontext.AppendString(append(dst, `{"type":`...), b.Type)
+	dst = jsontext.AppendString(append(dst, `,"title":`...), b.Title)
+	dst = strconv.AppendInt(append(dst, `,"status":`...), int64(b.Status), 10)
+	dst = jsontext.AppendString(append(dst, `,"detail":`...), b.Detail)
+	dst = jsontext.AppendString(append(dst, `,"code":`...), b.Code)
+	if len(b.Errors) == 0 {
+		return append(dst, '}')
+	}
+	dst = append(dst, `,"errors":[`...)
+	for i, e := range b.Errors {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = jsontext.AppendString(append(dst, `{"field":`...), e.Field)
+		dst = jsontext.AppendString(append(dst, `,"code":`...), e.Code)
+		dst = jsontext.AppendString(append(dst, `,"message":`...), e.Message)
+		dst = append(dst, '}')
+	}
+	return append(dst, "]}"...)
 }

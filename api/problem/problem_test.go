@@ -1,9 +1,15 @@
 package problem
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"testing"
+
+	"pgregory.net/rapid"
+
+	"shunt/engine"
 )
 
 func TestErrorsIsFindsAProblem(t *testing.T) {
@@ -17,4 +23,26 @@ func TestErrorsIsFindsAProblem(t *testing.T) {
 			t.Errorf("errors.Is takes it for %v", other)
 		}
 	}
+}
+
+func TestAProblemHasTheBytesOfEncodingJSON(t *testing.T) {
+	text := rapid.OneOf(rapid.String(), rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) }))
+	rapid.Check(t, func(t *rapid.T) {
+		body := Body{
+			Type: text.Draw(t, "type"), Title: text.Draw(t, "title"), Status: rapid.Int().Draw(t, "status"),
+			Detail: text.Draw(t, "detail"), Code: text.Draw(t, "code"),
+			Errors: rapid.SliceOfN(rapid.Custom(func(t *rapid.T) engine.FieldError {
+				return engine.FieldError{Field: text.Draw(t, "field"), Code: text.Draw(t, "code"), Message: text.Draw(t, "message")}
+			}), 0, 4).Draw(t, "errors"),
+		}
+		var want bytes.Buffer
+		enc := json.NewEncoder(&want)
+		enc.SetEscapeHTML(false)
+		if err := enc.Encode(body); err != nil {
+			t.Fatal(err)
+		}
+		if got := append(body.AppendJSON(nil), '\n'); !bytes.Equal(got, want.Bytes()) {
+			t.Fatalf("got\n%s\nwant\n%s", got, want.Bytes())
+		}
+	})
 }

@@ -10,8 +10,8 @@
 // server that they share. A plain request is a GET or HEAD of one path segment with nothing unusual
 // in it. Two doors answer plain requests: the loops, which own connections, and the lane of a
 // connection that fasthttp owns. A loop hands a connection over to fasthttp when it sends anything
-// else. The gate refuses requests that could be read in two ways. A row of a listener's table has
-// what is known of a connection, whoever owns it. The sweep checks every connection once a second;
+// else. The gate refuses requests that could be read in two ways. A row of a listener's table
+// describes one connection, whether a loop or fasthttp owns it. The sweep checks every connection once a second;
 // the health of a connection is the result, and Patience has the times that it may take. An idle
 // connection is evicted when a new one needs its slot. A large
 // body has more than MaxBodyBytes; it needs a place, and a slow one is cut when another waits. A
@@ -70,7 +70,7 @@
 //   - A head in more than 8 pieces goes to fasthttp, because a loop reads it from its beginning for
 //     each piece.
 //   - The loops share one listening socket, so a second server on its address fails, closing it
-//     resets no connection that waits elsewhere, and an inherited socket needs no other beside it.
+//     resets no connection that waits elsewhere, and one socket is enough if another process has opened it.
 //     SO_REUSEPORT would break all three. Each loop accepts; EPOLLEXCLUSIVE wakes one of those that
 //     wait. A connection that a loop would keep goes to the loop with the fewest if it has an
 //     eighth and 4 more (register). So 500 connections are spread evenly.

@@ -28,7 +28,7 @@ type loop struct {
 	many      bool  // the last wake-up had many events, so others have probably come
 	closing   bool  // connections are closed once nothing is under way on them
 	ended     bool
-	door      door
+	intake    intake
 
 	in     [maxHeaderBytes]byte // of one read, after what was kept of a head
 	spare  []order              // the memory of earlier orders
@@ -76,7 +76,7 @@ func (lp *loop) run() {
 		if told {
 			lp.obey()
 		}
-		if connecting || lp.door.isDue(lp.nowMs) {
+		if connecting || lp.intake.isDue(lp.nowMs) {
 			lp.acceptAll()
 		}
 		lp.yield()
@@ -102,7 +102,7 @@ func (lp *loop) wait() (n int) {
 		n = epollNow(lp.epoll, lp.events[:])
 	}
 	if n == 0 {
-		n = epollWait(lp.epoll, lp.events[:], lp.door.waitMs())
+		n = epollWait(lp.epoll, lp.events[:], lp.intake.waitMs())
 	}
 	lp.nowMs = time.Now().UnixMilli()
 	lp.many = n >= manyEvents
@@ -144,7 +144,7 @@ func (lp *loop) read(r *row) {
 }
 
 // serve answers the plain requests at the beginning of b and sends the answers; then it deals with
-// what follows them. begun says that b begins with a head that had begun before.
+// the bytes after them. begun is set if an earlier read has got the first bytes of b.
 func (lp *loop) serve(r *row, b []byte, begun bool) {
 	used, follows := lp.answerSome(b, r, lp.stand)
 	begun, b = begun && used == 0, b[used:]

@@ -212,8 +212,8 @@ func TestAClientThatReadsSlowlyHasLonger(t *testing.T) {
 	}
 }
 
-// What a client does not read makes its loop wait. When it reads on, every request is answered, once
-// and in order.
+// A loop reads nothing more from a client that does not read its answers. When the client reads on,
+// each of its requests is answered, once and in order.
 func TestASlowReaderGetsEveryAnswerInOrder(t *testing.T) {
 	st := newLoopSite(t, 2, Limits{Connections: 10})
 	const clients, requests = 4, 20_000

@@ -8,11 +8,12 @@ import (
 )
 
 // This file is how a loop takes in connections. The loops share one listening socket, so a second
-// server on its address fails, no connection waits at a socket that is closed, and an inherited
-// socket needs no other beside it. What is accepted unevenly, register evens out.
+// server on its address fails, no connection waits at a socket that is closed, and one socket is
+// enough if another process has opened it. One loop may accept more connections than another;
+// register evens that out.
 
-// A door is the state of accepting of a loop.
-type door struct {
+// An intake is the state of a loop that accepts connections.
+type intake struct {
 	socket  int           // the listening socket; noSocket: the loop accepts no more
 	asleep  bool          // epoll does not report connections: there are no slots, or no descriptors
 	starved bool          // there are no slots; counted in listener.waiting
@@ -26,12 +27,12 @@ const noSocket = -1
 const maxAccepts = 64
 
 // isDue reports whether to try again to accept, although nothing was reported.
-func (d *door) isDue(nowMs int64) bool { return d.delay > 0 && nowMs >= d.retryMs }
+func (in *intake) isDue(nowMs int64) bool { return in.delay > 0 && nowMs >= in.retryMs }
 
 // waitMs returns how many milliseconds the loop may sleep; -1: until something happens.
-func (d *door) waitMs() int {
-	if d.delay > 0 {
-		return int(d.delay / time.Millisecond)
+func (in *intake) waitMs() int {
+	if in.delay > 0 {
+		return int(in.delay / time.Millisecond)
 	}
 	return -1
 }
@@ -48,27 +49,27 @@ func (lp *loop) acceptAll() {
 
 // acceptOne accepts a connection. It reports whether there may be another.
 func (lp *loop) acceptOne() (again bool) {
-	d := &lp.door
-	if d.socket == noSocket {
+	in := &lp.intake
+	if in.socket == noSocket {
 		return false
 	}
-	if !lp.l.trySlot() && !lp.starve() {
+	if !lp.l.trySlot() && !lp.waitForSlot() {
 		return false
 	}
-	fd, peer, errno := acceptNow(d.socket)
+	fd, peer, errno := acceptNow(in.socket)
 	if errno == 0 {
-		lp.openDoor()
+		lp.resumeAccepting()
 		lp.own(fd, peer)
 		return true
 	}
 	<-lp.l.slots
 	switch {
 	case errno == unix.EAGAIN:
-		lp.openDoor()
+		lp.resumeAccepting()
 	case errno == unix.ECONNABORTED || errno == unix.EINTR:
 		return true
 	case passing(errno):
-		lp.sleepDoor(errno)
+		lp.waitForFiles(errno)
 	default:
 		lp.l.fail(os.NewSyscallError("accept4", errno))
 	}
@@ -89,13 +90,13 @@ func (lp *loop) own(fd int32, peer peerAddr) {
 	lp.read(r)
 }
 
-// starve waits for an order to accept, which comes when a slot is free. It returns true if it has
+// waitForSlot waits for an order to accept, which comes when a slot is free. It returns true if it has
 // taken a slot after all: one that was freed before the loop was known to wait.
-func (lp *loop) starve() (found bool) {
-	if d := &lp.door; !d.starved {
-		d.starved = true
+func (lp *loop) waitForSlot() (found bool) {
+	if in := &lp.intake; !in.starved {
+		in.starved = true
 		lp.l.waiting.Add(1)
-		lp.shutDoor()
+		lp.pauseAccepting()
 		if lp.l.trySlot() {
 			return true
 		}
@@ -104,63 +105,63 @@ func (lp *loop) starve() (found bool) {
 	return false
 }
 
-// sleepDoor waits some time for descriptors, as listener.accept does.
-func (lp *loop) sleepDoor(cause error) {
-	d := &lp.door
+// waitForFiles waits some time for descriptors, as listener.accept does.
+func (lp *loop) waitForFiles(cause error) {
+	in := &lp.intake
 	lp.l.warnTrying(cause)
-	d.delay = nextDelay(d.delay)
-	d.retryMs = lp.nowMs + d.delay.Milliseconds()
-	lp.shutDoor()
+	in.delay = nextDelay(in.delay)
+	in.retryMs = lp.nowMs + in.delay.Milliseconds()
+	lp.pauseAccepting()
 }
 
-// shutDoor makes epoll report no connections.
-func (lp *loop) shutDoor() {
-	if d := &lp.door; !d.asleep {
-		d.asleep = true
-		epollControl(lp.epoll, unix.EPOLL_CTL_DEL, d.socket, 0, 0)
+// pauseAccepting makes epoll report no connections.
+func (lp *loop) pauseAccepting() {
+	if in := &lp.intake; !in.asleep {
+		in.asleep = true
+		epollControl(lp.epoll, unix.EPOLL_CTL_DEL, in.socket, 0, 0)
 	}
 }
 
-// openDoor undoes starve and sleepDoor. EPOLLEXCLUSIVE wakes one of the loops that sleep, not all;
-// it forbids EPOLL_CTL_MOD.
-func (lp *loop) openDoor() {
-	d := &lp.door
-	if !d.asleep {
+// resumeAccepting undoes waitForSlot and waitForFiles. EPOLLEXCLUSIVE wakes one of the loops that
+// sleep, not all; it forbids EPOLL_CTL_MOD.
+func (lp *loop) resumeAccepting() {
+	in := &lp.intake
+	if !in.asleep {
 		return
 	}
-	if d.starved {
+	if in.starved {
 		lp.l.waiting.Add(-1)
 	}
-	d.asleep, d.starved, d.delay = false, false, 0
-	epollControl(lp.epoll, unix.EPOLL_CTL_ADD, d.socket, unix.EPOLLIN|unix.EPOLLEXCLUSIVE, keyListener)
+	in.asleep, in.starved, in.delay = false, false, 0
+	epollControl(lp.epoll, unix.EPOLL_CTL_ADD, in.socket, unix.EPOLLIN|unix.EPOLLEXCLUSIVE, keyListener)
 }
 
-// closeDoor accepts the connections that wait, so that none of them is reset, and then no more. The
+// stopAccepting accepts the connections that wait, so that none of them is reset, and then no more. The
 // last loop to do so closes the socket.
-func (lp *loop) closeDoor() {
-	d := &lp.door
-	if d.socket == noSocket {
+func (lp *loop) stopAccepting() {
+	in := &lp.intake
+	if in.socket == noSocket {
 		return
 	}
-	lp.shutDoor()
-	if d.starved {
+	lp.pauseAccepting()
+	if in.starved {
 		lp.l.waiting.Add(-1)
 	}
 	lp.emptyQueue()
 	if lp.l.loops.left.Add(-1) == 0 {
 		lp.emptyQueue()
-		closeNow(int32(d.socket))
+		closeNow(int32(in.socket))
 		_ = lp.l.Listener.Close() // that of a Unix socket is open
 		close(lp.l.loops.done)
 	}
-	lp.door = door{socket: noSocket}
+	lp.intake = intake{socket: noSocket}
 }
 
 // emptyQueue accepts the connections that wait, as long as there are slots and descriptors. It leaves
 // those that come meanwhile, because there may be no end of them.
 func (lp *loop) emptyQueue() {
-	for left := waitingAt(lp.door.socket); left > 0 && lp.l.trySlot(); left-- {
-		fd, peer, errno := acceptNow(lp.door.socket)
+	for left := waitingAt(lp.intake.socket); left > 0 && lp.l.trySlot(); left-- {
+		fd, peer, errno := acceptNow(lp.intake.socket)
 		if errno != 0 {
 			<-lp.l.slots
 			return

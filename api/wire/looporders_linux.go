@@ -31,7 +31,7 @@ func (lp *loop) obeyAll(kind orderKind) {
 	case accept:
 		lp.acceptAll()
 	case stopAccept:
-		lp.closeDoor()
+		lp.stopAccepting()
 	case closeIdle:
 		lp.closing = true
 		lp.closeOwned(func(r *row) bool {

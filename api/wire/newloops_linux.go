@@ -11,7 +11,7 @@ import (
 )
 
 // newLoops returns the loops that serve ln, and closes ln: Go's own poller would wake for every
-// connection, too. A Unix listener stays open, because Close removes its file; closeDoor closes it.
+// connection, too. A Unix listener stays open, because Close removes its file; stopAccepting closes it.
 // newLoops returns nil if fasthttp must serve ln: no loops are wanted, or the kernel gives
 // none.
 func (g *Group) newLoops(l *listener, ln net.Listener) *loops {
@@ -109,7 +109,7 @@ func (g *Group) newLoop(l *listener, number int32, socket int) (*loop, error) {
 		return nil, errors.Join(fmt.Errorf("eventfd: %w", err), unix.Close(epoll))
 	}
 	lp := &loop{
-		number: number, l: l, epoll: epoll, wakeup: wakeup, answers: newAnswers(g), door: door{socket: socket, asleep: true},
+		number: number, l: l, epoll: epoll, wakeup: wakeup, answers: newAnswers(g), intake: intake{socket: socket, asleep: true},
 	}
 	if isUnix(socket) {
 		lp.stand = &unixPeer{addr: net.UnixAddr{Net: "unix"}}
@@ -120,7 +120,7 @@ func (g *Group) newLoop(l *listener, number int32, socket int) (*loop, error) {
 		lp.closeFiles()
 		return nil, errors.New("epoll_ctl: cannot wait for orders")
 	}
-	lp.openDoor()
+	lp.resumeAccepting()
 	return lp, nil
 }
 

@@ -31,7 +31,7 @@ type scenario struct {
 	targets     []target
 }
 
-// A target is a promise: a figure of a server is at most so many times that of another.
+// A target bounds a figure of one server by that of another: the ratio is at most atMost.
 type target struct {
 	figure, of, against string
 	atMost              float64

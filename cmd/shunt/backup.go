@@ -115,14 +115,14 @@ func backUpAlone(ctx context.Context, s *dataSettings, dir string, say func(stri
 		return done, err
 	}
 	var links atomic.Uint64
-	err = c.store.LoadLinks(ctx, func(h engine.HotView) error {
+	err = c.store.LoadLinks(ctx, engine.EachLink(func(h engine.HotView) error {
 		if h.Flags&engine.FlagTombstone == 0 {
 			if n := links.Add(1); n%progressRows == 0 {
 				say(fmt.Sprintf("counting links: %d", n))
 			}
 		}
 		return nil
-	})
+	}))
 	if err != nil {
 		return done, err
 	}

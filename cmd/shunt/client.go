@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"shunt/api/client"
@@ -16,13 +17,14 @@ const callTimeout = 30 * time.Second
 // callRetry is for a person who waits. While a server loads its links, ten attempts a second or
 // more apart are enough for 20 million links: it loads over two million a second. If the server
 // asks for a wait of ten seconds (read_only), the command reports that.
-var callRetry = client.Retry{Attempts: 10, BaseWait: 50 * time.Millisecond, MaxWait: 3 * time.Second, If: worthRepeating}
+var callRetry = client.Retry{Attempts: 10, BaseWait: 50 * time.Millisecond, MaxWait: 3 * time.Second}
 
-// worthRepeating reports whether another attempt may help. A server that cannot be reached, or is
-// silent for callTimeout, will not answer a second later.
-func worthRepeating(err error) bool {
+// worthRepeating reports whether another attempt may help. A server that is silent for callTimeout
+// will not answer a second later, nor will one that cannot be reached, unless it was reached before
+// and is perhaps being restarted.
+func worthRepeating(err error, reached bool) bool {
 	if op := (*net.OpError)(nil); errors.As(err, &op) && op.Op == "dial" {
-		return false
+		return reached
 	}
 	late := net.Error(nil)
 	return !errors.As(err, &late) || !late.Timeout()
@@ -45,8 +47,18 @@ func newConnection(origin, token string, header http.Header, dial dialer) (*conn
 		transport.Proxy = nil
 		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) }
 	}
+	reached, connect := new(atomic.Bool), transport.DialContext
+	transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := connect(ctx, network, address)
+		if err == nil {
+			reached.Store(true)
+		}
+		return conn, err
+	}
+	repeats := callRetry
+	repeats.If = func(err error) bool { return worthRepeating(err, reached.Load()) }
 	c, err := client.New(origin, token, &client.Options{
-		Transport: transport, UserAgent: "shunt/" + versionText(), Header: header, Timeout: callTimeout, Retry: callRetry,
+		Transport: transport, UserAgent: "shunt/" + versionText(), Header: header, Timeout: callTimeout, Retry: repeats,
 	})
 	if err != nil {
 		return nil, err

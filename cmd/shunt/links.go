@@ -213,10 +213,13 @@ not exit with 0, the output is not complete.
 	}
 	addLocalSettings(cmd, &where)
 	addOwner(cmd, &owner)
-	cmd.Flags().BoolVar(&unique, "unique", false, "with the unique visitors of each link link")
+	cmd.Flags().BoolVar(&unique, "unique", false, "with the unique visitors of each link")
 	settings.MarkArguments(cmd.Flags(), "unique")
 	return cmd
 }
+
+// exportBufferBytes is how much of an export is written at once.
+const exportBufferBytes = 64 << 10
 
 // exportLinks prints lines unchanged; it does not look into a link.
 func exportLinks(
@@ -226,11 +229,11 @@ func exportLinks(
 	if unique {
 		path += "?include=unique"
 	}
-	out := bufio.NewWriter(stdout)
+	out := bufio.NewWriterSize(stdout, exportBufferBytes)
 	err := where.with(ctx, stderr, func(c *connection) error {
 		for line, err := range c.Lines(ctx, http.MethodGet, path, nil, owner...) {
 			if err == nil {
-				_, err = fmt.Fprintf(out, "%s\n", line)
+				_, err = out.Write(append(line, '\n'))
 			}
 			if err != nil {
 				return err

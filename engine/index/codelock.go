@@ -27,11 +27,16 @@ func (l CodeLock) TryLock() (held <-chan struct{}) {
 	s := l.shard
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if held, taken := s.mu.locked[l.folded]; taken {
-		return held
+	free, taken := s.mu.locked[l.folded]
+	switch {
+	case !taken:
+		s.mu.locked[l.folded] = nil // mostly, nobody will wait
+		return nil
+	case free == nil:
+		free = make(chan struct{})
+		s.mu.locked[l.folded] = free
 	}
-	s.mu.locked[l.folded] = make(chan struct{})
-	return nil
+	return free
 }
 
 // Unlock releases the lock, which the caller must hold.
@@ -39,6 +44,8 @@ func (l CodeLock) Unlock() {
 	s := l.shard
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	close(s.mu.locked[l.folded])
+	if free := s.mu.locked[l.folded]; free != nil {
+		close(free)
+	}
 	delete(s.mu.locked, l.folded)
 }

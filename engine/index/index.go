@@ -66,14 +66,16 @@ func (x *Index) Put(h *HotView) error {
 }
 
 // Variants calls fn for every record, tombstones included, whose code equals code or differs from
-// it only by case. The view is valid only during the call. fn must not call Put, Forget, Variants
-// or a method of a CodeLock.
-func (x *Index) Variants(code string, fn func(HotView)) {
+// it only by case. The view is valid only during the call. fn must not call Put, Forget, Variants,
+// Hidden or a method of a CodeLock. known reports whether there is any such record, or was until
+// not long ago: if not, the store has none either. hidden reports whether there are more
+// tombstones, which fn did not get (see Hidden).
+func (x *Index) Variants(code string, fn func(HotView)) (known, hidden bool) {
 	p := placeOf(&x.key, []byte(code))
 	s := &x.shards[p.shard]
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.variantsLocked(p.tag, []byte(code), fn)
+	return s.variantsLocked(p.tag, []byte(code), fn)
 }
 
 // Each calls fn for every live link, in no order. It takes no lock, so it may miss a link that is

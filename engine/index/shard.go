@@ -30,7 +30,8 @@ type shard struct {
 
 	mu struct {
 		sync.Mutex
-		locked       map[string]chan struct{} // case-folded codes whose CodeLock is held; closed on Unlock
+		locked       map[string]chan struct{} // case-folded codes whose CodeLock is held; closed on Unlock; nil: nobody waits
+		hidden       map[string]*hidden       // by case-folded code: tombstones without slot
 		used         int                      // slots in use
 		puts         uint64
 		garbageBytes uint64 // of the arena: superseded records
@@ -46,6 +47,7 @@ type shard struct {
 func (s *shard) init(mapped *atomic.Int64) {
 	s.mapped = mapped
 	s.mu.locked = make(map[string]chan struct{})
+	s.mu.hidden = make(map[string]*hidden)
 	s.publishTable(newTable(minGroups, newArena(mapped)))
 }
 
@@ -65,16 +67,19 @@ func (s *shard) lookup(tag uint64, code []byte) (l Link, ok bool) {
 	return Link{record: r, arena: t.arena}, true
 }
 
-// variantsLocked calls fn for every record whose code equals code or differs from it only by case.
-func (s *shard) variantsLocked(tag uint64, code []byte, fn func(HotView)) {
+// variantsLocked is Index.Variants.
+func (s *shard) variantsLocked(tag uint64, code []byte, fn func(HotView)) (known, hidden bool) {
 	t := s.current.Load()
 	var a, b [limits.MaxCodeBytes]byte
 	folded := string(foldCase(&a, code))
 	for slot := range t.probe(tag) {
 		if v := view(t.arena.record(*slot & offsetMask)); string(foldCase(&b, v.Code)) == folded {
+			known = true
 			fn(v)
 		}
 	}
+	hidden = len(s.mu.hidden) > 0 && s.mu.hidden[folded] != nil
+	return known || hidden, hidden
 }
 
 // put publishes h as the record of its code.
@@ -91,6 +96,7 @@ func (s *shard) putLocked(tag uint64, h *HotView) error {
 	if old == nil {
 		var superseded bool
 		if old, slot, superseded = t.tombstoneVariant(tag, h); superseded {
+			s.hideLocked(h)
 			return nil
 		}
 	}
@@ -104,9 +110,14 @@ func (s *shard) putLocked(tag uint64, h *HotView) error {
 	if !ok {
 		return errShardFull
 	}
+	s.unhideLocked(h.Code)
 	entry := tag<<offsetBits | offset
 	if old != nil {
-		s.retireLocked(view(t.arena.record(*slot & offsetMask)))
+		v := view(t.arena.record(*slot & offsetMask))
+		if string(v.Code) != string(h.Code) {
+			s.hideLocked(&v)
+		}
+		s.retireLocked(v)
 		atomic.StoreUint64(slot, entry)
 	} else {
 		t.insert(entry)
@@ -222,6 +233,7 @@ func (s *shard) forget(tag uint64, code string, id uint64) {
 	t := s.current.Load()
 	record, slot := t.find(tag, []byte(code))
 	if record == nil {
+		s.unhideLocked([]byte(code))
 		return
 	}
 	v := view(t.arena.record(*slot & offsetMask))

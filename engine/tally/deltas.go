@@ -169,24 +169,41 @@ func (d *Deltas) AddHourTo(hour uint32, id uint64, wanted Parts, names Names, t 
 // then id. The tally is valid only during the call. The first error ends the iteration and is
 // returned.
 func (d *Deltas) Each(names Names, wanted Parts, yield func(hour uint32, id uint64, t *Tally) error) error {
-	order := make([]uint32, len(d.entries))
-	for i := range order {
-		order[i] = uint32(i)
-	}
-	slices.SortFunc(order, func(a, b uint32) int {
-		x, y := &d.entries[a], &d.entries[b]
-		return cmp.Or(cmp.Compare(x.hour, y.hour), cmp.Compare(x.id, y.id))
-	})
 	r := reader{deltas: d, names: names, wanted: wanted}
 	var t Tally
-	for _, i := range order {
-		e := &d.entries[i]
+	for _, o := range d.sorted() {
+		e := &d.entries[o.at]
 		r.tally(e, &t)
 		if err := yield(e.hour, e.id, &t); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// place is the key of an entry, and the position of the entry.
+type place struct {
+	id   uint64
+	hour uint32
+	at   uint32
+}
+
+// sorted returns the entries in the order of the store's keys. It sorts copies of their keys: an
+// entry is a cache line, and 200,000 of them do not fit in the cache, so sorting positions would
+// miss it at each comparison.
+func (d *Deltas) sorted() []place {
+	order := make([]place, len(d.entries))
+	for i := range order {
+		e := &d.entries[i]
+		order[i] = place{id: e.id, hour: e.hour, at: uint32(i)}
+	}
+	slices.SortFunc(order, func(a, b place) int {
+		if a.hour != b.hour {
+			return cmp.Compare(a.hour, b.hour)
+		}
+		return cmp.Compare(a.id, b.id)
+	})
+	return order
 }
 
 // Reset empties d. It keeps the memory, unless that is much more than was needed, or so much that

@@ -156,14 +156,14 @@ func (s *session) read(code string) (f found, err error) {
 func (s *session) codes() (codes map[string]uint32, err error) {
 	var mu sync.Mutex
 	codes = map[string]uint32{}
-	err = s.store.LoadLinks(context.Background(), func(h engine.HotView) error {
+	err = s.store.LoadLinks(context.Background(), engine.EachLink(func(h engine.HotView) error {
 		mu.Lock()
 		defer mu.Unlock()
 		if h.Flags&engine.FlagTombstone == 0 {
 			codes[string(h.Code)] = h.Owner
 		}
 		return nil
-	})
+	}))
 	return codes, err
 }
 

@@ -32,6 +32,11 @@ func appendBreakdowns(dst []byte, rowHits uint64, d *engine.Dimensions) []byte {
 			dst = appendBreakdown(dst, rowHits, d[i], engine.Dimension(i))
 		}
 	}
+	return setLength(dst, at)
+}
+
+// setLength replaces the byte at a position by the number of bytes after it.
+func setLength(dst []byte, at int) []byte {
 	n := len(dst) - at - 1
 	if n < 0x80 {
 		dst[at] = byte(n)

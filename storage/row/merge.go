@@ -1,13 +1,16 @@
 package row
 
 import (
-	"bytes"
 	"io"
 	"sync"
 )
 
 // MergerName is pinned on disk: Pebble opens a store with no other merger.
 const MergerName = "shunt.tally.v1"
+
+// maxPairs is the number of operands that are added pair by pair. Each addition writes the whole
+// row again; a Sum does so once, but costs more for the first operands.
+const maxPairs = 4
 
 // tallyMerge adds the operands of one tally row. Each operand is a tally row, and so is the result,
 // so a merge of merges is a merge: counts are summed, visitors and breakdowns united. A malformed
@@ -16,13 +19,14 @@ const MergerName = "shunt.tally.v1"
 // Pebble begins a merge for each row that it reads, even one that is merged already. So a single
 // operand is only checked at the end, and is the result.
 type tallyMerge struct {
-	sum    Sum
-	single bool   // there was only one operand so far, and row is a copy of it
-	row    []byte // kept so that its memory is reused
+	row      []byte // the sum of the first operands
+	operands int    // in row
+	summed   bool   // sum has row and all operands after it
+	sum      Sum
+	spare    []byte
 }
 
-// mergePool keeps merges so that their memory is reused. Finish puts a merge back; Pebble does not
-// use it after that.
+// mergePool keeps merges so that their memory is reused.
 var mergePool = sync.Pool{New: func() any { return new(tallyMerge) }}
 
 // A Merge adds further operands of a row to the first, in any order. It has the methods of Pebble's
@@ -31,7 +35,8 @@ type Merge interface {
 	MergeNewer(operand []byte) error
 	MergeOlder(operand []byte) error
 
-	// Finish returns the sum; the merge must not be used after it. Its closer is nil.
+	// Finish returns the sum, which is valid until the closer, if it is not nil, is closed. Nothing
+	// else of the merge may be used after it.
 	Finish(includesBase bool) ([]byte, io.Closer, error)
 }
 
@@ -42,14 +47,25 @@ func NewMerge(key, operand []byte) (Merge, error) {
 		return m, m.MergeNewer(operand)
 	}
 	m := mergePool.Get().(*tallyMerge)
-	m.row, m.single = append(m.row[:0], operand...), true
+	m.row, m.operands, m.summed = append(m.row[:0], operand...), 1, false
 	return m, nil
 }
 
 // MergeNewer implements Merge.
 func (m *tallyMerge) MergeNewer(operand []byte) error {
-	if m.single {
-		m.single = false
+	if m.operands < maxPairs && !m.summed {
+		sum, ok, err := appendPair(m.spare[:0], m.row, operand)
+		if err != nil {
+			return err
+		}
+		if m.spare = sum; ok {
+			m.row, m.spare = m.spare, m.row
+			m.operands++
+			return nil
+		}
+	}
+	if !m.summed {
+		m.summed = true
 		if err := m.sum.Add(m.row, AllParts); err != nil {
 			return err
 		}
@@ -62,15 +78,21 @@ func (m *tallyMerge) MergeOlder(operand []byte) error { return m.MergeNewer(oper
 
 // Finish implements Merge. A result that lacks its base is a tally row like any other.
 func (m *tallyMerge) Finish(bool) ([]byte, io.Closer, error) {
-	if m.single {
+	switch {
+	case m.summed:
+		m.row = m.sum.AppendRow(m.row[:0])
+		m.sum.Reset()
+	case m.operands == 1:
 		if err := CheckTally(m.row); err != nil {
 			return nil, nil, err
 		}
-	} else {
-		m.row = m.sum.AppendRow(m.row[:0])
-		m.sum.Reset()
 	}
-	row := bytes.Clone(m.row)
+	return m.row, m, nil
+}
+
+// Close puts a finished merge back into the pool. Pebble calls it once, when it is done with the
+// sum.
+func (m *tallyMerge) Close() error {
 	mergePool.Put(m)
-	return row, nil, nil
+	return nil
 }

@@ -39,10 +39,10 @@ func tryMerge(newer bool, rows ...[]byte) ([]byte, error) {
 		return nil, err
 	}
 	merged, closer, err := m.Finish(true)
-	if closer != nil {
-		return nil, errors.New("got a closer")
+	if err != nil {
+		return nil, err
 	}
-	return merged, err
+	return bytes.Clone(merged), closer.Close()
 }
 
 func TestMergedTalliesEqualAPlainMapInAnyGrouping(t *testing.T) {
@@ -172,6 +172,7 @@ func TestACorruptOperandStopsTheMerge(t *testing.T) {
 	good := rowOf(rowtest.Hit(1))
 	for name, bad := range map[string][]byte{
 		"no bytes": {}, "newer format": {3, 0}, "cut off": good[:len(good)-1], "dense without registers": {1, tallyVisitors, sketchDense, 2},
+		"unknown dimensions": {1, tallyHits | tallyBreakdowns, 1, 2, 0x30, 0x30},
 	} {
 		for _, rows := range [][][]byte{{bad}, {bad, good}, {good, bad}, {good, good, bad}} {
 			if _, err := tryMerge(true, rows...); !errors.Is(err, ErrCorrupt) {

@@ -80,24 +80,38 @@ func raiseRegister(registers []byte, hash uint64) {
 	*register = max(*register, place)
 }
 
-// exactHashes checks a sketch of the exact form and, with keep, appends its hashes to dst.
-func exactHashes(dst []uint64, sketch []byte, keep bool) ([]uint64, error) {
+var errHashOrder = fmt.Errorf("%w: exact sketch: hashes not ascending", ErrCorrupt)
+
+// rawHashes returns the hashes of a sketch of the exact form, 8 bytes each, which alias it. It does
+// not check their order. A sketch that is nil has none.
+func rawHashes(sketch []byte) ([]byte, error) {
+	if sketch == nil {
+		return nil, nil
+	}
 	r := reader{rest: sketch[1:], what: "exact sketch"}
 	n := r.uvarint()
 	if r.err == nil && (n == 0 || n > engine.MaxExactVisitors || uint64(len(r.rest)) != 8*n) {
 		r.fail("wrong length")
 	}
-	for last := uint64(0); len(r.rest) > 0; r.rest = r.rest[8:] {
-		hash := binary.LittleEndian.Uint64(r.rest)
-		if hash <= last && uint64(len(r.rest)) != 8*n {
-			r.fail("hashes not ascending")
-			break
+	return r.rest, r.err
+}
+
+// exactHashes checks a sketch of the exact form and, with keep, appends its hashes to dst.
+func exactHashes(dst []uint64, sketch []byte, keep bool) ([]uint64, error) {
+	raw, err := rawHashes(sketch)
+	if err != nil {
+		return dst, err
+	}
+	for last, at := uint64(0), 0; at < len(raw); at += 8 {
+		hash := binary.LittleEndian.Uint64(raw[at:])
+		if hash <= last && at > 0 {
+			return dst, errHashOrder
 		}
 		if last = hash; keep {
 			dst = append(dst, hash)
 		}
 	}
-	return dst, r.err
+	return dst, nil
 }
 
 // LeastVisitors returns a lower bound for the visitors of a row that CheckTally accepts: each

@@ -31,15 +31,8 @@ const (
 // A part in brackets is present if its flag is set; appendBreakdowns draws breakdowns. One hit of
 // one visitor takes 13 bytes; with all dimensions it takes 23 bytes plus the name of the referrer.
 func AppendTally(dst []byte, t *engine.Tally) []byte {
-	counts := [...]uint64{t.Hits, t.Bots, t.Prefetches, t.Heads}
 	at := len(dst)
-	dst = append(dst, tallyVersion, 0)
-	for i, n := range counts {
-		if n != 0 {
-			dst[at+1] |= 1 << i
-			dst = binary.AppendUvarint(dst, n)
-		}
-	}
+	dst = appendCounts(dst, t.Hits, t.Bots, t.Prefetches, t.Heads)
 	if !t.Dimensions.Empty() {
 		dst[at+1] |= tallyBreakdowns
 		dst = appendBreakdowns(dst, t.Hits, &t.Dimensions)
@@ -47,6 +40,19 @@ func AppendTally(dst []byte, t *engine.Tally) []byte {
 	if !isEmpty(&t.Visitors) {
 		dst[at+1] |= tallyVisitors
 		dst = t.Visitors.AppendBinary(dst)
+	}
+	return dst
+}
+
+// appendCounts appends the beginning of a tally row: version, the flags of its counts, the counts.
+func appendCounts(dst []byte, counts ...uint64) []byte {
+	at := len(dst)
+	dst = append(dst, tallyVersion, 0)
+	for i, n := range counts {
+		if n != 0 {
+			dst[at+1] |= 1 << i
+			dst = binary.AppendUvarint(dst, n)
+		}
 	}
 	return dst
 }

@@ -18,41 +18,42 @@ var (
 var errNotRedirect = errors.New("the answer is not a redirect to a target")
 
 // answerLength returns the length of the answer at the start of b, head and body, or 0 if more of
-// it must come. The answer must be a 302 with a Content-Length and a Location that begins with
-// TargetStart.
-func answerLength(b []byte) (int, error) {
+// it must come, and whether it is the last one of its connection. The answer must be a 302 with a
+// Content-Length and a Location that begins with TargetStart.
+func answerLength(b []byte) (length int, last bool, err error) {
 	if n := min(len(b), len(statusLine)); !bytes.Equal(b[:n], statusLine[:n]) {
-		return 0, notRedirect(b)
+		return 0, false, notRedirect(b)
 	}
 	end := bytes.Index(b, headEnd)
 	if end < 0 {
 		if len(b) > maxHeadBytes {
-			return 0, notRedirect(b)
+			return 0, false, notRedirect(b)
 		}
-		return 0, nil
+		return 0, false, nil
 	}
-	body, ok := readFields(b[:end+2])
+	body, last, ok := readFields(b[:end+2])
 	if !ok {
-		return 0, notRedirect(b)
+		return 0, false, notRedirect(b)
 	}
 	if whole := end + len(headEnd) + body; whole <= len(b) {
-		return whole, nil
+		return whole, last, nil
 	}
-	return 0, nil
+	return 0, false, nil
 }
 
 func notRedirect(b []byte) error {
 	return fmt.Errorf("%w: %.300q", errNotRedirect, b)
 }
 
-// readFields returns the length of the body that a head announces. Each line ends with CR LF.
-func readFields(head []byte) (body int, ok bool) {
+// readFields returns the length of the body that a head announces, and whether the server closes the
+// connection after it. Each line ends with CR LF.
+func readFields(head []byte) (body int, last, ok bool) {
 	located := false
 	body = -1
 	for {
 		end := bytes.IndexByte(head, '\n')
 		if head = head[end+1:]; len(head) == 0 {
-			return body, located && body >= 0
+			return body, last, located && body >= 0
 		}
 		switch head[0] | 0x20 { // only two letters matter
 		case 'l':
@@ -62,6 +63,8 @@ func readFields(head []byte) (body int, ok bool) {
 		case 'c':
 			if v, is := value(head, "content-length:"); is {
 				body = number(v)
+			} else if v, is := value(head, "connection:"); is {
+				last = bytes.HasPrefix(v, []byte("close\r"))
 			}
 		}
 	}

@@ -52,7 +52,7 @@ func askOnce(c net.Conn, request []byte) error {
 			return err
 		}
 		have += n
-		switch length, err := answerLength(answer[:have]); {
+		switch length, _, err := answerLength(answer[:have]); {
 		case err != nil:
 			return err
 		case length > 0:

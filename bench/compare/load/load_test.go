@@ -57,9 +57,20 @@ func TestOnlyRedirectsToTargetsAreAnswers(t *testing.T) {
 		"another protocol":               {"SSH-2.0-x", 0, true},
 		"a head without end":             {strings.Replace(redirect, "\r\n\r\n", "\r\nX: "+strings.Repeat("x", maxHeadBytes), 1), 0, true},
 	} {
-		got, err := answerLength([]byte(c.answer))
+		got, _, err := answerLength([]byte(c.answer))
 		if got != c.length || (err != nil) != c.fails || err != nil && !errors.Is(err, errNotRedirect) {
 			t.Errorf("%s: got %d, %v", name, got, err)
+		}
+	}
+}
+
+func TestTheLastAnswerOfAConnectionIsRecognized(t *testing.T) {
+	for field, want := range map[string]bool{
+		"Connection: close": true, "connection:close": true, "Connection: keep-alive": false, "Connection: closed": false, "X: close": false, "Proxy-Connection: close": false,
+	} {
+		_, last, err := answerLength([]byte(strings.Replace(redirect, "\r\n\r\n", "\r\n"+field+"\r\n\r\n", 1)))
+		if err != nil || last != want {
+			t.Errorf("%s: got %v, %v", field, last, err)
 		}
 	}
 }
@@ -69,14 +80,14 @@ func FuzzAnswerLength(f *testing.F) {
 	f.Add([]byte(redirect), 30)
 	f.Add([]byte(strings.Replace(redirect, ": 0", ": 5", 1)+"<a/>\n"), 130)
 	f.Fuzz(func(t *testing.T, b []byte, cut int) {
-		n, err := answerLength(b)
-		if n < 0 || n > len(b) || err != nil && n != 0 {
+		n, last, err := answerLength(b)
+		if n < 0 || n > len(b) || err != nil && n != 0 || last && n == 0 {
 			t.Fatalf("got %d, %v", n, err)
 		}
 		if cut = max(0, min(cut, n-1)); n == 0 {
 			return
 		}
-		if got, err := answerLength(b[:cut]); got != 0 || err != nil {
+		if got, _, err := answerLength(b[:cut]); got != 0 || err != nil {
 			t.Errorf("its first %d bytes: got %d, %v", cut, got, err)
 		}
 	})

@@ -234,7 +234,7 @@ func (g *generator) handle(c *connection, events uint32, arrived time.Duration) 
 	}
 	left := g.in[:have+n]
 	for len(left) > 0 {
-		length, err := answerLength(left)
+		length, last, err := answerLength(left)
 		if err != nil {
 			return err
 		}
@@ -248,6 +248,9 @@ func (g *generator) handle(c *connection, events uint32, arrived time.Duration) 
 		c.awaited--
 		g.answers++
 		g.note(arrived, c.due)
+		if last && !g.Reconnect {
+			return g.replace(c, arrived)
+		}
 		if c.awaited == 0 {
 			if err := g.answered(c, arrived); err != nil {
 				return err
@@ -255,6 +258,25 @@ func (g *generator) handle(c *connection, events uint32, arrived time.Duration) 
 		}
 	}
 	return nil
+}
+
+// replace opens a connection in place of one that the server closes, and sends the requests again
+// that it has not answered: servers bound how many requests a connection may have.
+func (g *generator) replace(c *connection, now time.Duration) error {
+	if err := unix.Close(c.fd); err != nil {
+		return err
+	}
+	if err := g.open(c); err != nil {
+		return err
+	}
+	if err := g.awaitConnected(c.fd); err != nil {
+		return err
+	}
+	g.reconnected++
+	if c.awaited == 0 {
+		return g.answered(c, now)
+	}
+	return g.write(c)
 }
 
 // note records how long a request took.
@@ -318,17 +340,18 @@ func (g *generator) send(c *connection, due time.Duration) error {
 	return g.write(c)
 }
 
-// write sends the requests of a connection, or notes that they must wait for it to be connected.
+// write sends the requests that a connection awaits, or notes that they must wait for it to be
+// connected.
 func (g *generator) write(c *connection) error {
 	out := g.out[:0]
-	for range g.Pipeline {
+	for range c.awaited {
 		t := &g.templates[g.sent%uint64(len(g.templates))]
 		out = t.appendTo(out, &g.codes[g.sent%uint64(len(g.codes))])
 		g.sent++
 	}
 	n, err := write(c.fd, out)
 	if errors.Is(err, unix.EAGAIN) && g.Reconnect {
-		g.sent -= uint64(g.Pipeline)
+		g.sent -= uint64(c.awaited)
 		c.unsent = true
 		return g.watch(c, unix.EPOLL_CTL_MOD, unix.EPOLLOUT)
 	}

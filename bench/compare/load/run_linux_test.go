@@ -26,14 +26,17 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// standInForServer redirects, until standard input is at its end. Every 100th answer is none if
-// kind says so.
+// standInForServer redirects, until standard input is at its end. If kind says so, every 100th answer
+// is none, or every 10th the last of its connection.
 func standInForServer(kind string) {
 	var count atomic.Int64
 	server := http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch n := count.Add(1); {
 		case kind == "missing" && n%100 == 0:
 			http.NotFound(w, r)
+		case kind == "bounded" && n%10 == 0:
+			w.Header().Set("Connection", "close")
+			http.Redirect(w, r, Target(0), http.StatusFound)
 		case kind == "closing" && n%100 == 0:
 			panic(http.ErrAbortHandler)
 		default:
@@ -111,6 +114,21 @@ func TestEveryRequestOfALoadIsAnswered(t *testing.T) {
 				t.Errorf("%d answers are no multiple of %d", r.AnswersInAll, n)
 			}
 		})
+	}
+}
+
+func TestRequestsAfterTheLastAnswerAreSentAgain(t *testing.T) {
+	address, pid := startServer(t, "bounded")
+	for name, spec := range map[string]*Spec{
+		"closed": {Connections: 4, Pipeline: 1}, "pipelined": {Connections: 4, Pipeline: 16}, "open": {Connections: 16, Pipeline: 1, Rate: 500},
+	} {
+		r, err := Run(spec.short(address, pid))
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if r.Reconnected == 0 || r.AnswersInAll%uint64(spec.Pipeline) != 0 {
+			t.Errorf("%s: %d connections made again, %d answers", name, r.Reconnected, r.AnswersInAll)
+		}
 	}
 }
 

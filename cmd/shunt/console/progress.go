@@ -30,6 +30,9 @@ func NewProgress(w io.Writer) *Progress {
 	return &Progress{w: w, person: ok && isatty.IsTerminal(f.Fd()), shown: time.Now()}
 }
 
+// Person reports whether a person reads along at a terminal.
+func (p *Progress) Person() bool { return p.person }
+
 // Say shows text, at most once in a while. Any goroutine may call it, as often as needed.
 func (p *Progress) Say(text string) {
 	p.mu.Lock()

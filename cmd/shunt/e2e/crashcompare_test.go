@@ -314,7 +314,7 @@ func (k *crash) adoptOrphans() {
 		k.t.Fatal(err)
 	}
 	defer store.Close()
-	err = store.LoadLinks(context.Background(), func(h engine.HotView) error {
+	err = store.LoadLinks(context.Background(), engine.EachLink(func(h engine.HotView) error {
 		k.mu.Lock()
 		defer k.mu.Unlock()
 		code, target := string(h.Code), string(h.Target)
@@ -332,7 +332,7 @@ func (k *crash) adoptOrphans() {
 		k.book.enter(s)
 		k.book.orphans--
 		return nil
-	})
+	}))
 	if err != nil {
 		k.t.Fatal(err)
 	}

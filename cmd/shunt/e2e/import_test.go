@@ -40,7 +40,7 @@ func TestLinksOfOtherServicesAreImportedWhereverTheServerIs(t *testing.T) {
 				t.Helper()
 				return shunt(t, t.TempDir(), where.env, append(args, where.args...)...)
 			}
-			refused := `(?s)links.ndjson:5: is not JSON\n.*:4: bad: url: .*invalid\).*:7: Old: .*alias_taken\)`
+			refused := `(?s)links.ndjson:4: bad: url: .*invalid\).*:5: is not JSON\n.*:7: Old: .*alias_taken\)`
 			if name != "alone" { // their origin is not that of line 6
 				run("import", file).want(t, exitFailed, `^3 links imported, 0 already there, 3 refused\n$`, refused)
 				run("rm", "loop").want(t, exitDone, "", "")

@@ -164,7 +164,7 @@ func (k *killing) findOrphans() (orphans []orphan) {
 	for _, l := range k.mu.survivors {
 		known[l.code] = true
 	}
-	err = store.LoadLinks(context.Background(), func(h engine.HotView) error {
+	err = store.LoadLinks(context.Background(), engine.EachLink(func(h engine.HotView) error {
 		k.mu.Lock()
 		defer k.mu.Unlock()
 		code, target := string(h.Code), string(h.Target)
@@ -177,7 +177,7 @@ func (k *killing) findOrphans() (orphans []orphan) {
 			k.t.Errorf("link %q to %q was never sent, or exists twice", code, target)
 		}
 		return nil
-	})
+	}))
 	if err != nil {
 		k.t.Fatal(err)
 	}

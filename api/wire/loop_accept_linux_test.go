@@ -94,11 +94,11 @@ func TestClosingEndsUnderAFloodOfConnections(t *testing.T) {
 func TestALoopWithoutSlotsMissesNoneThatIsFreed(t *testing.T) {
 	l := stoppedLoops(t, 1)
 	lp := l.loops.each[0] // it does not run
-	if !lp.starve() || len(l.slots) != 1 || l.waiting.Load() != 1 {
+	if !lp.waitForSlot() || len(l.slots) != 1 || l.waiting.Load() != 1 {
 		t.Error("the free slot was not taken")
 	}
 	<-l.slots
-	lp.openDoor()
+	lp.resumeAccepting()
 }
 
 func TestConnectionsBeyondAllSlotsWaitAndAreServed(t *testing.T) {

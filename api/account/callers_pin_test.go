@@ -1,0 +1,260 @@
+package account
+
+import (
+	"bytes"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/alexedwards/argon2id"
+)
+
+// Callers from memory are right only if they are told of every write. These tests pin that: each
+// write goes through toldTable, Accounts have no other table, and nothing else writes to it.
+
+func TestEveryWriteOfAccountsGoesThroughOnePlace(t *testing.T) {
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]int{}
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		eachFunction(t, name, func(function string, node ast.Node) {
+			switch n := node.(type) {
+			case *ast.SelectorExpr:
+				if n.Sel.Name == "Write" {
+					found[function+" writes"]++
+				}
+			case *ast.CompositeLit:
+				if name, ok := n.Type.(*ast.Ident); ok && (name.Name == "Accounts" || name.Name == "toldTable") {
+					found[function+" makes "+name.Name]++
+				}
+			case *ast.AssignStmt:
+				for _, left := range n.Lhs {
+					if s, ok := left.(*ast.SelectorExpr); ok && s.Sel.Name == "table" {
+						found[function+" sets a table"]++
+					}
+				}
+			}
+		})
+	}
+	want := map[string]int{
+		"account.go New makes Accounts": 1, "account.go New makes toldTable": 1,
+		"writelock.go writeThen writes": 1, // to the table of Accounts, which is a toldTable
+		"callers.go Write writes":       1, // to the table itself, and tells callers
+
+		"check.go setupCodeIndex makes Accounts": 1, // to read
+		"check.go tokenIndex makes Accounts":     1, // to read
+	}
+	if !maps.Equal(found, want) {
+		t.Errorf("got %v, want %v", found, want)
+	}
+}
+
+// eachFunction calls visit with each node of each function of a file.
+func eachFunction(t *testing.T, name string, visit func(function string, n ast.Node)) {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range file.Decls {
+		where := filepath.Base(name)
+		if f, ok := d.(*ast.FuncDecl); ok {
+			where += " " + f.Name.Name
+		}
+		ast.Inspect(d, func(n ast.Node) bool { visit(where, n); return true })
+	}
+}
+
+// The store's table is an argument of this package's functions and nothing else, so that nobody
+// writes to it beside Accounts.
+func TestTheTableOfAccountsIsHandedToThisPackageOnly(t *testing.T) {
+	root, uses := filepath.Join("..", ".."), 0
+	err := filepath.WalkDir(root, func(name string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(name)
+		if err != nil || !bytes.Contains(text, []byte(".Accounts()")) {
+			return err
+		}
+		handed := map[ast.Expr]bool{}
+		eachFunction(t, name, func(function string, n ast.Node) {
+			call, ok := n.(*ast.CallExpr)
+			if !ok {
+				return
+			}
+			callee, _ := call.Fun.(*ast.SelectorExpr)
+			if callee == nil {
+				return
+			}
+			if from, ok := callee.X.(*ast.Ident); ok && from.Name == "account" {
+				for _, argument := range call.Args {
+					handed[argument] = true // Inspect visits a call before its arguments
+				}
+			}
+			if callee.Sel.Name == "Accounts" && len(call.Args) == 0 {
+				if uses++; !handed[call] {
+					t.Errorf("%s: the table of accounts is used elsewhere than in package account", function)
+				}
+			}
+		})
+		return nil
+	})
+	if err != nil || uses == 0 {
+		t.Errorf("found %d uses of the store's table, %v", uses, err)
+	}
+}
+
+// asking is a table that makes a test compare, whenever a write changes what is known.
+type asking struct {
+	Table
+	compare func(when string)
+	writes  int
+}
+
+func (a *asking) Write(sets [][2][]byte, deletes [][]byte, done func(error)) {
+	a.writes++
+	a.compare("before the write")
+	a.Table.Write(sets, deletes, func(err error) {
+		a.compare("written, but not answered")
+		done(err)
+	})
+}
+
+// written is a site for TestEveryWriteIsInForceAtOnce: users with tokens and sessions.
+type written struct {
+	*folder
+	table      *asking
+	admin, ann User
+	own, other string // cookies of ann
+	token      Token  // of ann
+	short      Token  // of ann, expired after a minute
+	known      []credential
+	code, boss string // a setup code of ann, and a token of the admin
+}
+
+func newWritten(t *testing.T) *written {
+	w := &written{folder: newFolder(t)}
+	w.admin = w.folder.admin(t).User
+	w.add(t, "second@example.com", RoleAdmin)
+	w.ann = w.withPassword(t, "ann@example.com")
+	w.table = &asking{Table: w.store.Accounts(), compare: func(string) {}}
+	w.over(w.table)
+	var texts [3]string
+	w.token, texts[0] = w.issue(t, w.ann)
+	_, w.boss = w.issue(t, w.admin)
+	var err error
+	if w.short, texts[1], err = w.IssueToken(CallerOf(w.ann), TokenDraft{Name: "n", ExpiresAt: w.now.Add(time.Minute)}); err != nil {
+		t.Fatal(err)
+	}
+	_, texts[2] = w.issue(t, w.ann)
+	w.own, w.other, w.code = w.begin(t, w.ann), w.begin(t, w.ann), w.newCode(t, w.ann)
+	w.known = []credential{ofToken(w.boss), ofCookie(w.begin(t, w.admin)), ofCookie(w.own), ofCookie(w.other)}
+	for _, text := range texts {
+		w.known = append(w.known, ofToken(text))
+	}
+	return w
+}
+
+func TestEveryWriteIsInForceForTheNextRequest(t *testing.T) {
+	strong := passwordParams // takes 30 ms, this 20 µs
+	passwordParams = argon2id.Params{Memory: 8, Iterations: 1, Parallelism: 1, SaltLength: 16, KeyLength: 32}
+	defer func() { passwordParams = strong }()
+	email, member, password := "new@example.com", RoleMember, "another password"
+	edit := func(e UserEdit) func(w *written) error {
+		return func(w *written) error { _, err := w.EditUser(Caller{}, w.admin.ID, e); return err }
+	}
+	for name, write := range map[string]func(w *written) error{
+		"a new user": func(w *written) error { return adding(w.folder, email)() },
+		"a new token, for expired ones": func(w *written) error {
+			w.now = w.now.Add(2 * time.Minute)
+			_, _, err := w.IssueToken(CallerOf(w.ann), TokenDraft{Name: "n"})
+			return err
+		},
+		"a revocation":        func(w *written) error { return w.RevokeToken(w.ann.ID, w.token.ID) },
+		"a login":             func(w *written) error { _, _, err := w.LogIn(nobody, w.ann.Name, rightPassword); return err },
+		"a login, a new hash": outdatedLogin,
+		"a login, one too many": func(w *written) error {
+			for range MaxSessions {
+				if _, _, err := w.LogIn(nobody, w.ann.Name, rightPassword); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+		"a log-out":            func(w *written) error { return w.EndSession(w.own) },
+		"the end of a session": func(w *written) error { return w.EndSessionByID(w.ann.ID, sessionID(ofCookie(w.other).hash)) },
+		"the end of all":       func(w *written) error { return w.EndSessions(w.ann.ID) },
+		"a setup code":         func(w *written) error { _, _, err := w.NewSetupCode(w.ann.ID); return err },
+		"a use of it":          func(w *written) error { _, _, err := w.UseSetupCode(nobody, w.code, "", password); return err },
+		"a new address":        edit(UserEdit{Email: &email}),
+		"a demotion":           edit(UserEdit{Role: &member}),
+		"a password":           edit(UserEdit{Password: &password}),
+		"a password of one's own": func(w *written) error {
+			c, err := w.AuthenticateSession(w.own)
+			if err != nil {
+				return err
+			}
+			return w.ChangePassword(c, nobody, rightPassword, password)
+		},
+		"a deletion": func(w *written) error { return w.RemoveUser(w.ann.ID, mayGo(nil)) },
+		"last uses":  func(w *written) error { return w.WriteUses() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWritten(t)
+			w.agrees(t, "at first", w.known...)
+			w.wantKnown(t, len(w.known))
+			w.table.compare = func(when string) { w.agrees(t, when, w.known...) }
+			w.table.writes = 0
+			if err := write(w); err != nil {
+				t.Fatal(err)
+			}
+			if w.table.writes == 0 {
+				t.Error("nothing was written")
+			}
+			w.agrees(t, "after the write", w.known...)
+			w.agrees(t, "again", w.known...)
+			live := slices.DeleteFunc(slices.Clone(w.known), func(of credential) bool { _, err := w.inTable(of); return err != nil })
+			w.wantKnown(t, len(live))
+		})
+	}
+}
+
+// wantKnown fails unless want of the known credentials are in memory.
+func (w *written) wantKnown(t *testing.T, want int) {
+	t.Helper()
+	n := 0
+	for _, of := range w.known {
+		if k, _ := w.callers.find(of, w.now); k != nil {
+			n++
+		}
+	}
+	if n != want {
+		t.Errorf("%d callers are in memory, want %d", n, want)
+	}
+}
+
+// outdatedLogin logs ann in when her hash has parameters that are not today's.
+func outdatedLogin(w *written) error {
+	passwordParams.Iterations++
+	defer func() { passwordParams.Iterations-- }()
+	_, _, err := w.LogIn(nobody, w.ann.Name, rightPassword)
+	if u, _ := w.readUser(w.ann.ID); err == nil && !strings.Contains(u.password, fmt.Sprint("t=", passwordParams.Iterations)) {
+		err = fmt.Errorf("the hash is still %s", u.password)
+	}
+	return err
+}

@@ -1,0 +1,365 @@
+package account
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"shunt/engine"
+)
+
+// counting is a table that counts what is read from it, and can hold one Get after it has read.
+type counting struct {
+	Table
+	reads atomic.Int64
+
+	held    byte          // the first byte of the key of the Get to hold; 0: none
+	arrived chan struct{} // closed when that Get has read
+	release chan struct{} // lets it return
+}
+
+func (c *counting) Get(key []byte) ([]byte, error) {
+	c.reads.Add(1)
+	value, err := c.Table.Get(key)
+	if c.held != 0 && key[0] == c.held {
+		c.held = 0
+		close(c.arrived)
+		<-c.release
+	}
+	return value, err
+}
+
+// hold makes the next Get of a key with that first byte wait until c.release is closed.
+func (c *counting) hold(first byte) {
+	c.held, c.arrived, c.release = first, make(chan struct{}), make(chan struct{})
+}
+
+// counted makes f's accounts those in a counting table.
+func (f *folder) counted() *counting {
+	c := &counting{Table: f.store.Accounts()}
+	f.over(c)
+	return c
+}
+
+// issue issues a token of u with all scopes of u's role.
+func (f *folder) issue(t testing.TB, u User) (Token, string) {
+	t.Helper()
+	token, text, err := f.IssueToken(CallerOf(u), TokenDraft{Name: "n", Scopes: u.Role.scopes()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token, text
+}
+
+// begin begins a session of u without a password.
+func (f *folder) begin(t testing.TB, u User) (cookie string) {
+	t.Helper()
+	checked, err := f.readUser(u.ID)
+	if err == nil {
+		_, cookie, err = f.beginSession(checked, checked.password)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cookie
+}
+
+// ofToken and ofCookie return the credential that a text is.
+func ofToken(text string) credential {
+	hash, _ := parseToken(text)
+	return credential{byToken, hash}
+}
+
+func ofCookie(text string) credential {
+	hash, _ := parseCookie(text)
+	return credential{bySession, hash}
+}
+
+// inTable returns the caller of a credential as the table has it.
+func (a *Accounts) inTable(of credential) (Caller, error) {
+	read := a.readCallerByToken
+	if of.kind == bySession {
+		read = a.readCallerBySession
+	}
+	k, err := read(of.hash, a.now())
+	if err != nil {
+		return Caller{}, err
+	}
+	return k.Caller, nil
+}
+
+// agrees fails unless requests with the credentials are answered as the table has it.
+func (a *Accounts) agrees(t interface {
+	Helper()
+	Errorf(string, ...any)
+}, when string, all ...credential) {
+	t.Helper()
+	for _, of := range all {
+		want, wantErr := a.inTable(of)
+		got, err := a.Recheck(Caller{credential: of})
+		if !errors.Is(err, wantErr) || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: credential %x of kind %d: got %+v, %v, but the table has %+v, %v",
+				when, of.hash[:4], of.kind, got, err, want, wantErr)
+		}
+	}
+}
+
+func TestAKnownCallerIsNotReadAgain(t *testing.T) {
+	f := newFolder(t)
+	u := f.admin(t).User
+	table := f.counted()
+	_, token := f.issue(t, u)
+	cookie := f.begin(t, u)
+	for name, ask := range map[string]func() (Caller, error){
+		"a token":   func() (Caller, error) { return f.Authenticate(token) },
+		"a session": func() (Caller, error) { return f.AuthenticateSession(cookie) },
+	} {
+		first, err := ask()
+		if err != nil || first.User != u {
+			t.Fatalf("%s: got %+v, %v", name, first, err)
+		}
+		before := table.reads.Load()
+		if again, err := ask(); err != nil || !reflect.DeepEqual(again, first) {
+			t.Errorf("%s, again: got %+v, %v, want %+v", name, again, err, first)
+		}
+		if n := table.reads.Load() - before; n != 0 {
+			t.Errorf("%s: %d rows were read, want none", name, n)
+		}
+		if n := testing.AllocsPerRun(200, func() { _, _ = ask() }); n != 0 {
+			t.Errorf("%s: got %v allocations, want 0", name, n)
+		}
+	}
+}
+
+func TestAKnownTokenKeepsItsLastUse(t *testing.T) {
+	f := newFolder(t)
+	u := f.admin(t).User
+	_, text := f.issue(t, u)
+	for range 3 {
+		f.now = f.now.Add(time.Millisecond)
+		if _, err := f.Authenticate(text); err != nil {
+			t.Fatal(err)
+		}
+		list, err := f.ListTokens(u.ID)
+		if err != nil || len(list) != 1 || !list[0].LastUsedAt.Equal(f.now) {
+			t.Errorf("got %+v, %v, want a last use at %v", list, err, f.now)
+		}
+		if err := f.WriteUses(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestWritingLastUsesForgetsNoCaller(t *testing.T) {
+	f := newFolder(t)
+	u := f.admin(t).User
+	_, text := f.issue(t, u)
+	if _, err := f.Authenticate(text); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.WriteUses(); err != nil {
+		t.Fatal(err)
+	}
+	if k, _ := f.callers.find(ofToken(text), f.now); k == nil {
+		t.Error("the caller must be read again")
+	}
+}
+
+// A reader that was slow between the table and memory must not bring back what a write has ended.
+func TestASlowReaderDoesNotBringBackWhatHasEnded(t *testing.T) {
+	email := "new@example.com"
+	for name, c := range map[string]struct {
+		at    byte // the row after which the reader is held
+		write func(f *folder, u User, token Token, cookie string) error
+	}{
+		"token, revoked":        {'t', func(f *folder, u User, token Token, _ string) error { return f.RevokeToken(u.ID, token.ID) }},
+		"user, revoked":         {'u', func(f *folder, u User, token Token, _ string) error { return f.RevokeToken(u.ID, token.ID) }},
+		"user, renamed":         {'u', func(f *folder, u User, _ Token, _ string) error { return f.rename(u.ID, email) }},
+		"user, deleted":         {'u', func(f *folder, u User, _ Token, _ string) error { return f.RemoveUser(u.ID, mayGo(nil)) }},
+		"session, ended":        {'c', func(f *folder, _ User, _ Token, cookie string) error { return f.EndSession(cookie) }},
+		"session, all ended":    {'c', func(f *folder, u User, _ Token, _ string) error { return f.EndSessions(u.ID) }},
+		"session, user renamed": {'c', func(f *folder, u User, _ Token, _ string) error { return f.rename(u.ID, email) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFolder(t)
+			f.admin(t)
+			u := f.add(t, "ann@example.com", RoleMember)
+			token, text := f.issue(t, u)
+			cookie := f.begin(t, u)
+			of := ofToken(text)
+			if strings.HasPrefix(name, "session") {
+				of = ofCookie(cookie)
+			}
+			table := f.counted()
+			table.hold(c.at)
+			read := make(chan struct{})
+			go func() {
+				defer close(read)
+				_, _ = f.Recheck(Caller{credential: of}) // either answer is right: the write is under way
+			}()
+			<-table.arrived
+			check(t, c.write(f, u, token, cookie))
+			f.agrees(t, "after the write", of)
+			close(table.release)
+			<-read
+			f.agrees(t, "after the slow reader", of)
+			f.agrees(t, "again", of)
+		})
+	}
+}
+
+// rename gives a user another address.
+func (f *folder) rename(id uint32, email string) error {
+	_, err := f.EditUser(Caller{}, id, UserEdit{Email: &email})
+	return err
+}
+
+func TestNoMemoryContradictsAWriteWhoseOutcomeIsUnknown(t *testing.T) {
+	for name, fails := range map[string]error{"written late": nil, "not written": engine.ErrReadOnly} {
+		t.Run(name, func(t *testing.T) {
+			inStall(t, func(t *testing.T, f *folder, table *stalling) {
+				admin, token, hash := used(t, f)
+				of := credential{byToken, hash}
+				other := ofCookie(f.begin(t, admin.User))
+				f.agrees(t, "before", of, other)
+				table.fails = fails
+				table.stall()
+				within(t, func() error { return f.RevokeToken(admin.User.ID, token.ID) }, engine.ErrOutcomeUnknown, engine.CommitTimeout)
+				for range 2 {
+					f.agrees(t, "unknown", of, other)
+					if k, _ := f.callers.find(of, f.now); k != nil {
+						t.Error("a caller whose token may be revoked is in memory")
+					}
+					if k, _ := f.callers.find(other, f.now); k == nil {
+						t.Error("a caller whom the write does not touch was forgotten")
+					}
+				}
+				table.release()
+				f.agrees(t, "known", of, other)
+				if _, err := f.Recheck(Caller{credential: of}); errors.Is(err, ErrUnauthorized) != (fails == nil) {
+					t.Errorf("after the write: got %v", err)
+				}
+				if k, _ := f.callers.find(of, f.now); (k == nil) != (fails == nil) {
+					t.Errorf("after the write: in memory: %v", k != nil)
+				}
+			})
+		})
+	}
+}
+
+func TestKnownCallersEndAtTheirTime(t *testing.T) {
+	f := newFolder(t)
+	u := f.admin(t).User
+	_, text, err := f.IssueToken(CallerOf(u), TokenDraft{Name: "n", ExpiresAt: f.now.Add(90 * time.Minute)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := []credential{ofToken(text), ofCookie(f.begin(t, u))}
+	begin := f.now
+	for f.now.Sub(begin) < SessionLifetime-time.Hour {
+		f.agrees(t, fmt.Sprintf("after %v", f.now.Sub(begin)), all...)
+		f.now = f.now.Add(29*time.Minute + 59*time.Second + 999*time.Millisecond)
+	}
+	for _, left := range []time.Duration{time.Minute, time.Minute - 1, time.Millisecond, 0} { // in memory, up to the last
+		f.now = begin.Add(SessionLifetime - left)
+		f.agrees(t, fmt.Sprintf("%v before the end", left), all...)
+	}
+	if _, err := f.Recheck(Caller{credential: all[1]}); !errors.Is(err, ErrUnauthorized) {
+		t.Errorf("after a month: got %v, want %v", err, ErrUnauthorized)
+	}
+}
+
+// numbered returns the n-th of as many callers as a test needs.
+func numbered(n int) *knownCaller {
+	k := &knownCaller{Caller: Caller{User: User{ID: uint32(n), Name: strings.Repeat("n", maxEmailBytes)}, TokenID: newTokenID()}}
+	for _, s := range AllScopes {
+		k.Scopes = append(k.Scopes, Scope(strings.Clone(string(s))))
+	}
+	k.credential = credential{kind: byToken, hash: [32]byte{byte(n), byte(n >> 8), byte(n >> 16)}}
+	return k
+}
+
+func TestTheMemoryForCallersIsBounded(t *testing.T) {
+	var before, after runtime.MemStats
+	c, now := newCallers(), time.Now()
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	always := numbered(0)
+	for n := range 3 * maxKnownCallers {
+		k := numbered(n)
+		if k.bytes() > maxKnownCallerBytes {
+			t.Fatalf("a caller with the longest name and all scopes has %d bytes, and would be read each time", k.bytes())
+		}
+		_, ticket := c.find(k.credential, now)
+		c.keep(k, ticket, now)
+		if known, _ := c.find(always.credential, now); known == nil {
+			t.Fatalf("a caller who is always there was forgotten for the %d-th other", n)
+		}
+		if known, _ := c.find(k.credential, now); known != k {
+			t.Fatalf("the %d-th caller is not known", n)
+		}
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if n := len(c.recent) + len(c.older); n > maxKnownCallers || n < maxKnownCallers/2 {
+		t.Errorf("%d callers are in memory, want at most %d", n, maxKnownCallers)
+	}
+	if size := int64(after.HeapAlloc) - int64(before.HeapAlloc); size > 16<<20 {
+		t.Errorf("they take %d bytes, want at most 16 MiB", size)
+	}
+	runtime.KeepAlive(c)
+}
+
+func TestACallerOfUnusualSizeIsReadEachTime(t *testing.T) {
+	c, now := newCallers(), time.Now()
+	large := numbered(1)
+	large.User.Name = strings.Repeat("n", maxKnownCallerBytes)
+	_, ticket := c.find(large.credential, now)
+	if c.keep(large, ticket, now); len(c.recent)+len(c.older) != 0 {
+		t.Error("it is in memory")
+	}
+}
+
+func TestUnknownCredentialsTakeNoMemory(t *testing.T) {
+	f := newFolder(t)
+	u := f.admin(t).User
+	token, text := f.issue(t, u)
+	check(t, f.RevokeToken(u.ID, token.ID))
+	for range 100 {
+		f.agrees(t, "unknown", ofToken(text), numbered(7).credential)
+	}
+	if n := len(f.callers.recent) + len(f.callers.older); n != 0 {
+		t.Errorf("%d callers are in memory, want none", n)
+	}
+}
+
+// Which callers a row touches decides what is forgotten. A table that is new must not be
+// overlooked.
+func TestARowOfAnUnknownTableForgetsEverybody(t *testing.T) {
+	for key, want := range map[string]int{
+		string(userKey(7)): 2, string(userKey(9)): 3, string(lastUserKey): 3, string(nameKey("u")): 3,
+		string(useKey(make([]byte, 32))): 3, string(tokensOf(7)): 3, "z": 0, "": 0, "t": 0, "u7": 0,
+	} {
+		c, now, known := newCallers(), time.Now(), 0
+		for n := 6; n < 9; n++ {
+			k := numbered(n)
+			_, ticket := c.find(k.credential, now)
+			c.keep(k, ticket, now)
+		}
+		c.writeBegins(nil, [][]byte{[]byte(key)})
+		c.writeEnded()
+		for n := 6; n < 9; n++ {
+			if k, _ := c.find(numbered(n).credential, now); k != nil {
+				known++
+			}
+		}
+		if known != want {
+			t.Errorf("a write of the row %q: %d of 3 callers are known, want %d", key, known, want)
+		}
+	}
+}

@@ -1,0 +1,51 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"testing"
+	"time"
+
+	"shunt/api/client"
+)
+
+// The connections are cut when an answer comes: the server has imported a batch, and perhaps some
+// of those that follow it on the connection.
+func TestAPipelinedImportOverCutConnectionsKeepsOrder(t *testing.T) {
+	const batches, links = 40, 50
+	st := newSite(t, nil)
+	dial := st.cutting(5)
+	transport := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return dial() }}
+	c, err := client.New("http://127.0.0.1:8080", st.token, &client.Options{
+		Transport: transport, Retry: client.Retry{Attempts: 10, BaseWait: time.Millisecond},
+	})
+	check(t, err)
+	all := func(yield func(*client.ImportBatch) bool) {
+		for i := range batches {
+			b := new(client.ImportBatch)
+			for j := range links {
+				b.Add(fmt.Appendf(nil, `{"code":"c%d","url":"https://example.org/"}`, i*links+j))
+			}
+			if !yield(b) {
+				return
+			}
+		}
+	}
+	done := 0
+	for r, err := range c.ImportAll(t.Context(), all) {
+		check(t, err)
+		done += r.Created + r.Existing
+	}
+	if got := st.engine.Metrics().Links; done != batches*links || got != batches*links {
+		t.Errorf("got %d results and %d links, want %d", done, got, batches*links)
+	}
+	next := batches * links
+	for link, err := range c.Export(t.Context(), client.ExportQuery{}) {
+		check(t, err)
+		if next--; link.Code != fmt.Sprint("c", next) {
+			t.Fatalf("got %s, want c%d", link.Code, next)
+		}
+	}
+}

@@ -1,0 +1,90 @@
+package ops
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"shunt/api/jsonbody"
+	"shunt/engine"
+)
+
+// plainValues are values of every plain type.
+var plainValues = []string{`"text"`, `7`, `-1`, `true`, `false`, `["a","b"]`, `[]`}
+
+func TestANewFieldIsReadFromPlainBodies(t *testing.T) {
+	c := &Calls{}
+	for _, value := range plainValues {
+		var got []string
+		read := func(_ *askedLink, value json.RawMessage) error {
+			got = append(got, string(value))
+			return nil
+		}
+		fields := fieldsOfTable(t, append(slices.Clone(table), row{name: "brand_new", read: read}))
+		_, sent, err := c.parseLink(fmt.Appendf(nil, `{"url":"https://a.example/","brand_new":%s}`, value), fields, time.Now())
+		if err != nil || !slices.Equal(got, []string{value}) || !slices.Equal(sent, []string{"url", "brand_new"}) {
+			t.Errorf("%s: read as %q, sent %q, %v", value, got, sent, err)
+		}
+	}
+}
+
+func TestAFieldThatNoRowHasIsRefused(t *testing.T) {
+	c := &Calls{}
+	for _, value := range append(plainValues, `null`, `1.5`, `{}`) {
+		body := fmt.Appendf(nil, `{"url":"https://a.example/","brand_new":%s}`, value)
+		_, err := c.parseDraft(body, 1, time.Now())
+		want := engine.InvalidError{{Field: "brand_new", Code: "unknown", Message: "is not a field of this request"}}
+		if invalid, ok := err.(engine.InvalidError); !ok || !slices.Equal(invalid, want) {
+			t.Errorf("%s: got %v, want %v", body, err, want)
+		}
+	}
+}
+
+// TestEveryReaderOfTheTableIsCalled sends each field alone, in both kinds of body.
+func TestEveryReaderOfTheTableIsCalled(t *testing.T) {
+	for i := range table {
+		for kind, reader := range map[string]jsonbody.Reader[askedLink]{"create": table[i].read, "import": table[i].imported} {
+			fields := map[string]jsonbody.Fields[askedLink]{"create": createFields, "import": importFields}[kind]
+			if known := fields.Has(table[i].name); known != (reader != nil) {
+				t.Errorf("%s: %s is known: %v", kind, table[i].name, known)
+			}
+			members, err := jsonbody.Object(fmt.Appendf(nil, `{%q:{"not":"plain"}}`, table[i].name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			sent, _, invalid := jsonbody.Read(members, &askedLink{}, fields)
+			if skipped := len(sent) == 1 && len(invalid) == 0; skipped && !isSkipped(table[i].name) {
+				t.Errorf("%s: an object as %s was ignored", kind, table[i].name)
+			}
+		}
+	}
+}
+
+// isSkipped reports whether an import leaves out the field, because the server sets it.
+func isSkipped(name string) bool {
+	return slices.Contains([]string{"short_url", "state", "owner", "unique"}, name)
+}
+
+// fieldsOfTable returns the fields of a creation that another table has.
+func fieldsOfTable(t *testing.T, rows []row) jsonbody.Fields[askedLink] {
+	t.Helper()
+	whole := table
+	defer func() { table = whole }()
+	table = rows
+	return fieldsOf(func(f *row) jsonbody.Reader[askedLink] { return f.read })
+}
+
+func TestReadingAPlainLinkNeedsFewAllocations(t *testing.T) {
+	c := &Calls{}
+	body := []byte(benchBodies[0].text)
+	got := testing.AllocsPerRun(100, func() {
+		if _, err := c.parseDraft(body, 1, benchNow); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if got > 7 { // the draft, Same, the names that were sent, the address as sent and as kept
+		t.Errorf("got %v allocations, want at most 7", got)
+	}
+}

@@ -1,0 +1,89 @@
+package ops
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"shunt/api/jsonbody"
+	"shunt/engine"
+)
+
+var benchNow = time.Unix(1_800_000_000, 0)
+
+// The bodies that clients send most: an address, an address with more fields, a line of an export.
+var benchBodies = []struct{ name, text string }{
+	{"url", `{"url":"https://example.org/articles/2026/a-rather-long-title?id=x7Kd01aZ"}`},
+	{"fields", `{"url":"https://example.org/articles/2026/a?id=x7Kd01aZ","alias":"spring-sale","title":"Größe 1","tags":["a","b"],"expires_at":"2030-12-31T23:59:59Z","max_hits":1000,"redirect_status":301}`},
+	{"export", `{"code":"x7Kd01aZ","short_url":"https://sho.rt/x7Kd01aZ","url":"https://example.org/articles/2026/a?id=x7Kd01aZ","redirect_status":302,"state":"active","owner":1,"created_at":"2026-01-02T03:04:05.678Z","updated_at":"2026-01-02T03:04:05.678Z","expires_at":null,"max_hits":null,"title":"","tags":[],"forward_query":false,"disabled":false,"hits":7}`},
+}
+
+func BenchmarkReadLink(b *testing.B) {
+	c := &Calls{}
+	for _, body := range benchBodies {
+		read := c.parseDraft
+		if body.name == "export" {
+			read = c.parseImport
+		}
+		b.Run("body="+body.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := read([]byte(body.text), 1, benchNow); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkReadBulk reads 1,000 items.
+func BenchmarkReadBulk(b *testing.B) {
+	c := &Calls{}
+	for _, body := range benchBodies {
+		read := c.parseDraft
+		if body.name == "export" {
+			read = c.parseImport
+		}
+		items := bytes.Repeat([]byte(body.text+",\n"), 1000)
+		text := append(append([]byte("["), items[:len(items)-2]...), ']')
+		bulk := Bulk{Body: jsonbody.Body{MediaType: []byte(jsonbody.JSON), Text: text}}
+		b.Run("body="+body.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				items, err := bulk.items(func(item []byte) (engine.Draft, error) { return read(item, 1, benchNow) })
+				if err != nil || len(items) != 1000 || items[999].Refused != nil {
+					b.Fatal(err, items[999].Refused)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkWriteLink(b *testing.B) {
+	l := &listOf(1)[0]
+	b.ReportAllocs()
+	var dst []byte
+	for b.Loop() {
+		dst = append(l.AppendJSON(nil), '\n')
+	}
+	_ = dst
+}
+
+// BenchmarkWriteBulk writes the answers of 1,000 items.
+func BenchmarkWriteBulk(b *testing.B) {
+	made, refused := make(Results, 1000), make(Results, 1000)
+	for i, l := range listOf(1000) {
+		made[i].Link = l
+		refused[i].Err = errors.Join(engine.InvalidError{{Field: "url", Code: "scheme", Message: fmt.Sprint("must be http or https, in item ", i)}})
+	}
+	for name, results := range map[string]Results{"made": made, "refused": refused} {
+		b.Run("items="+name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				_ = append(results.AppendJSON(nil), '\n')
+			}
+		})
+	}
+}

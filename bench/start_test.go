@@ -1,0 +1,136 @@
+package bench
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"shunt/engine"
+	"shunt/storage"
+)
+
+// BenchmarkStart loads links with their hits from a real store, as a start of the process does. It
+// reports the links a second, the processor time of each, and the resident memory per link at its
+// highest during the load and after it. SHUNT_BENCH_STORE names the folder of the store, which is
+// made if it does not exist and then kept, so that two programs can be compared on the same store.
+func BenchmarkStart(b *testing.B) {
+	b.Run("links="+human(links()), func(b *testing.B) {
+		dir := os.Getenv("SHUNT_BENCH_STORE")
+		if dir == "" {
+			dir = filepath.Join(b.TempDir(), "store")
+		}
+		if _, err := os.Stat(dir); os.IsNotExist(err) {
+			plantLinks(b, dir, links())
+		}
+		for b.Loop() {
+			benchmarkStart(b, dir)
+		}
+	})
+}
+
+func benchmarkStart(b *testing.B, dir string) {
+	b.StopTimer()
+	s, err := storage.Open(dir, storage.Options{Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		b.Fatal(err)
+	}
+	e, err := engine.Open(s, engine.Options{JournalDir: b.TempDir(), Rings: 1, RingRecords: 256})
+	if err != nil {
+		b.Fatal(err)
+	}
+	before := settledBytes(b)
+	forgetPeak(b)
+	b.StartTimer()
+	start, cpu := time.Now(), cpuTime()
+	if err := e.Load(context.Background(), nil); err != nil {
+		b.Fatal(err)
+	}
+	took, used := time.Since(start), cpuTime()-cpu
+	b.StopTimer()
+	peak := statusBytes(b, "VmHWM:")
+	runtime.GC()
+	runtime.GC()
+	after := residentBytes(b)
+	n := float64(e.Metrics().Links)
+	b.ReportMetric(n/took.Seconds(), "links/s")
+	b.ReportMetric(float64(used.Nanoseconds())/n, "cpu-ns/link")
+	b.ReportMetric(float64(peak-before)/n, "peak-B/link")
+	b.ReportMetric(float64(after-before)/n, "resident-B/link")
+	if err := e.Close(); err != nil {
+		b.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		b.Fatal(err)
+	}
+	b.StartTimer()
+}
+
+// plantLinks makes a store of n generated links, each with imported hits. Codes are drawn, so that
+// they come in another order than their ids.
+func plantLinks(b *testing.B, dir string, n uint64) {
+	b.Helper()
+	s, err := storage.Open(dir, storage.Options{Create: true, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		b.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var run sync.WaitGroup
+	run.Go(func() { _ = s.Run(ctx) })
+	first, err := s.AllocateIDs(n)
+	if err != nil {
+		b.Fatal(err)
+	}
+	slots := make(chan struct{}, 4096)
+	for i := range n {
+		code := string(appendCode(nil, i))
+		m := engine.Mutation{
+			Hot:  engine.Hot{Code: code, ID: first + i, Owner: 1, Target: string(appendTarget(nil, i))},
+			Cold: engine.Cold{Code: code, Version: 1, CreatedAtMs: 1000, UpdatedAtMs: 1000, ImportedHits: 1 + i%100},
+		}
+		slots <- struct{}{}
+		s.Apply(m, func(err error) {
+			if err != nil {
+				b.Error(err)
+			}
+			<-slots
+		})
+	}
+	for range cap(slots) {
+		slots <- struct{}{}
+	}
+	cancel()
+	run.Wait()
+	if err := s.Close(); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// forgetPeak makes the kernel forget the highest resident memory so far.
+func forgetPeak(b *testing.B) {
+	b.Helper()
+	if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0); err != nil {
+		b.Skipf("the kernel does not reset the highest resident memory: %v", err)
+	}
+}
+
+// statusBytes returns a line of /proc/self/status.
+func statusBytes(b *testing.B, line string) int64 {
+	b.Helper()
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		b.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(status), line)
+	kb, err := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return kb << 10
+}

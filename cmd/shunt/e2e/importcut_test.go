@@ -1,0 +1,141 @@
+package e2e
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// cutLinks is how many links an import has that is cut. It takes seconds, so it can be cut in the
+// middle.
+const cutLinks = 60_000
+
+// A cutImport is an import that is under way while the test cuts it.
+type cutImport struct {
+	t      *testing.T
+	server *process
+	file   string
+	cmd    *exec.Cmd
+	stderr bytes.Buffer
+	stdout bytes.Buffer
+}
+
+// startImport starts a server and the import of a file, and returns when a third of it is there.
+func startImport(t *testing.T) *cutImport {
+	t.Helper()
+	s := startServer(t, filepath.Join(t.TempDir(), "data"))
+	shunt(t, t.TempDir(), nil, "token", "add", "--name", "n", "--data", s.dir)
+	var text strings.Builder
+	for i := range cutLinks {
+		fmt.Fprintf(&text, `{"code":"c%d","url":"https://example.org/%[1]d","created_at":"2020-01-01T00:00:00Z"}`+"\n", i)
+	}
+	c := &cutImport{t: t, server: s, file: writeFile(t, "links.ndjson", text.String())}
+	c.cmd = exec.Command(binary, "import", c.file, "--data", s.dir)
+	c.cmd.Stderr, c.cmd.Stdout = &c.stderr, &c.stdout
+	if err := c.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = c.cmd.Process.Kill() // it may have ended
+		_ = c.cmd.Wait()
+	})
+	r := &e2e{t: t, server: s}
+	for r.number() < cutLinks/3 {
+		time.Sleep(time.Millisecond)
+	}
+	if n := r.number(); n >= cutLinks {
+		t.Fatalf("the import was over before it could be cut: %d links", n)
+	}
+	return c
+}
+
+// end waits until the command ends.
+func (c *cutImport) end() result {
+	timeout := killAtDeadline(c.t, c.cmd.Process)
+	defer timeout.Stop()
+	_ = c.cmd.Wait() // its error is in the exit code
+	return result{c.stdout.String(), c.stderr.String(), c.cmd.ProcessState.ExitCode()}
+}
+
+// wantAllOnce checks that every link is there once, in the order of the file.
+func (c *cutImport) wantAllOnce() {
+	c.t.Helper()
+	export := shunt(c.t, "", nil, "export", "--data", c.server.dir)
+	if export.code != exitDone {
+		c.t.Errorf("export: got exit code %d: %s", export.code, export.stderr)
+	}
+	got := strings.Fields(codes(c.t, export.stdout))
+	if len(got) != cutLinks {
+		c.t.Errorf("got %d links, want %d", len(got), cutLinks)
+	}
+	for i, code := range got {
+		if want := fmt.Sprint("c", cutLinks-1-i); code != want {
+			c.t.Fatalf("got %s as link %d of the export, want %s", code, i, want)
+		}
+	}
+	if _, err := os.Stat(c.file + ".shunt-import"); !os.IsNotExist(err) {
+		c.t.Errorf("the mark of the import is left: %v", err)
+	}
+}
+
+// resume runs the command again with --resume.
+func (c *cutImport) resume() {
+	c.t.Helper()
+	r := shunt(c.t, "", nil, "import", "--resume", c.file, "--data", c.server.dir)
+	r.want(c.t, exitDone, `, 0 refused\n$`, "^$")
+	var created, existing int
+	if _, err := fmt.Sscanf(r.stdout, "%d links imported, %d already there", &created, &existing); err != nil || created+existing != cutLinks {
+		c.t.Errorf("got %q, want %d links", r.stdout, cutLinks)
+	}
+}
+
+func TestAnImportThatIsKilledIsResumed(t *testing.T) {
+	t.Parallel()
+	c := startImport(t)
+	_ = c.cmd.Process.Kill()
+	c.end()
+	c.resume()
+	c.wantAllOnce()
+}
+
+func TestAnImportThatIsInterruptedIsResumed(t *testing.T) {
+	t.Parallel()
+	c := startImport(t)
+	if err := c.cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	c.end().want(t, exitFailed, "^$", `^shunt: import: interrupted; before that: \d+ links imported, 0 already there, 0 refused\n  the same command with --resume goes on there\n$`)
+	c.resume()
+	c.wantAllOnce()
+}
+
+func TestAnImportWaitsForAServerThatIsKilledAndRestarted(t *testing.T) {
+	t.Parallel()
+	c := startImport(t)
+	c.server.kill()
+	c.server = startServer(t, c.server.dir)
+	c.end().want(t, exitDone, `^\d+ links imported, \d+ already there, 0 refused\n$`, "^$")
+	c.wantAllOnce()
+}
+
+// Nothing runs on the folder any more, so the command that resumes opens it itself.
+func TestAnImportThatLosesItsServerIsResumedWithoutIt(t *testing.T) {
+	t.Parallel()
+	c := startImport(t)
+	c.server.kill()
+	c.end().want(t, exitFailed, "^$", `(?s)^shunt: import: no answer: .*; before that: \d+ links imported, .*--resume goes on there\n$`)
+	c.resume()
+	c.wantAllOnce()
+	shunt(t, "", nil, "check", "--data", c.server.dir).want(t, exitDone, `faults +0`, "")
+}
+
+func TestStandardInputIsNotResumed(t *testing.T) {
+	t.Parallel()
+	shunt(t, t.TempDir(), nil, "import", "--resume", "-").want(t, exitUsage, "", "--resume needs a file, because standard input can be read only once")
+}

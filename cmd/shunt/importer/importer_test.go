@@ -1,0 +1,322 @@
+package importer
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"shunt/api/client"
+)
+
+// A target stands for the server and its connection: it remembers codes in their order, and refuses
+// links without one.
+type target struct {
+	codes []string
+	known map[string]bool
+	cutAt int // the number of batches that are answered before the connection is cut; 0: all
+	after int // batches that are imported after the cut, without an answer
+}
+
+var errCut = errors.New("the connection was cut")
+
+// importAll is the ImportAll of a client of the target.
+func (g *target) importAll(ctx context.Context, batches iter.Seq[*client.ImportBatch]) iter.Seq2[client.ImportResult, error] {
+	return func(yield func(client.ImportResult, error) bool) {
+		n := 0
+		for b := range batches {
+			r := g.take(b)
+			if n++; g.cutAt > 0 && n > g.cutAt {
+				if n > g.cutAt+g.after {
+					yield(client.ImportResult{}, errCut)
+					return
+				}
+				continue
+			}
+			if !yield(r, nil) {
+				return
+			}
+		}
+		if g.cutAt > 0 && n > g.cutAt {
+			yield(client.ImportResult{}, errCut)
+		}
+	}
+}
+
+func (g *target) take(b *client.ImportBatch) client.ImportResult {
+	r := client.ImportResult{Batch: b}
+	for i := range b.Len() {
+		var link struct{ Code string }
+		switch err := json.Unmarshal(b.Link(i), &link); {
+		case err != nil || link.Code == "":
+			p := &client.Problem{Kind: client.ErrMalformedJSON, Detail: "D", Status: 400}
+			r.Refused = append(r.Refused, client.BulkItem{Index: i, Problem: p})
+		case g.known[link.Code]:
+			r.Existing++
+		default:
+			g.known[link.Code] = true
+			g.codes = append(g.codes, link.Code)
+			r.Created++
+		}
+	}
+	return r
+}
+
+// linksFile writes n links into a file; newestFirst: as exports have them.
+func linksFile(t *testing.T, n int, newestFirst bool) (path string, codes []string) {
+	t.Helper()
+	var text bytes.Buffer
+	for i := range n {
+		codes = append(codes, fmt.Sprint("c", i))
+		fmt.Fprintf(&text, `{"code":"c%d","url":"https://example.org/"}`+"\n", i)
+	}
+	if newestFirst {
+		slices.Reverse(codes)
+		text.WriteString("\n") // a blank line changes nothing
+	}
+	path = filepath.Join(t.TempDir(), "links.ndjson")
+	first := map[bool]string{true: `{"short_url":"x","code":"first"}` + "\n", false: ""}[newestFirst]
+	if newestFirst {
+		codes = append(codes, "first")
+	}
+	if err := os.WriteFile(path, append([]byte(first), text.Bytes()...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path, codes
+}
+
+func newTarget() *target { return &target{known: map[string]bool{}} }
+
+// run imports a file into g.
+func (g *target) run(t *testing.T, path string, resume bool) (done Done, resumable bool, stderr string, err error) {
+	t.Helper()
+	var said strings.Builder
+	x := &Import{File: path, Stderr: &said, Resume: resume, To: "https://sho.rt", Send: g.importAll}
+	done, resumable, err = x.Run(t.Context())
+	return done, resumable, said.String(), err
+}
+
+func TestAnImportThatWasCutGoesOnWhereItWasCut(t *testing.T) {
+	for _, newestFirst := range []bool{false, true} {
+		for _, after := range []int{0, 1, 5} { // batches that were imported, but not answered
+			path, codes := linksFile(t, 30_500, newestFirst)
+			g := newTarget()
+			g.cutAt, g.after = 17, after
+			done, resumable, _, err := g.run(t, path, false)
+			if !errors.Is(err, errCut) || !resumable || done.Created != 17_000 {
+				t.Fatalf("got %v, resumable %v, %v", done, resumable, err)
+			}
+			imported := 0
+			g.cutAt = 0
+			counted := g.importAll
+			x := &Import{File: path, Stderr: io.Discard, Resume: true, To: "https://sho.rt",
+				Send: func(ctx context.Context, batches iter.Seq[*client.ImportBatch]) iter.Seq2[client.ImportResult, error] {
+					return counted(ctx, func(yield func(*client.ImportBatch) bool) {
+						for b := range batches {
+							imported += b.Len()
+							if !yield(b) {
+								return
+							}
+						}
+					})
+				}}
+			done, _, err = x.Run(t.Context())
+			if err != nil || done.Created+done.Existing != len(codes) || done.Failed != 0 {
+				t.Errorf("got %v, %v, want all %d", done, err, len(codes))
+			}
+			if want := len(codes) - 16_000; imported != want {
+				t.Errorf("sent %d links again, want %d: those after the cut, and the batch before it", imported, want)
+			}
+			if !slices.Equal(g.codes, codes) {
+				t.Errorf("newest first %v: the server has %d links in another order, want %d", newestFirst, len(g.codes), len(codes))
+			}
+			if _, err := os.Stat(path + markSuffix); !errors.Is(err, os.ErrNotExist) {
+				t.Errorf("the mark is left: %v", err)
+			}
+		}
+	}
+}
+
+func TestAServerWithoutItsLinksGetsAllOfThem(t *testing.T) {
+	path, codes := linksFile(t, 20_000, false)
+	g := newTarget()
+	g.cutAt = 15
+	_, _, _, _ = g.run(t, path, false)
+	g = newTarget() // restored from a backup
+	done, _, said, err := g.run(t, path, true)
+	if err != nil || done.Created+done.Existing != len(codes) || len(g.codes) != len(codes) {
+		t.Errorf("got %v, %v and %d links, want %d", done, err, len(g.codes), len(codes))
+	}
+	if !strings.Contains(said, "does not have the lines before 15001") {
+		t.Errorf("got %q", said)
+	}
+}
+
+func TestAMarkOfAnotherImportIsNotFollowed(t *testing.T) {
+	path, _ := linksFile(t, 20_000, false)
+	g := newTarget()
+	g.cutAt = 15
+	_, _, _, _ = g.run(t, path, false)
+	mark := path + markSuffix
+	written, err := os.ReadFile(mark)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, said, _ := g.run(t, path, false); !strings.Contains(said, "was cut at line 15001; --resume goes on there") {
+		t.Errorf("a run without --resume: got %q", said)
+	}
+	x := &Import{File: path, Stderr: io.Discard, Resume: true, To: "https://other.example", Send: g.importAll}
+	if _, _, err := x.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "was being imported to https://sho.rt, not to https://other.example") {
+		t.Errorf("another server: got %v", err)
+	}
+	for i := range written {
+		damaged := slices.Clone(written)
+		damaged[i] ^= 4
+		check(t, os.WriteFile(mark, damaged, 0o600))
+		if _, err := readMark(mark); err == nil && !bytes.Equal(bytes.TrimSpace(damaged), bytes.TrimSpace(written)) {
+			t.Fatalf("byte %d was changed, and the mark was read", i)
+		}
+	}
+	if _, _, _, err := g.run(t, path, true); err == nil || !strings.Contains(err.Error(), "is damaged") {
+		t.Errorf("a damaged mark: got %v", err)
+	}
+	check(t, os.WriteFile(mark, written, 0o600))
+	check(t, os.Chtimes(path, time.Now(), time.Now().Add(time.Hour)))
+	if _, _, _, err := g.run(t, path, true); err == nil || !strings.Contains(err.Error(), "has changed since its import was cut") {
+		t.Errorf("another file: got %v", err)
+	}
+	check(t, os.Remove(mark))
+	g = newTarget()
+	if done, _, _, err := g.run(t, path, true); err != nil || done.Created != 20_000 {
+		t.Errorf("without a mark: got %v, %v, want the whole import", done, err)
+	}
+}
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestRefusedLinesAreBoundedAndInOrder(t *testing.T) {
+	var text strings.Builder
+	for i := range 5_000 {
+		text.WriteString([]string{"no JSON\n", `{"url":"x"}` + "\n", fmt.Sprintf(`{"code":"c%d"}`+"\n", i), "{\n"}[i%4])
+	}
+	path := filepath.Join(t.TempDir(), "links.ndjson")
+	check(t, os.WriteFile(path, []byte(text.String()), 0o600))
+	g, all := newTarget(), filepath.Join(t.TempDir(), "refused")
+	for _, refused := range []string{"", all} {
+		var said strings.Builder
+		x := &Import{File: path, Stderr: &said, Refused: refused, To: "https://sho.rt", Send: g.importAll}
+		done, _, err := x.Run(t.Context())
+		if err != nil || done.Failed != 3_750 || done.Created+done.Existing != 1_250 {
+			t.Fatalf("got %v, %v", done, err)
+		}
+		lines := strings.Split(strings.TrimSpace(said.String()), "\n")
+		last := lines[len(lines)-1]
+		if len(lines) != maxShown+1 || !strings.Contains(last, "more lines were refused") || strings.Contains(last, all) != (refused != "") {
+			t.Errorf("got %d lines, the last is %s", len(lines), last)
+		}
+		for i, want := range []string{":1: is not JSON", ":2: D (400 malformed_json)", ":4: is not JSON", ":5: is not JSON"} {
+			if !strings.HasSuffix(lines[i], want) {
+				t.Errorf("got %q, want %s", lines[i], want)
+			}
+		}
+	}
+	kept, err := os.ReadFile(all)
+	if n := bytes.Count(kept, []byte{'\n'}); err != nil || n != 3_750 {
+		t.Errorf("the file has %d lines, %v, want 3750", n, err)
+	}
+}
+
+func TestAnInterruptedImportKeepsItsAnswers(t *testing.T) {
+	path, codes := linksFile(t, 30_000, false)
+	g := newTarget()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	x := &Import{File: path, Stderr: io.Discard, To: "https://sho.rt",
+		Send: func(ctx context.Context, batches iter.Seq[*client.ImportBatch]) iter.Seq2[client.ImportResult, error] {
+			return func(yield func(client.ImportResult, error) bool) {
+				for r, err := range g.importAll(ctx, batches) {
+					if !yield(r, err) {
+						return
+					}
+					if len(g.codes) == 12_000 {
+						cancel()
+					}
+				}
+			}
+		}}
+	done, resumable, err := x.Run(ctx)
+	if !errors.Is(err, ErrInterrupted) || !resumable || done.Created != 12_000 {
+		t.Errorf("got %v, resumable %v, %v", done, resumable, err)
+	}
+	if done, _, _, err := g.run(t, path, true); err != nil || done.Created != len(codes) {
+		t.Errorf("resumed: got %v, %v", done, err)
+	}
+}
+
+func TestInputThatCanBeReadOnceHasNoMark(t *testing.T) {
+	path, codes := linksFile(t, 20_000, true)
+	text, err := os.ReadFile(path)
+	check(t, err)
+	g := newTarget()
+	g.cutAt = 15
+	t.Chdir(t.TempDir())
+	x := &Import{File: "-", Stdin: bytes.NewReader(text), Stderr: io.Discard, To: "https://sho.rt", Send: g.importAll}
+	if _, resumable, err := x.Run(t.Context()); !errors.Is(err, errCut) || resumable {
+		t.Errorf("got %v, resumable %v", err, resumable)
+	}
+	if left, _ := os.ReadDir("."); len(left) > 0 {
+		t.Errorf("left %v", left)
+	}
+	g.cutAt = 0
+	x = &Import{File: "-", Stdin: bytes.NewReader(text), Stderr: io.Discard, To: "https://sho.rt", Send: g.importAll}
+	if done, _, err := x.Run(t.Context()); err != nil || done.Created+done.Existing != len(codes) || !slices.Equal(g.codes, codes) {
+		t.Errorf("got %v, %v", done, err)
+	}
+}
+
+// An import reads ahead by what its consumer allows, and uses its batches again.
+func TestAnImportOfAnyLengthTakesTheSameMemory(t *testing.T) {
+	peak := func(n int) (bytes uint64) {
+		path, _ := linksFile(t, n, false)
+		batches := 0
+		x := &Import{File: path, Stderr: io.Discard, To: "https://sho.rt",
+			Send: func(_ context.Context, all iter.Seq[*client.ImportBatch]) iter.Seq2[client.ImportResult, error] {
+				return func(yield func(client.ImportResult, error) bool) {
+					for b := range all {
+						if batches++; batches%10 == 0 {
+							var m runtime.MemStats
+							runtime.GC()
+							runtime.ReadMemStats(&m)
+							bytes = max(bytes, m.HeapAlloc)
+						}
+						if !yield(client.ImportResult{Batch: b, Created: b.Len()}, nil) {
+							return
+						}
+					}
+				}
+			}}
+		if done, _, err := x.Run(t.Context()); err != nil || done.Created != n {
+			t.Fatalf("got %v, %v", done, err)
+		}
+		return bytes
+	}
+	short, long := peak(20_000), peak(400_000)
+	if long > short+2<<20 {
+		t.Errorf("the heap grew from %d to %d bytes with twenty times the lines", short, long)
+	}
+}

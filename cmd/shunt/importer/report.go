@@ -1,0 +1,121 @@
+package importer
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"shunt/api/client"
+	"shunt/cmd/shunt/console"
+	"shunt/engine/plural"
+)
+
+// maxShown is how many refused lines are shown. A person reads no more, and a wrong file of a
+// million lines would fill a log.
+const maxShown = 100
+
+// A report says how an import goes: its progress to a person at a terminal, and refused lines.
+type report struct {
+	name     string // of the imported file
+	stderr   io.Writer
+	progress *console.Progress
+	size     int64 // of the imported file
+	begun    time.Time
+	begunAt  int64 // bytes that were imported before this run
+	links    int   // imported, found or refused by this run
+
+	shown   int // refused lines
+	file    *os.File
+	refused *bufio.Writer // to file; nil: none
+}
+
+// keepRefused has all refused lines written into a file, after those of an earlier run if resumed.
+func (r *report) keepRefused(path string, resumed bool) (err error) {
+	mode := os.O_TRUNC
+	if resumed {
+		mode = os.O_APPEND
+	}
+	if path == "" {
+		return nil
+	}
+	if r.file, err = os.OpenFile(path, os.O_CREATE|os.O_WRONLY|mode, 0o600); err == nil {
+		r.refused = bufio.NewWriter(r.file)
+	}
+	return err
+}
+
+// flush writes the refused lines so far.
+func (r *report) flush() error {
+	if r.refused == nil {
+		return nil
+	}
+	return r.refused.Flush()
+}
+
+func (r *report) close() error {
+	r.progress.End()
+	if r.file == nil {
+		return nil
+	}
+	return errors.Join(r.flush(), r.file.Close())
+}
+
+// say shows that the first done bytes have been imported.
+func (r *report) say(done int64) {
+	if !r.progress.Person() {
+		return
+	}
+	took := time.Since(r.begun)
+	text := fmt.Sprintf("%d%%, %s, %.0f/s", 100*done/max(r.size, 1), plural.Of(r.links, "line", "lines"), float64(r.links)/max(took.Seconds(), 1e-3))
+	if moved := done - r.begunAt; moved > 0 {
+		left := time.Duration(float64(took) / float64(moved) * float64(r.size-done))
+		text += fmt.Sprintf(", %v left", left.Round(time.Second))
+	}
+	r.progress.Say(text)
+}
+
+// end says to a person how fast it went.
+func (r *report) end() {
+	took := time.Since(r.begun)
+	r.progress.End()
+	if r.progress.Person() && took > time.Second {
+		fmt.Fprintf(r.stderr, "%s in %v, %.0f/s\n", plural.Of(r.links, "line", "lines"), took.Round(100*time.Millisecond), float64(r.links)/took.Seconds())
+	}
+}
+
+// refuse reports a refused line.
+func (r *report) refuse(number int64, why string) {
+	text := fmt.Sprintf("%s:%d: %s\n", console.Printable(r.name), number, why)
+	if r.refused != nil {
+		_, _ = r.refused.WriteString(text) // flush returns the error
+	}
+	switch r.shown++; {
+	case r.shown <= maxShown:
+		r.progress.End()
+		fmt.Fprintf(r.stderr, "shunt: %s", text)
+	case r.shown == maxShown+1 && r.refused == nil:
+		r.progress.End()
+		fmt.Fprintf(r.stderr, "shunt: more lines were refused; --refused FILE keeps all of them\n")
+	case r.shown == maxShown+1:
+		r.progress.End()
+		fmt.Fprintf(r.stderr, "shunt: more lines were refused; all are in %s\n", console.Printable(r.file.Name()))
+	}
+}
+
+// reason returns why the server refused a link.
+func reason(link []byte, p *client.Problem) string {
+	if p.Kind == client.ErrMalformedJSON && !json.Valid(link) {
+		return notJSON
+	}
+	var object struct {
+		Code string `json:"code"`
+	}
+	if json.Unmarshal(link, &object) != nil || object.Code == "" {
+		return p.Error()
+	}
+	return console.Printable(object.Code) + ": " + p.Error()
+}

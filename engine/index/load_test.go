@@ -1,0 +1,57 @@
+package index
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"shunt/engine/internal/limits"
+)
+
+func TestManyLinksAreLoadedAsIfOneByOne(t *testing.T) {
+	x := newIndex()
+	var links []HotView
+	for id := range uint64(3*batchLinks + 7) { // the last ones are others' variants, and codes of all lengths
+		code := fmt.Sprintf("c%d", id%(3*batchLinks))
+		if id%5 == 0 {
+			code = strings.ToUpper(code) + strings.Repeat("x", int(id%(limits.MaxCodeBytes-8)))
+		}
+		links = append(links, HotView{Code: []byte(code), Target: fmt.Appendf(nil, "https://x/%d", id), ID: id})
+	}
+	must(t, x.PutAll(links))
+	want := make(map[string]uint64)
+	for i := range links {
+		want[string(links[i].Code)] = links[i].ID
+	}
+	for code, id := range want {
+		l, ok := x.Resolve([]byte(code))
+		if !ok || l.ID() != id {
+			t.Errorf("%s: got %v, want link %d", code, ok, id)
+		}
+		x.AddHits(id, id)
+		if got := x.Hits(id); got != id {
+			t.Errorf("%s: got %d hits, want %d", code, got, id)
+		}
+	}
+	if got := x.Figures().Links; got != uint64(len(want)) {
+		t.Errorf("got %d links, want %d", got, len(want))
+	}
+}
+
+func TestLoadingStopsAtALinkThatCannotBePut(t *testing.T) {
+	x := newIndex()
+	links := []HotView{
+		{Code: []byte("first"), ID: 1},
+		{Code: []byte("second"), ID: maxSlabs << slabBits},
+		{Code: []byte("third"), ID: 3},
+	}
+	if err := x.PutAll(links); err == nil {
+		t.Error("an id beyond the limit was accepted")
+	}
+	if _, ok := x.Resolve([]byte("first")); !ok {
+		t.Error("the link before it is missing")
+	}
+	if _, ok := x.Resolve([]byte("third")); ok {
+		t.Error("the link after it is there")
+	}
+}
