@@ -70,10 +70,10 @@
 //	1         1         1                        153     145           1 % of the committer's time
 //	16        8.0       11.5                     42.5    32.9          3 to 4 %
 //	64        30.7      47.3                     25.0    26.6          10 %
-//	256       118       140                      23.0    21.1          11 to 13 %
+//	256       118       140                      23.0    21.1          11 to 14 %
 //
-// Callers publish links on the committer's goroutine. That is its last column: too little to pay
-// for a goroutine that publishes, a queue between the two, and smaller groups.
+// Links are published on the committer's goroutine. The last column is the time that this takes: too
+// little to pay for a goroutine that publishes, a queue between the two, and smaller groups.
 //
 // Each mutation that the queue accepts is answered exactly once. It is either in the queue or with
 // Run. The one that closes the queue (Run when it ends, or Close if there was no Run) answers the
