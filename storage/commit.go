@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 
@@ -161,7 +162,11 @@ func (c *committer) run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		select {
 		case <-c.wake:
-			c.commit(c.take())
+			if c.commit(c.take()) > 1 {
+				// The writers that were just answered can run now and join the next group. Without
+				// this they find it begun, and each commit has half of the writers.
+				runtime.Gosched()
+			}
 		case <-ctx.Done():
 		}
 	}
@@ -216,8 +221,8 @@ func (c *committer) close() error {
 }
 
 // commit commits the mutations in their order, in as many batches as their size requires, and
-// answers them.
-func (c *committer) commit(waiting []queued) {
+// answers them. It returns how many callers it has answered.
+func (c *committer) commit(waiting []queued) int {
 	for rest := waiting; len(rest) > 0; {
 		n, mutations := 0, 0
 		for n < len(rest) && c.batch.batch.Len() < commitBatchBytes {
@@ -229,6 +234,7 @@ func (c *committer) commit(waiting []queued) {
 		rest = rest[n:]
 	}
 	clear(waiting) // releases strings and callbacks
+	return len(waiting)
 }
 
 func (c *committer) commitBatch(mutations int) error {

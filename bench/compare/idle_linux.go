@@ -63,10 +63,7 @@ func (c *comparison) compareIdle(ctx context.Context, w *strings.Builder) error 
 		}
 		m.write(w, name, n)
 	}
-	if sv := c.named(shunt); sv != nil {
-		return c.besideIdle(ctx, sv, w)
-	}
-	return nil
+	return c.besideIdle(ctx, w)
 }
 
 func (m *memory) write(w *strings.Builder, name string, n int) {
@@ -166,29 +163,48 @@ func wordAfter(text []byte, start, name string) (n float64) {
 	return 0
 }
 
-// besideIdle compares a load with and without idle connections.
-func (c *comparison) besideIdle(ctx context.Context, sv *server, w *strings.Builder) error {
-	var without, with samples
+// besideIdle compares a load of shunt, and of nginx to know what is the machine's part, with and
+// without idle connections.
+func (c *comparison) besideIdle(ctx context.Context, w *strings.Builder) error {
+	sv := c.named(shunt)
+	if sv == nil {
+		return nil
+	}
+	servers := []*server{sv}
+	if control := c.named(nginx); control != nil {
+		servers = append(servers, control)
+	}
+	without, with := make([]samples, len(servers)), make([]samples, len(servers))
 	for round := range c.rounds {
-		c.say("pair %d, %s", round+1, idleName)
-		for n := range 2 {
-			into, idle := &without, 0
-			if n != round%2 {
-				into, idle = &with, idleBeside
+		for i, sv := range servers {
+			c.say("pair %d, %s, %s", round+1, idleName, sv.name)
+			for n := range 2 {
+				into, idle := &without[i], 0
+				if n != round%2 {
+					into, idle = &with[i], idleBeside
+				}
+				report, err := c.turnBeside(ctx, sv, idle, round)
+				if err != nil {
+					return fmt.Errorf("pair %d, %s, %s: %w", round+1, idleName, sv.name, err)
+				}
+				*into = append(*into, sampleOf(round, report, 2))
 			}
-			report, err := c.turnBeside(ctx, sv, idle, round)
-			if err != nil {
-				return fmt.Errorf("pair %d, %s: %w", round+1, idleName, err)
-			}
-			*into = append(*into, sampleOf(round, report, 2))
 		}
 	}
-	fmt.Fprintf(w, "\n### shunt with %s requests a second beside idle connections\n\n| | CPU of a request, µs | p50, ms | p99, ms | calm turns |\n|---|---|---|---|---|\n",
+	fmt.Fprintf(w, "\n### %s requests a second beside idle connections\n\n| | CPU of a request, µs | p50, ms | p99, ms | calm turns |\n|---|---|---|---|---|\n",
 		thousands(idleBesideRate))
-	without.writePair(w, withoutIdle)
-	with.writePair(w, withIdle)
-	ratio := spreadOf(with.ratios(without, ofP99))
-	fmt.Fprintf(w, "\np99 with idle connections: %v × that without in %d pairs; at most %.2f: %s.\n", ratio, ratio.n, idleBesideMost, verdict(ratio.median, idleBesideMost))
+	for i, sv := range servers {
+		without[i].writePair(w, sv.name+", "+withoutIdle)
+		with[i].writePair(w, sv.name+", "+withIdle)
+	}
+	for i, sv := range servers {
+		ratio := spreadOf(with[i].ratios(without[i], ofP99))
+		fmt.Fprintf(w, "\np99 of %s with idle connections: %v × that without in %d pairs", sv.name, ratio, ratio.n)
+		if sv.name == shunt {
+			fmt.Fprintf(w, "; at most %.2f: %s", idleBesideMost, verdict(ratio.median, idleBesideMost))
+		}
+		fmt.Fprintln(w, ".")
+	}
 	return nil
 }
 
@@ -207,5 +223,5 @@ func (c *comparison) turnBeside(ctx context.Context, sv *server, idle, round int
 		defer func() { err = errors.Join(err, release()) }()
 	}
 	sc := scenario{spec: load.Spec{Connections: pacedVisitors, Pipeline: 1, Rate: idleBesideRate, Visitors: true}, zipf: true}
-	return p.apply(ctx, sc.specFor(c.links, c.links, c.length, round))
+	return p.apply(ctx, sc.specFor(sv.links, c.links, c.length, round))
 }

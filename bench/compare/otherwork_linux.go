@@ -21,7 +21,8 @@ const (
 
 	// The store writes a memtable after 128 MiB, and compacts after four of them. Each link is in it
 	// twice. So bulks make it compact within a minute, which hits alone do every four.
-	bulkLinks       = 800 // each second
+	bulksPerSecond  = 20
+	bulkLinks       = 40
 	bulkTargetBytes = 8000
 )
 
@@ -37,7 +38,7 @@ type busyShunt struct {
 }
 
 // beBusy makes 200 links a second through the API of a running shunt and reads its metrics every
-// second, until end is called; shuntBulks also gets a bulk of long links every second. The server
+// second, until end is called; shuntBulks also gets bulks of long links, 6.4 MB a second. The server
 // flushes every 100 ms besides.
 func (c *comparison) beBusy(ctx context.Context, p *process) (end func() error) {
 	b := &busyShunt{process: p, began: time.Now()}
@@ -54,7 +55,7 @@ func (c *comparison) beBusy(ctx context.Context, p *process) (end func() error) 
 	if p.name == shuntBulks {
 		long := bulkBody()
 		b.all.Go(func() {
-			b.every(ctx, time.Second, func(int) { b.note(&b.bulks, b.post(client, "/api/v1/shorten/bulk", long, http.StatusOK)) })
+			b.every(ctx, time.Second/bulksPerSecond, func(int) { b.note(&b.bulks, b.post(client, "/api/v1/shorten/bulk", long, http.StatusOK)) })
 		})
 	}
 	for range creators {

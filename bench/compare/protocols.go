@@ -94,7 +94,7 @@ func redisSet() protocol {
 	}, check: func(r *bufio.Reader) error {
 		line, err := r.ReadSlice('\n')
 		if err == nil && string(line) != "+OK\r\n" {
-			err = fmt.Errorf("Redis answered %q", line)
+			err = fmt.Errorf("the answer of Redis is %q", line)
 		}
 		return err
 	}}

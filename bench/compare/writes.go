@@ -171,7 +171,7 @@ func redisAnswers(address string) error {
 	}
 	answer := make([]byte, 7)
 	if n, err := conn.Read(answer); err != nil || string(answer[:n]) != "+PONG\r\n" {
-		return fmt.Errorf("Redis answered %q: %w", answer[:n], err)
+		return fmt.Errorf("the answer of Redis is %q: %w", answer[:n], err)
 	}
 	return nil
 }

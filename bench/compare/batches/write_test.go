@@ -59,7 +59,7 @@ func linksIn(t *testing.T, dir string) (n int) {
 		t.Fatal(err)
 	}
 	var all atomic.Int64
-	err = store.LoadLinks(context.Background(), func(engine.HotView) error { all.Add(1); return nil })
+	err = store.LoadLinks(context.Background(), engine.EachLink(func(engine.HotView) error { all.Add(1); return nil }))
 	if err := errors.Join(err, store.Close()); err != nil {
 		t.Fatal(err)
 	}
