@@ -79,8 +79,8 @@ fuzz: ## run each fuzz test for FUZZTIME (10s), JOBS (2) at a time; FUZZ and SKI
 		LONG='$(LONG)' LONGTIME='$(LONGTIME)' .ci/fuzz
 
 .PHONY: bench
-bench: ## run the benchmarks on 10 M links (BENCH=regexp, COUNT=10 for benchstat, LINKS=n, SECONDS=n of steady load)
-	SHUNT_BENCH_LINKS=$(LINKS) SHUNT_BENCH_SECONDS=$(SECONDS) \
+bench: ## run the benchmarks on 10 M links (BENCH=regexp, COUNT=10 for benchstat, LINKS=n, SECONDS=n of steady load, URLS=FILE of addresses)
+	SHUNT_BENCH_LINKS=$(LINKS) SHUNT_BENCH_SECONDS=$(SECONDS) SHUNT_BENCH_URLS=$(if $(URLS),"$(abspath $(URLS))") \
 		$(GO) test -p 1 ./... -run '^$$' -bench '$(or $(BENCH),.)' -benchmem -count $(or $(COUNT),1) -timeout 60m
 
 # The other servers and wrk are Debian's packages, and so is the C compiler; they are installed if

@@ -171,7 +171,7 @@ func BenchmarkPending(b *testing.B) {
 	for _, c := range []struct{ visitors, links uint64 }{{1, 100_000}, {10, 50_000}, {1_000, 500}, {100_000, 10}} {
 		b.Run("visitors="+human(c.visitors), func(b *testing.B) {
 			for b.Loop() {
-				e, err := engine.Open(&discard{n: c.links}, engine.Options{JournalDir: b.TempDir(), RingRecords: 1 << 20})
+				e, err := engine.Open(&discard{n: c.links, targets: generated}, engine.Options{JournalDir: b.TempDir(), RingRecords: 1 << 20})
 				if err != nil {
 					b.Fatal(err)
 				}

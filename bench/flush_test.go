@@ -24,7 +24,7 @@ type preloaded struct {
 }
 
 func (p preloaded) LoadLinks(_ context.Context, fn func([]engine.HotView) error) error {
-	return generate(p.n, fn)
+	return generate(p.n, generated, fn)
 }
 
 func (p preloaded) LoadHits(context.Context, func(id, hits uint64)) error { return nil }
@@ -37,7 +37,7 @@ func (p preloaded) LoadHits(context.Context, func(id, hits uint64)) error { retu
 func BenchmarkFoldFlush(b *testing.B) {
 	b.Run("links="+human(links())+"/fold=off", func(b *testing.B) {
 		seconds := min(int(number("SHUNT_BENCH_SECONDS", 60)), 30) // the rings hold that much
-		e, err := engine.Open(&discard{n: links()}, engine.Options{JournalDir: b.TempDir(), RingRecords: 1 << 20})
+		e, err := engine.Open(&discard{n: links(), targets: generated}, engine.Options{JournalDir: b.TempDir(), RingRecords: 1 << 20})
 		if err != nil {
 			b.Fatal(err)
 		}

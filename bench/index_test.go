@@ -16,14 +16,14 @@ import (
 	"shunt/engine"
 )
 
-// loaded returns an engine over n generated links and a store that keeps nothing. It is not
+// loaded returns an engine over links with real targets, if there are, and a store that keeps nothing. It is not
 // running, so a caller that hits links must drain it. The benchmarks of one run share it.
 var loaded = sync.OnceValue(func() *engine.Engine {
 	dir, err := os.MkdirTemp("", "shunt-bench-")
 	if err != nil {
 		panic(err)
 	}
-	e, err := engine.Open(&discard{n: links()}, engine.Options{JournalDir: dir})
+	e, err := engine.Open(&discard{n: links(), targets: urls()}, engine.Options{JournalDir: dir})
 	if err != nil {
 		panic(err)
 	}
@@ -181,39 +181,72 @@ func benchmarkResolveHit(b *testing.B, codes [][]byte, fold bool) {
 	b.ReportMetric(float64(e.Metrics().JournalWaits), "journal-waits")
 }
 
-// BenchmarkMemory reports the resident memory that loading the links adds to the process, and the
-// processor time of one full garbage collection.
+// BenchmarkMemory reports the resident memory that loading the links adds to the process, with the
+// counter of each, the greatest while it loads, and the processor time of one full garbage collection.
+// Random targets show the worst case, and what targets take that are not coded: a byte less.
 func BenchmarkMemory(b *testing.B) {
-	b.Run("links="+human(links()), func(b *testing.B) {
-		before := settledBytes(b)
-		dir := b.TempDir()
-		e, err := engine.Open(&discard{n: links()}, engine.Options{JournalDir: dir, Rings: 1, RingRecords: 256})
-		if err != nil {
-			b.Fatal(err)
-		}
-		start := time.Now()
-		if err := e.Load(context.Background(), nil); err != nil {
-			b.Fatal(err)
-		}
-		loadSeconds := time.Since(start).Seconds()
+	for _, targets := range []kind{urls(), random(urls())} {
+		b.Run("links="+human(links())+"/targets="+targets.name, func(b *testing.B) { benchmarkMemory(b, targets) })
+	}
+}
+
+func benchmarkMemory(b *testing.B, targets kind) {
+	n := float64(links())
+	before := settledBytes(b)
+	e, err := engine.Open(&discard{n: links(), targets: targets, hits: 1}, engine.Options{JournalDir: b.TempDir(), Rings: 1, RingRecords: 256})
+	if err != nil {
+		b.Fatal(err)
+	}
+	peak := watchPeak(b)
+	start, startCPU := time.Now(), cpuTime()
+	if err := e.Load(context.Background(), nil); err != nil {
+		b.Fatal(err)
+	}
+	loadSeconds, loadCPU := time.Since(start).Seconds(), cpuTime()-startCPU
+	peakBytes := peak()
+	runtime.GC()
+	runtime.GC()
+	after := settledBytes(b)
+	const cycles = 20
+	cpu := cpuTime()
+	for range cycles {
 		runtime.GC()
-		runtime.GC()
-		after := residentBytes(b)
-		const cycles = 20
-		cpu := cpuTime()
-		for range cycles {
-			runtime.GC()
+	}
+	gcTime := (cpuTime() - cpu) / cycles
+	for b.Loop() { // resets the figures, so they come after it
+	}
+	b.ReportMetric(n/loadSeconds, "links-loaded/s")
+	b.ReportMetric(float64(loadCPU.Nanoseconds())/n, "load-cpu-ns/link")
+	b.ReportMetric(targets.meanBytes(links()), "target-B/link")
+	b.ReportMetric(float64(after-before)/n, "resident-B/link")
+	b.ReportMetric(float64(peakBytes-before)/n, "peak-B/link")
+	b.ReportMetric(float64(e.Metrics().IndexBytes)/n, "index-B/link")
+	b.ReportMetric(float64(gcTime.Microseconds())/1000, "GC-cpu-ms")
+	if err := e.Close(); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// watchPeak reads the resident memory a hundred times a second until the function that it returns is
+// called, which returns the greatest.
+func watchPeak(b *testing.B) func() int64 {
+	b.Helper()
+	done, greatest := make(chan struct{}), make(chan int64)
+	go func() {
+		ticks := time.NewTicker(10 * time.Millisecond)
+		defer ticks.Stop()
+		peak := int64(0)
+		for {
+			select {
+			case <-ticks.C:
+				peak = max(peak, residentNow(b))
+			case <-done:
+				greatest <- max(peak, residentNow(b))
+				return
+			}
 		}
-		gcTime := (cpuTime() - cpu) / cycles
-		for b.Loop() { // resets the figures, so they come after it
-		}
-		b.ReportMetric(float64(links())/loadSeconds, "links-loaded/s")
-		b.ReportMetric(float64(after-before)/float64(links()), "resident-B/link")
-		b.ReportMetric(float64(gcTime.Microseconds())/1000, "GC-cpu-ms")
-		if err := e.Close(); err != nil {
-			b.Fatal(err)
-		}
-	})
+	}()
+	return func() int64 { close(done); return <-greatest }
 }
 
 // settledBytes returns residentBytes after the memory of earlier runs is unmapped, which happens
@@ -235,6 +268,11 @@ func settledBytes(b *testing.B) int64 {
 func residentBytes(b *testing.B) int64 {
 	b.Helper()
 	debug.FreeOSMemory()
+	return residentNow(b)
+}
+
+func residentNow(b *testing.B) int64 {
+	b.Helper()
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {
 		b.Fatal(err)

@@ -80,21 +80,22 @@ func appendTarget(dst []byte, i uint64) []byte {
 // idOf is the id of link i.
 func idOf(i uint64) uint64 { return i + 1 }
 
-// generate calls fn with n links, some at a time, on two goroutines, as a store does when it starts.
-func generate(n uint64, fn func([]engine.HotView) error) error {
+// generate calls fn with n links with targets of kind k, some at a time, on two goroutines, as a store does when it starts.
+func generate(n uint64, k kind, fn func([]engine.HotView) error) error {
 	var wg sync.WaitGroup
 	var errs [2]error
 	for g := range errs {
 		wg.Go(func() {
 			var batch [256]engine.HotView
 			for i := uint64(g); i < n && errs[g] == nil; {
-				k := 0
-				for ; k < len(batch) && i < n; i += uint64(len(errs)) {
-					code, target := appendCode(batch[k].Code[:0], i), appendTarget(batch[k].Target[:0], i)
-					batch[k] = engine.HotView{Code: code, Target: target, ID: idOf(i), Owner: 1}
-					k++
+				filled := 0
+				for ; filled < len(batch) && i < n; i += uint64(len(errs)) {
+					v := &batch[filled]
+					code, target := appendCode(v.Code[:0], i), k.append(v.Target[:0], i)
+					*v = engine.HotView{Code: code, Target: target, ID: idOf(i), Owner: 1}
+					filled++
 				}
-				errs[g] = fn(batch[:k])
+				errs[g] = fn(batch[:filled])
 			}
 		})
 	}
@@ -136,9 +137,11 @@ func (c *codes) next() []byte {
 	return c.buf
 }
 
-// discard is a store of n generated links that keeps nothing, for benchmarks of the memory.
+// discard is a store of n links that keeps nothing, for benchmarks of the memory.
 type discard struct {
 	n         uint64
+	targets   kind
+	hits      uint64 // of each link when it is loaded
 	positions engine.Positions
 }
 
@@ -153,10 +156,15 @@ func (d *discard) Apply(_ engine.Mutation, done func(error)) { done(nil) }
 func (d *discard) ApplyAll(_ engine.Bulk, done func(error)) { done(nil) }
 
 func (d *discard) LoadLinks(_ context.Context, fn func([]engine.HotView) error) error {
-	return generate(d.n, fn)
+	return generate(d.n, d.targets, fn)
 }
 
-func (d *discard) LoadHits(context.Context, func(id, hits uint64)) error { return nil }
+func (d *discard) LoadHits(_ context.Context, fn func(id, hits uint64)) error {
+	for i := range d.n {
+		fn(idOf(i), d.hits)
+	}
+	return nil
+}
 
 func (d *discard) ReadRecord(string) (engine.Record, error) {
 	return engine.Record{}, engine.ErrNotFound

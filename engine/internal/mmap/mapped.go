@@ -29,7 +29,8 @@ func Memory(sizeBytes int) []byte {
 		before := int(-uintptr(p) & (HugePageBytes - 1))
 		unmapPtr(p, before)
 		p = unsafe.Add(p, before)
-		unmapPtr(unsafe.Add(p, sizeBytes), slack-before)
+		page := os.Getpagesize()
+		unmapPtr(unsafe.Add(p, (sizeBytes+page-1)&^(page-1)), slack-before)
 	}
 	return unsafe.Slice((*byte)(p), sizeBytes)
 }
