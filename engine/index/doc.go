@@ -39,9 +39,9 @@
 //
 // A link takes 16 bytes of record, its target (coded to about half), half a byte that keeps the word
 // that a look-up compares in one cache line, 8 bytes of counter, and 10.4 to 11.8 bytes of index. With
-// targets of 66.5 bytes on average that was 47.5 bytes at 5 M links without the counter, which takes
-// memory once links are hit; before records were narrow and targets coded it was 108.5. (Two cores shared
-// with other work, SHUNT_BENCH_LINKS=5000000, BenchmarkMemory of bench, before at 78738ad.)
+// real addresses of 50.4 bytes on average that is 59.2 to 59.9 bytes at 5 to 12 M links; before records
+// were narrow and targets coded it was 100.6. Random bytes, which no table can make shorter, take
+// 87.8. (BenchmarkMemory of bench, commit and machine in its RESULTS.md.)
 //
 // # Concurrency
 //
@@ -92,7 +92,7 @@
 //     that any number of groups will do. An entry is copied eight times on average as its shard fills,
 //     in order of memory. Shards begin with different sizes, so that they grow at different times.
 //     Memory outside the Go heap that growth and rewrites leave behind waits for a collection, which
-//     the index begins itself after each 64 MiB (memory.go).
+//     the index begins itself after each 8 MiB (memory.go).
 //   - Huge pages: an arena asks for each one when it has filled it (MADV_COLLAPSE), tables and
 //     counters ask from the start. Rejected: advising whole chunks beforehand, which makes half a
 //     huge page a shard resident for nothing, 6 bytes a link at 10 M links.

@@ -5,20 +5,21 @@ import (
 	"sync/atomic"
 )
 
-// memory counts what the index has mapped outside the Go heap. All of it is atomic.
+// memory counts what the index holds in arenas and tables. All of it is atomic.
 type memory struct {
 	arenaBytes   atomic.Int64 // of all live arenas; for metrics
 	retiredBytes atomic.Int64 // given up since the last collection that retire began
 	collecting   atomic.Bool  // by retire
 }
 
-// maxRetiredBytes is how much memory outside the Go heap may wait for a collection.
-const maxRetiredBytes = 64 << 20
+// maxRetiredBytes is how much memory that the index has given up may wait for a collection.
+const maxRetiredBytes = 8 << 20
 
-// retire counts memory that the index no longer uses. It is unmapped after the next collection finds
-// it unreachable; but the collector does not see it and would not hurry: while links are loaded, the
-// tables that were outgrown would soon be larger than the index. So retire begins a collection from
-// time to time, in a goroutine of its own. That takes milliseconds, since little else is on the heap.
+// retire counts memory that the index no longer uses. It is free after the next collection finds it
+// unreachable; but the collector does not see what is outside the Go heap and lets the heap double: while
+// links are loaded, the tables that were outgrown would soon be larger than the index. So retire begins
+// a collection from time to time, in a goroutine of its own. That takes milliseconds, since little is on
+// the heap.
 func (m *memory) retire(sizeBytes int) {
 	if m.retiredBytes.Add(int64(sizeBytes)) < maxRetiredBytes || !m.collecting.CompareAndSwap(false, true) {
 		return

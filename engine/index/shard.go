@@ -197,7 +197,7 @@ func (s *shard) roomLocked(t *table) (*table, error) {
 		larger.insert(entry)
 	}
 	s.publishTable(larger)
-	s.memory.retire(t.mappedBytes())
+	s.memory.retire(t.bytes())
 	return larger, nil
 }
 
@@ -222,7 +222,7 @@ func (s *shard) rewriteLocked() {
 	s.mu.used, s.mu.garbageBytes = used, 0
 	s.garbage.Store(0)
 	s.publishTable(fresh)
-	s.memory.retire(old.mappedBytes() + int(old.arena.usedBytes))
+	s.memory.retire(old.bytes() + int(old.arena.usedBytes))
 }
 
 // checkLocked verifies the whole shard in builds with invariants: at every write while it is small,

@@ -61,14 +61,6 @@ func newTable(groups int, a *arena) *table {
 // bytes returns the memory that the groups take.
 func (t *table) bytes() int { return 8 * groupWords * len(t.groups) }
 
-// mappedBytes is the part of bytes that is outside the Go heap.
-func (t *table) mappedBytes() int {
-	if t.bytes() < mappedTableBytes {
-		return 0
-	}
-	return t.bytes()
-}
-
 // full reports whether the table must grow before it takes another entry, when it has used of them.
 // It is full at seven eighths of its slots. By then one entry in twelve is not in its first group.
 func (t *table) full(used int) bool { return 8*used >= 7*groupSlots*len(t.groups) }
