@@ -212,8 +212,8 @@ func (e *Engine) Load(ctx context.Context, progress func(loaded uint64)) error {
 func (e *Engine) loadLinks(links []index.HotView) error {
 	for i := range links {
 		h := &links[i]
-		if len(h.Code) == 0 || len(h.Code) > limits.MaxCodeBytes || len(h.Target) > limits.MaxTargetBytes {
-			return fmt.Errorf("link %q: %d bytes of code, %d of target", h.Code, len(h.Code), len(h.Target))
+		if !index.ValidCode(h.Code) || len(h.Target) > limits.MaxTargetBytes {
+			return fmt.Errorf("link %q: no valid code, or a target of %d bytes", h.Code, len(h.Target))
 		}
 		if err := e.checkNode(h); err != nil {
 			return err

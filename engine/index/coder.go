@@ -13,13 +13,14 @@ const (
 	// recentBytes is how many bytes of targets a shard puts before it compares how they were coded.
 	recentBytes = 64 << 10
 
-	// maxPlainBytes is up to which size an arena of plain targets is replaced as soon as there is a
-	// table of symbols. Training takes less than a tenth of a second, in which links that are loaded
-	// fill less than this.
-	maxPlainBytes = 4 << 20
-
 	maxCodedBytes = limits.MaxTargetBytes + symbols.MaxGrowthBytes
 )
+
+// maxRecodedBytes is up to which size an arena is replaced by one with another table of symbols. That
+// takes some 0.6 µs a link with the shard locked, six times as long as a copy, and the size bounds it to
+// some 60 ms. The first training takes less than a tenth of a second, in which links that are loaded fill
+// less than this. A larger shard keeps its table until the next start. It is a variable for tests.
+var maxRecodedBytes uint64 = 4 << 20
 
 // coder has the table of symbols that new arenas code their targets by, and trains it: on the first
 // targets that are put, and again when recent ones code much worse. Training runs in a goroutine of its

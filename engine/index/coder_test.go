@@ -126,6 +126,26 @@ func TestAnotherTableIsTrainedWhenTargetsChange(t *testing.T) {
 	wantTargets(t, x, 1_000_000, n, newsTarget)
 }
 
+func TestALargeShardKeepsItsTableWhenItIsRewritten(t *testing.T) {
+	x := newIndex()
+	putTargets(t, x, 0, symbols.MaxSamples, shopTarget)
+	first := trained(t, x, nil)
+	putTargets(t, x, 0, symbols.MaxSamples, shopTarget) // no shard is plain any more
+	defer func(n uint64) { maxRecodedBytes = n }(maxRecodedBytes)
+	maxRecodedBytes = 1 << 10
+	x.coder.table.Store(symbols.Train(nil))
+	for i := range x.shards {
+		s := &x.shards[i]
+		s.mu.Lock()
+		s.rewriteLocked()
+		s.mu.Unlock()
+		if a := s.current.Load().arena; a.symbols != first {
+			t.Errorf("shard %d with %d bytes has another table", i, a.usedBytes)
+		}
+	}
+	wantTargets(t, x, 0, symbols.MaxSamples, shopTarget)
+}
+
 func TestRandomTargetsTakeOneByteMoreAtMost(t *testing.T) {
 	const n = 4 * symbols.MaxSamples
 	rng := rand.New(rand.NewPCG(9, 9))

@@ -31,7 +31,7 @@ func (l Link) word() uint64 { return *(*uint64)(l.record) }
 
 func (l Link) wide() bool { return l.word()&wideMark != 0 }
 
-// AppendCode appends the link's code to dst.
+// AppendCode appends the link's code to dst. It may overwrite the next 7 bytes of dst's room as well.
 func (l Link) AppendCode(dst []byte) []byte {
 	w := l.word()
 	if w&wideMark != 0 {
@@ -71,7 +71,7 @@ func (l Link) ExpiresAtMs() int64 {
 
 // MaxHits returns the cap; 0: no cap.
 func (l Link) MaxHits() uint64 {
-	if l.word()&cappedBit == 0 {
+	if l.word()&cappedBit == 0 || isTombstone(l.record) {
 		return 0
 	}
 	return *(*uint64)(unsafe.Add(l.record, uint64(l.headBytes())+l.word()&expiresBit>>28)) // after the expiry's 8 bytes

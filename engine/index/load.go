@@ -1,5 +1,7 @@
 package index
 
+import "runtime"
+
 // batchLinks is the number of links of which PutAll reads the groups beforehand: some 16 KB, which
 // stay in the processor's first two caches until the links are put.
 const batchLinks = 256
@@ -17,7 +19,9 @@ func (x *Index) PutAll(links []HotView) error {
 			places[i] = placeOf(&x.key, batch[i].Code)
 		}
 		for _, p := range places[:len(batch)] {
-			x.shards[p.shard].current.Load().firstSlot(p.tag)
+			t := x.shards[p.shard].current.Load()
+			t.firstSlot(p.tag)
+			runtime.KeepAlive(t) // it maps the groups
 		}
 		for i := range batch {
 			if err := x.counters.ensure(batch[i].ID); err != nil {

@@ -147,7 +147,7 @@ func (a *arena) recordBytes(h *HotView) int {
 
 // appendRecord appends h as a new record. The shard's mutex is held.
 func (a *arena) appendRecord(h *HotView) (offset uint64, sizeBytes int, ok bool) {
-	if a.usedBytes == 0 {
+	if a.usedBytes == 0 && a.idHigh == 0 {
 		a.idHigh = h.ID >> 32
 	}
 	sizeBytes = a.recordBytes(h)
@@ -202,10 +202,10 @@ func (h *HotView) putRest(b []byte) {
 
 // appendCopy appends a copy of a record of the arena that a is to replace.
 func (a *arena) appendCopy(from *arena, offset uint64) (_ uint64, ok bool) {
+	a.idHigh = from.idHigh
 	if a.symbols != from.symbols {
 		return a.appendRecoded(from, offset)
 	}
-	a.idHigh = from.idHigh
 	l := Link{record: from.at(offset), arena: from}
 	targetAt, targetBytes := l.targetAt(), l.targetBytes()
 	readBytes := l.headBytes()

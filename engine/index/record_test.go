@@ -28,6 +28,10 @@ func anyRecord(rng *rand.Rand) HotView {
 	}
 	if rng.IntN(4) == 0 {
 		h.Flags, h.DeletedAtMs = FlagTombstone, int64(rng.Uint64())
+		if rng.IntN(2) == 0 {
+			h.Flags |= FlagCapped // a tombstone has no cap, but the flag may stand in a row
+			return h
+		}
 	}
 	if h.Flags&FlagExpires != 0 {
 		h.ExpiresAtMs = int64(rng.Uint64()>>1) + 1

@@ -106,10 +106,10 @@ func (s *shard) put(tag uint64, h *HotView) error {
 }
 
 // leavePlainLocked rewrites a shard whose targets are plain once there is a table to code them by,
-// if it is small as yet. A larger one is coded when it is rewritten for its garbage.
+// if it is small as yet.
 func (s *shard) leavePlainLocked() {
 	arena := s.current.Load().arena
-	if arena.symbols == nil && arena.usedBytes <= maxPlainBytes && s.coder.table.Load() != nil {
+	if arena.symbols == nil && arena.usedBytes <= maxRecodedBytes && s.coder.table.Load() != nil {
 		s.rewriteLocked()
 	}
 }
@@ -201,12 +201,16 @@ func (s *shard) roomLocked(t *table) (*table, error) {
 	return larger, nil
 }
 
-// rewriteLocked copies the live records and tombstones into a new arena and publishes it, with the
-// targets coded by the newest table. Readers that still hold a link of the old arena keep that arena
-// alive. Purged codes are dropped.
+// rewriteLocked copies the live records and tombstones into a new arena and publishes it. Targets of
+// a small arena are coded by the newest table. Readers that still hold a link of the old arena keep
+// that arena alive. Purged codes are dropped.
 func (s *shard) rewriteLocked() {
 	old := s.current.Load()
-	fresh := newTable(len(old.groups), newArena(s.memory, s.coder.table.Load()))
+	symbols := old.arena.symbols
+	if old.arena.usedBytes <= maxRecodedBytes {
+		symbols = s.coder.table.Load()
+	}
+	fresh := newTable(len(old.groups), newArena(s.memory, symbols))
 	used := 0
 	for entry := range old.entries {
 		if isPurged(old.arena.at(entry & offsetMask)) {
