@@ -291,7 +291,8 @@
 //	epoch.go                     replay at a start, the next epoch
 //	link.go write.go edit.go     the fields of a link; Create, Update, Delete, Read
 //	claim.go taken.go            who may take a code, and what is in the way
-//	bulk.go idempotency.go       several links at once; requests that may be repeated
+//	bulk.go bulkrepeat.go        several links at once, and their repeats
+//	idempotency.go               requests that may be repeated
 //	deadline.go                  how long writers wait
 //	owners.go purge.go ids.go    users who are deleted; deleted links; link ids
 //	list.go listturns.go         lists

@@ -72,7 +72,6 @@
 //	two rows of one visitor             0.17 µs (0.23)
 //	two, of all dimensions              0.34 µs (0.50)
 //	100, of all dimensions              0.19 µs a row (0.19)
-//	two of 256 referrers                14 µs
 //	two dense ones                      6.5 µs (13)
 //
 // # Decisions
