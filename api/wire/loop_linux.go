@@ -57,8 +57,11 @@ const (
 	flagWaitsOut               // epoll reports when something can be sent, not when something has come
 )
 
-// run handles events until the loop is ended.
+// run handles events until the loop is ended. It keeps its thread, which has a short time slice, and
+// which ends with it.
 func (lp *loop) run() {
+	runtime.LockOSThread()
+	askForShortSlice()
 	for !lp.ended {
 		told, connecting := false, false
 		for _, e := range lp.events[:lp.wait()] {
