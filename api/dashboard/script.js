@@ -412,10 +412,12 @@ function importFile(form) {
 		addEventListener('beforeunload', warn);
 		text.textContent = await run(file);
 		const owner = form.elements.owner?.value;
-		text.after(make('a', { class: 'underlined', href: '/_/links' + (owner ? '?owner=' + owner : '') }, 'Show the links'));
+		const links = make('a', { class: 'underlined', href: '/_/links' + (owner ? '?owner=' + owner : '') }, 'Show the links');
+		text.after(links);
+		if (document.activeElement === cancel) links.focus();
+		cancel.hidden = true; // there is nothing left to cancel
 		await renewExport().catch(() => {}); // it is as it was
 		removeEventListener('beforeunload', warn);
-		cancel.hidden = true;
 		stop = null;
 	});
 }
