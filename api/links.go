@@ -54,6 +54,17 @@ func creationAsked(ctx *fasthttp.RequestCtx) (ops.Key, error) {
 	return ops.ParseKey(ctx.Request.Header.PeekAll("Idempotency-Key"))
 }
 
+// listLinks is GET /links.
+func (l *linkCalls) listLinks(ctx *fasthttp.RequestCtx, caller account.Caller) error {
+	q, err := ops.ParseList(caller, ctx.QueryArgs())
+	if err != nil {
+		return err
+	}
+	return l.calls.List(caller, q, func(page ops.Page) error {
+		return writeAppended(ctx, fasthttp.StatusOK, page.AppendJSON)
+	})
+}
+
 // readLink is GET /links/{code}.
 func (l *linkCalls) readLink(ctx *fasthttp.RequestCtx, caller account.Caller) error {
 	code, guard, err := linkAsked(ctx, caller)

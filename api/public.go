@@ -6,7 +6,9 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"shunt/api/brand"
 	"shunt/api/dashboard"
+	"shunt/api/docs"
 	"shunt/api/page"
 	"shunt/api/redirect"
 	"shunt/engine"
@@ -98,6 +100,19 @@ func serveRoot(pages pages, target string) publicPage {
 		}
 		ctx.Response.Header.Set("Cache-Control", "public, max-age=300")
 		pages.write(ctx, pages.Landing)
+	}
+}
+
+// logoPolicy is the Content-Security-Policy of the logo: a script in an SVG image never runs, also
+// if somebody opens the image by itself.
+const logoPolicy = "default-src 'none'; sandbox"
+
+// serveLogo returns GET /_/logo, which everybody may see.
+func serveLogo(logo *brand.Logo) publicPage {
+	document := docs.NewDocument(logo.Bytes)
+	return func(ctx *fasthttp.RequestCtx, _ []byte) {
+		guardPage(ctx, logoPolicy)
+		writeCompressed(ctx, document, logo.Type)
 	}
 }
 
