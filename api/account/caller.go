@@ -15,6 +15,7 @@ type Caller struct {
 	TokenID   string    // empty: not by token
 	SessionID string    // empty: not by session
 	ExpiresAt time.Time // of the token; zero: never
+	Origin    Origin    // of the request
 
 	credential credential
 }
