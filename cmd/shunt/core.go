@@ -32,7 +32,7 @@ type core struct {
 // create is true.
 func (c *core) openStore(parts *stack, s *dataSettings, create bool, log *slog.Logger) (err error) {
 	o := storage.Options{
-		Logger: log, MinFree: s.minFree, AcceptLoss: s.acceptLoss, MaxOpenFiles: openTables(), CacheBytes: s.cacheBytes,
+		Logger: log, MinFree: s.minFree, AcceptLoss: s.acceptLoss, MaxOpenFiles: openTables(), CacheBytes: s.cacheBytes, MemTableBytes: s.memTableBytes,
 	}
 	c.store, err = storage.Open(s.dataDir, o)
 	if errors.Is(err, storage.ErrNoStore) && create {

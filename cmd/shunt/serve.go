@@ -95,6 +95,7 @@ type server struct {
 	blocks               *api.BlockFile // nil without --block-list
 	public, admin, local net.Listener
 	redirects            net.Listener // to HTTPS; nil: none
+	memory               *memory.Limit
 	core                 core
 }
 
@@ -237,9 +238,7 @@ func (s *server) openData() error {
 	if err != nil {
 		return err
 	}
-	if s.cfg.data.cacheBytes = s.cfg.cacheSize; s.cfg.cacheSize == cacheSizeByMemory {
-		s.cfg.data.cacheBytes = memory.CacheBytes(memory.Usable(os.DirFS("/")))
-	}
+	s.chooseMemory()
 	if err := s.core.openStore(s.parts, &s.cfg.data, true, s.say.Log); err != nil {
 		return err
 	}
@@ -252,11 +251,12 @@ func (s *server) openData() error {
 	}
 	s.parts.onStop("socket", closeListener(s.local))
 	options := engine.Options{
-		FlushInterval: s.cfg.flushInterval, KeptHours: s.cfg.keptHours, KeptDays: s.cfg.keptDays, Logger: s.say.Log,
+		FlushInterval: s.cfg.flushInterval, KeptHours: s.cfg.keptHours, KeptDays: s.cfg.keptDays, Full: s.memory.Full, Logger: s.say.Log,
 	}
 	if err := s.core.openEngine(s.parts, &s.cfg.data, options); err != nil {
 		return err
 	}
+	s.parts.run("memory limit", s.memory.Run)
 	sayLeft(memory.Folder(), s.say.Log)
 	return nil
 }
