@@ -14,6 +14,7 @@ import (
 
 	"shunt/api"
 	"shunt/api/account"
+	"shunt/api/admin"
 	"shunt/cmd/shunt/console"
 	"shunt/engine"
 	"shunt/storage"
@@ -65,7 +66,7 @@ func (c *core) apiOptions(s *dataSettings, baseURL string, log *slog.Logger) api
 	return api.Options{
 		MaxConnections: maxConnections(),
 		Engine:         c.engine, Accounts: c.accounts, BaseURL: baseURL, Listens: []string{s.listen}, PrivateTargets: s.privateTargets,
-		Logger: log, Version: versionText(), StorageMetrics: c.storageMetrics,
+		Logger: log, Version: versionText(), Metrics: admin.Sources{Store: c.storageMetrics},
 		Operations: api.Operations{Backup: c.backUp, Check: c.check},
 	}
 }
