@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"shunt/api/admin"
 	"shunt/api/limit"
 	"shunt/api/rate"
 	"shunt/cmd/shunt/memory"
@@ -80,5 +81,17 @@ func (s *server) linksInMemory() memory.Links {
 	m := s.core.engine.Metrics()
 	return memory.Links{
 		N: m.Links, MappedBytes: m.IndexBytes + m.ArenaBytes + m.CounterBytes, Loading: !s.core.engine.Ready(),
+	}
+}
+
+// memoryFigures returns the source of the figures about the memory limit; nil: there is none.
+func (s *server) memoryFigures() func() admin.Memory {
+	if s.memory.Bytes() == 0 {
+		return nil
+	}
+	return func() admin.Memory {
+		u := s.memory.Used()
+		parts := []admin.Count{{Label: "heap", N: u.Go}, {Label: "mapped", N: u.Mapped}, {Label: "shared", N: u.Shared}}
+		return admin.Memory{Limit: s.memory.Bytes(), Used: parts, Full: s.memory.Full()}
 	}
 }
