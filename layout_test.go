@@ -99,7 +99,7 @@ var rooms = map[string]room{
 	"api/problem":   {knows: []string{"engine", "api/account", "api/jsontext", "api/turnstile"}, never: noHTTP},
 	"api/qrcode":    {never: noHTTP},
 	"api/rate":      {never: noHTTP},
-	"api/redirect":  {knows: []string{"engine", "api/visitor"}, never: noHTTP},
+	"api/redirect":  {knows: []string{"engine", "api/turnstile", "api/visitor"}, never: noHTTP},
 	"api/turnstile": {knows: []string{"engine"}, never: noHTTP},
 	"api/visitor":   {knows: []string{"engine"}, never: noHTTP},
 	"api/wire":      {knows: []string{"api/problem", "api/turnstile"}},
