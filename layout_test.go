@@ -81,7 +81,7 @@ var rooms = map[string]room{
 	"storage/row/rowtest": {knows: []string{"engine"}, users: nobody, never: []string{pebble}},
 
 	"api/account": {knows: []string{"engine", "api/turnstile"}, never: noHTTP},
-	"api/admin":   {knows: []string{"engine", "api/problem"}},
+	"api/admin":   {knows: []string{"engine", "engine/plural", "api/problem"}},
 	"api/brand":   {never: noHTTP},
 	"api/chart":   {never: noHTTP},
 	"api/client":  {}, // see alone
