@@ -280,6 +280,10 @@ func (s *server) serveAPI(baseURL string) error {
 	serveOn(s.parts, "admin address", server.ServeAdmin, s.admin)
 	serveOn(s.parts, "socket", server.ServeLocal, s.local)
 	drainOnStop(s.parts, server, s.say.Log)
+	s.parts.onStop("settling", func() error { // first: it goes on while clients finish
+		s.core.store.Settle()
+		return nil
+	})
 	if s.cfg.allowHTTP {
 		s.say.Log.Warn("tokens are accepted over plain HTTP from anywhere (--allow-http)")
 	}
