@@ -60,6 +60,9 @@ func (s *Store) openLocked(f *folder, o *Options) error {
 	if err := s.space.findBallast(); err != nil {
 		return err
 	}
+	if err := removeStream(f); err != nil { // before free space is looked for
+		o.Logger.Warn("what a killed backup left cannot be removed", "cause", err)
+	}
 	if state == stored {
 		s.lost, err = f.checkWrites(o, s.lock)
 		if err == nil {
