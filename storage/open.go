@@ -21,7 +21,7 @@ func Open(dir string, o Options) (*Store, error) {
 	s.folder = &folder{fs: s.fs, dir: dir}
 	s.accountWrites.slots = make(chan struct{}, maxAccountWrites)
 	s.space.init(dir, &o)
-	s.cache = newBlockCache(o.CacheBytes)
+	s.cache = newBlockCache(&o)
 	if err := s.openFolder(s.folder, &o); err != nil {
 		s.cache.close()
 		return nil, fmt.Errorf("storage: %w", err)
