@@ -150,6 +150,7 @@ func TestLargeMemtablesLeaveTheBlockCacheItsRoom(t *testing.T) {
 func TestTheBlockCacheHasRoomAfterReplayOfALog(t *testing.T) {
 	c := newCached(t)
 	c.fillMemTables(t)
+	c.space.readOnly.Store(true) // so that Close leaves the log as it is
 	closeStore(t, c.Store)
 	c = openCached(t, c.dir)
 	defer closeStore(t, c.Store)

@@ -143,15 +143,7 @@ func (s *server) start(ctx context.Context) error {
 	if err := s.openData(); err != nil {
 		return err
 	}
-	loaded := make(chan struct{})
-	s.parts.run("engine", func(ctx context.Context) error {
-		select { // loading must not meet a flush or a roll-up
-		case <-loaded:
-			return s.core.engine.Run(ctx)
-		case <-ctx.Done():
-			return nil
-		}
-	})
+	s.parts.run("engine", s.core.engine.Run)
 	if err := s.serveAPI(baseURL); err != nil {
 		return err
 	}
@@ -165,7 +157,6 @@ func (s *server) start(ctx context.Context) error {
 	if err := s.core.load(ctx, s.say); err != nil {
 		return err
 	}
-	close(loaded)
 	if err := s.sayNext(baseURL); err != nil {
 		return err
 	}
@@ -289,6 +280,10 @@ func (s *server) serveAPI(baseURL string) error {
 	serveOn(s.parts, "admin address", server.ServeAdmin, s.admin)
 	serveOn(s.parts, "socket", server.ServeLocal, s.local)
 	drainOnStop(s.parts, server, s.say.Log)
+	s.parts.onStop("settling", func() error { // first: it goes on while clients finish
+		s.core.store.Settle()
+		return nil
+	})
 	if s.cfg.allowHTTP {
 		s.say.Log.Warn("tokens are accepted over plain HTTP from anywhere (--allow-http)")
 	}
