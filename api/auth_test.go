@@ -20,7 +20,7 @@ func TestWithoutAValidTokenNothingHappens(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := st.accounts.RevokeToken(admin.ID, dead.ID); err != nil {
+	if err := st.accounts.RevokeToken(account.Caller{}, admin.ID, dead.ID); err != nil {
 		t.Fatal(err)
 	}
 	wrong := []byte(st.token)

@@ -123,7 +123,7 @@ func TestAnAdminChangesAddressAndRole(t *testing.T) {
 func TestTheLastAdminStays(t *testing.T) {
 	st := newSite(t, nil)
 	b := st.browseAs("owner@example.com", account.RoleAdmin)
-	check(t, st.calls.RemoveUser(1, true))
+	check(t, st.calls.RemoveUser(account.Caller{}, 1, true))
 	p := b.fill(b.open("/_/users/2"), "/_/users/2", "role", "member")
 	if want := "This is the last admin; make somebody else an admin first."; p.status != 422 || p.at("role-error") != want {
 		t.Errorf("demoted: got %d %q, want %q", p.status, p.at("role-error"), want)

@@ -120,7 +120,7 @@ func TestABrokenExportEndsWithAProblemWithoutLastChunk(t *testing.T) {
 		"revoked": {"unauthorized", func(st *site, token string) {
 			caller, err := st.accounts.Authenticate(token)
 			check(st.t, err)
-			check(st.t, st.accounts.RevokeToken(caller.User.ID, caller.TokenID))
+			check(st.t, st.accounts.RevokeToken(account.Caller{}, caller.User.ID, caller.TokenID))
 		}},
 		"shut down": {"overloaded", func(st *site, _ string) {
 			stopped := make(chan struct{})

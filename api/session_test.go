@@ -189,7 +189,7 @@ func TestRevokingWorksOnOpenConnections(t *testing.T) {
 		line string
 		end  func()
 	}{
-		"token":   {"Authorization: Bearer " + st.secret(text), func() { check(t, st.accounts.RevokeToken(ann.ID, issued.ID)) }},
+		"token":   {"Authorization: Bearer " + st.secret(text), func() { check(t, st.accounts.RevokeToken(account.Caller{}, ann.ID, issued.ID)) }},
 		"session": {cookie, func() { st.as([]string{cookie, ownPage}, "DELETE", "/session", "") }},
 	} {
 		conn, err := st.publicAt.Dial()

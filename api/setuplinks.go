@@ -48,7 +48,7 @@ type setupLinkObject struct {
 // makeSetupLink is POST /setup-links {"user": id}. Without a user it is for the oldest admin, who is
 // created if there is no user yet. Only the socket of local commands offers it: whoever opens the
 // link signs in as the user, and only who owns the data folder may give that away.
-func (a *accountCalls) makeSetupLink(ctx *fasthttp.RequestCtx, _ account.Caller) error {
+func (a *accountCalls) makeSetupLink(ctx *fasthttp.RequestCtx, caller account.Caller) error {
 	if err := noParameters(ctx); err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func (a *accountCalls) makeSetupLink(ctx *fasthttp.RequestCtx, _ account.Caller)
 		}
 		r.user = u.ID
 	}
-	code, expires, err := a.accounts.NewSetupCode(r.user)
+	code, expires, err := a.accounts.NewSetupCode(caller, r.user)
 	if errors.Is(err, account.ErrNoUser) {
 		err = jsonbody.FieldError("user", "unknown", fmt.Sprintf("there is no user %d", r.user))
 	}

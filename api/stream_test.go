@@ -194,7 +194,7 @@ func TestALiveStreamEndsWithTheTokenThatOpenedIt(t *testing.T) {
 	for _, c := range []*liveClient{stays, first, second} {
 		c.want(soon, figuresEvent(0, 0))
 	}
-	check(t, st.accounts.RevokeToken(admin.ID, revoked.ID))
+	check(t, st.accounts.RevokeToken(account.Caller{}, admin.ID, revoked.ID))
 	first.want(2*time.Second, `event: end|data: {"reason":"unauthorized"}`)
 	first.want(soon, "")
 	second.silent(0)

@@ -100,7 +100,7 @@ func (a *accountCalls) revokeToken(ctx *fasthttp.RequestCtx, caller account.Call
 		return err
 	}
 	id, _ := ctx.UserValue("id").(string)
-	if err := a.accounts.RevokeToken(caller.User.ID, id); err != nil {
+	if err := a.accounts.RevokeToken(caller, caller.User.ID, id); err != nil {
 		return err
 	}
 	ctx.SetStatusCode(fasthttp.StatusNoContent)

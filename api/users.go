@@ -132,7 +132,7 @@ const keepLinks = "keep"
 
 // removeUser is DELETE /users/{id}. The user's links are kept only if the caller says so with
 // links=keep.
-func (a *accountCalls) removeUser(ctx *fasthttp.RequestCtx, _ account.Caller) error {
+func (a *accountCalls) removeUser(ctx *fasthttp.RequestCtx, caller account.Caller) error {
 	keep, err := linksKept(ctx)
 	if err != nil {
 		return err
@@ -141,7 +141,7 @@ func (a *accountCalls) removeUser(ctx *fasthttp.RequestCtx, _ account.Caller) er
 	if err != nil {
 		return err
 	}
-	if err := a.calls.RemoveUser(id, keep); err != nil {
+	if err := a.calls.RemoveUser(caller, id, keep); err != nil {
 		return err
 	}
 	ctx.SetStatusCode(fasthttp.StatusNoContent)

@@ -192,6 +192,10 @@ func (d *discard) Flush(b engine.FlushBatch) error {
 
 func (d *discard) RollUp(engine.RollUpLimits) (bool, error) { return false, nil }
 
+func (d *discard) ListAudit(uint64, uint64, func(*engine.AuditEntry) bool) error { return nil }
+
+func (d *discard) SweepAudit(uint64) error { return nil }
+
 func (d *discard) SweepReceipts(engine.ReceiptSweep) (bool, error) { return false, nil }
 
 // nothing is a view without tallies, but the hits of the links of a store, and a listing without links.

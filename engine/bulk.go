@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -262,6 +263,7 @@ func (b *bulk) create(ctx context.Context, d *Draft, result *BulkResult) error {
 	}
 	result.Detail, result.Existed = made, existed
 	if !existed {
+		m.By = nil // one entry says who made them all; see sign
 		b.creations = append(b.creations, m)
 	}
 	return nil
@@ -279,7 +281,9 @@ func (b *bulk) commit(ctx context.Context, o *once) error {
 		o.settling = true
 	}
 	done := make(chan error, 1)
-	b.engine.store.ApplyAll(Bulk{Creations: b.creations, Receipt: b.receipt(o)}, func(err error) {
+	x := Bulk{Creations: b.creations, Receipt: b.receipt(o)}
+	b.sign(&x)
+	b.engine.store.ApplyAll(x, func(err error) {
 		written := err == nil
 		if written {
 			err = b.publish()
@@ -295,6 +299,23 @@ func (b *bulk) commit(ctx context.Context, o *once) error {
 		return err
 	case <-ctx.Done():
 		return ErrOutcomeUnknown
+	}
+}
+
+// sign says in x who makes the links, and what became of the items, for one entry of the audit log.
+func (b *bulk) sign(x *Bulk) {
+	if len(b.creations) == 0 {
+		return // all links were there: nothing changes but the receipt
+	}
+	for i := range b.items {
+		d := &b.items[i].Draft
+		x.By, x.Imported = cmp.Or(x.By, d.By), x.Imported || d.Import != nil
+		switch {
+		case b.results[i].Err != nil:
+			x.Failed++
+		case b.results[i].Existed:
+			x.Existing++
+		}
 	}
 }
 

@@ -22,6 +22,7 @@ const (
 	DefaultFlushInterval = time.Second
 	DefaultKeptHours     = 48
 	DefaultKeptDays      = 400
+	DefaultKeptAuditDays = 400
 	DefaultClockSettles  = 10 * time.Minute
 	DefaultRings         = 8
 	DefaultRingRecords   = 1 << 18 // 8 MiB a ring; 8 of them hold 10 s of 200,000 hits/s
@@ -50,6 +51,7 @@ type Options struct {
 	Rings         int           // a power of two up to 32
 	KeptHours     int           // hours for which figures by the hour are kept; default 48
 	KeptDays      int           // days for which figures by the day are kept; default 400
+	KeptAuditDays int           // days for which the audit log is kept; default 400
 	MaxReceipts   int           // receipts that a sender may have at a time (CreateOnce); default 100,000
 	ClockSettles  time.Duration // how long the clock must run evenly before it closes hours; default 10 min; negative: 0
 	CloseTimeout  time.Duration // how long Run's end and Close each wait for a store that hangs; default 10 s
@@ -89,6 +91,9 @@ func (o *Options) setDefaults() error {
 	if o.KeptDays == 0 {
 		o.KeptDays = DefaultKeptDays
 	}
+	if o.KeptAuditDays == 0 {
+		o.KeptAuditDays = DefaultKeptAuditDays
+	}
 	if o.MaxReceipts == 0 {
 		o.MaxReceipts = DefaultMaxReceipts
 	}
@@ -117,6 +122,9 @@ func (o *Options) check() error {
 	if o.KeptHours < 1 || o.KeptHours > MaxKeptHours || o.KeptDays < 1 || o.KeptDays > MaxKeptDays {
 		return fmt.Errorf("%d hours and %d days kept: not 1 to %d hours and 1 to %d days",
 			o.KeptHours, o.KeptDays, MaxKeptHours, MaxKeptDays)
+	}
+	if o.KeptAuditDays < 1 || o.KeptAuditDays > MaxKeptDays {
+		return fmt.Errorf("%d days of the audit log kept: not 1 to %d", o.KeptAuditDays, MaxKeptDays)
 	}
 	if o.CloseTimeout < 0 {
 		return fmt.Errorf("close timeout %v is negative", o.CloseTimeout)

@@ -39,6 +39,8 @@ type flusher struct {
 	rollUp    bool                          // the flush goroutine's: there may be rows to roll up within limits
 	purge     purger                        // the flush goroutine's
 
+	auditSwept time.Time // the flush goroutine's: when the last sweep of the audit log began
+
 	trusted     atomic.Bool // clock was steady at the last turn; read by Metrics
 	rollUpFails bool        // the flush goroutine's: the failure was logged
 
@@ -268,7 +270,7 @@ func (p *pair) batch(positions Positions, names *journal.Referrers, parts tally.
 // rollUp closes the hours that are over and rolls them up, for as long as the budget lasts. First
 // it closes the hours in memory, so that nothing more is folded into them; then it flushes their
 // pending deltas; then the store may roll them up, once links are loaded. When nothing is left to roll
-// up, it purges links; then it sweeps expired receipts.
+// up, it purges links; then it sweeps old entries of the audit log and expired receipts.
 func (e *Engine) rollUp(ctx context.Context) error {
 	f := &e.flusher
 	now := e.now()
@@ -300,7 +302,21 @@ func (e *Engine) rollUp(ctx context.Context) error {
 			return err
 		}
 	}
-	return e.sweepReceipts(ctx, now)
+	return errors.Join(e.sweepAudit(now), e.sweepReceipts(ctx, now))
+}
+
+// auditSweepInterval is the time between two sweeps of the audit log.
+const auditSweepInterval = time.Hour
+
+// sweepAudit has the store delete the entries that are too old. The caller has checked that the
+// clock runs evenly.
+func (e *Engine) sweepAudit(now time.Time) error {
+	f := &e.flusher
+	if since := now.Sub(f.auditSwept); since >= 0 && since < auditSweepInterval {
+		return nil
+	}
+	f.auditSwept = now
+	return e.store.SweepAudit(AuditStamp(now.AddDate(0, 0, -e.options.KeptAuditDays).UnixMilli()))
 }
 
 func (e *Engine) closeHours(now time.Time) error {

@@ -126,6 +126,7 @@ type Draft struct {
 	Same func(Detail) bool
 
 	Import *Import // if set, the link was made elsewhere and is imported
+	By     *By     // who makes it, for the audit log; nil: there is no entry
 }
 
 // Import has the fields that only a link from elsewhere has. Its alias may differ from a taken code
@@ -216,6 +217,7 @@ type Guard struct {
 	Owner    uint32 // a link of another owner is ErrNotFound
 	AnyOwner bool   // an admin: Owner is not looked at
 	Version  uint64 // If-Match; 0: any; else ErrVersion if it differs
+	By       *By    // who asks, for the audit log; nil: a change leaves no entry
 }
 
 // Stats are the two figures of GET /stats/{code}, and the counts that are kept apart from hits.

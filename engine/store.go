@@ -11,8 +11,8 @@ import (
 // Store keeps links and tallies durably. storage.Store is the one in use.
 //
 // Any number of goroutines may call Apply, ApplyAll, AllocateIDs, ReadRecord, ReadHot, ReadReceipt,
-// View, Listing, ListLinks, Positions and Scanned at once. Only the flush goroutine calls Flush, RollUp,
-// SweepReceipts, Deletions, and Apply with a Purge, whose end it waits for; never two at once. LoadLinks and LoadReceipts
+// View, Listing, ListLinks, ListAudit, Positions and Scanned at once. Only the flush goroutine calls Flush, RollUp,
+// SweepAudit, SweepReceipts, Deletions, and Apply with a Purge, whose end it waits for; never two at once. LoadLinks and LoadReceipts
 // are called once, one after the other; the other methods before anything else.
 type Store interface {
 	// Identity returns what never changes in a store's life.
@@ -94,6 +94,13 @@ type Store interface {
 	// now, because the store is busy or has no space. The caller guarantees that no later Flush has
 	// rows of an hour before l.OpenHour.
 	RollUp(l RollUpLimits) (more bool, err error)
+
+	// ListAudit calls fn with the entries of the audit log whose stamp is at least from and below
+	// before, the newest first, until fn returns false. fn may keep the entry.
+	ListAudit(from, before uint64, fn func(*AuditEntry) bool) error
+
+	// SweepAudit deletes the entries of the audit log whose stamp is below before.
+	SweepAudit(before uint64) error
 
 	// SweepReceipts deletes receipts as w says, one bounded chunk a call, in an atomic, synced
 	// batch. It continues where the last call ended; more reports whether there are receipts left
@@ -217,14 +224,23 @@ type Mutation struct {
 	// unused: the link is Hot and Cold. A deletion has no receipt.
 	Receipt *Receipt
 
+	// By is who made the change, for the audit log; nil: there is no entry.
+	By *By
+
 	// Purge, if set, is the whole mutation. Only the flush goroutine sets it.
 	Purge *Purge
 }
 
 // Bulk is the creations of one request.
 type Bulk struct {
-	Creations []Mutation // without Before, Receipt and Purge; no code twice
+	Creations []Mutation // without Before, Receipt, By and Purge; no code twice
 	Receipt   *Receipt   // of the request: with Items, without Link; nil: none is kept
+
+	// By is who made the links, for one entry of the audit log; nil: there is none. Imported says that
+	// they were made elsewhere; Existing links were there already, Failed items were refused.
+	By               *By
+	Imported         bool
+	Existing, Failed uint32
 }
 
 // Deletion is the row by which the store finds a deleted link.

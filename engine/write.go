@@ -142,7 +142,7 @@ func (e *Engine) creation(ctx context.Context, d *Draft, n *newLink) (m Mutation
 	case err != nil:
 		return Mutation{}, Detail{}, false, err
 	}
-	return Mutation{Hot: n.rec.Hot, Cold: n.rec.Cold}, detailOf(&n.rec, n.rec.Cold.ImportedHits, n.now), false, nil
+	return Mutation{Hot: n.rec.Hot, Cold: n.rec.Cold, By: d.By}, detailOf(&n.rec, n.rec.Cold.ImportedHits, n.now), false, nil
 }
 
 // existing returns the live link exact and the mutation that writes it again, if d asks for that
@@ -329,6 +329,7 @@ func (e *Engine) rewrite(
 	if err != nil {
 		return err
 	}
+	m.By = g.By
 	committing = true
 	return e.commit(ctx, l, m, nil, published)
 }

@@ -53,19 +53,19 @@ func (t *AccountTable) Scan(prefix []byte, fn func(key, value []byte) (more bool
 // maxAccountWrites bounds the writes under way. api/account never has more than one.
 const maxAccountWrites = 64
 
-// Write commits all sets (key, value) and then all deletes as one atomic batch, and calls done
-// exactly once: with nil after the batch is durable. It does not wait: on a disk that does not
+// Write commits all sets (key, value), then all deletes, and the entry of the audit log, if it is not
+// nil, as one atomic batch, and calls done exactly once: with nil after the batch is durable. It does not wait: on a disk that does not
 // answer, done is called when the disk answers, and Close returns after that. If the write is
 // refused, done is called before Write returns, with engine.ErrReadOnly or engine.ErrOverloaded.
 // Deletes alone are never refused for lack of space, because a token must be revocable even then.
-func (t *AccountTable) Write(sets [][2][]byte, deletes [][]byte, done func(error)) {
+func (t *AccountTable) Write(sets [][2][]byte, deletes [][]byte, entry *engine.AuditEntry, done func(error)) {
 	if err := t.admit(sets); err != nil {
 		done(err)
 		return
 	}
 	w := &t.s.accountWrites
 	w.Go(func() {
-		err := t.write(sets, deletes)
+		err := t.write(sets, deletes, entry)
 		<-w.slots // before done, which may lead to the next write
 		done(err)
 	})
@@ -89,7 +89,7 @@ func (t *AccountTable) admit(sets [][2][]byte) error {
 	}
 }
 
-func (t *AccountTable) write(sets [][2][]byte, deletes [][]byte) error {
+func (t *AccountTable) write(sets [][2][]byte, deletes [][]byte, entry *engine.AuditEntry) error {
 	b := t.s.db.NewBatch()
 	defer b.Close()
 	for _, put := range sets {
@@ -97,6 +97,10 @@ func (t *AccountTable) write(sets [][2][]byte, deletes [][]byte) error {
 	}
 	for _, key := range deletes {
 		remove(b, row.AccountKey(key))
+	}
+	if entry != nil {
+		audited := mutationBatch{batch: b, stamps: &t.s.stamps}
+		audited.addAudit(entry)
 	}
 	return t.s.sync(b, "storage: writing accounts")
 }

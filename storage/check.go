@@ -43,6 +43,7 @@ type CheckReport struct {
 	OwnerDays      uint64 `json:"owner_days"`
 	LinkLives      uint64 `json:"link_lives"`
 	Accounts       uint64 `json:"accounts"`
+	Audit          uint64 `json:"audit"`
 	Meta           uint64 `json:"meta"`
 	Files          uint64 `json:"files"` // of the database
 	FileBytes      uint64 `json:"file_bytes"`
@@ -83,6 +84,7 @@ var checkedTables = []checkedTable{
 	{row.TableOwnerDays, "owner days", beginOwnerDays, func(r *CheckReport) *uint64 { return &r.OwnerDays }},
 	{row.TableReceipts, "receipts", beginReceipts, func(r *CheckReport) *uint64 { return &r.Receipts }},
 	{row.TableAccounts, "accounts", beginAccounts, func(r *CheckReport) *uint64 { return &r.Accounts }},
+	{row.TableAudit, "audit", beginAudit, func(r *CheckReport) *uint64 { return &r.Audit }},
 }
 
 // check is one run of Check.

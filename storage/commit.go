@@ -36,9 +36,10 @@ var errRunning = errors.New("the committer is running")
 // closed is set, under mu, nothing enters the queue, and the goroutine that set it answers the
 // mutations left in it. So each accepted mutation is answered exactly once.
 type committer struct {
-	db   *pebble.DB
-	w    *writer
-	wake chan struct{} // one token: the queue is not empty
+	db     *pebble.DB
+	w      *writer
+	stamps *auditStamps
+	wake   chan struct{} // one token: the queue is not empty
 
 	mu struct {
 		sync.Mutex
@@ -72,7 +73,8 @@ func (q *queued) mutations() int {
 	return max(1, len(q.bulk.Creations))
 }
 
-func (c *committer) init(db *pebble.DB, w *writer) {
+func (c *committer) init(db *pebble.DB, w *writer, stamps *auditStamps) {
+	c.stamps = stamps
 	c.db, c.w = db, w
 	c.wake = make(chan struct{}, 1)
 	c.seconds, c.sizes = newHistogram(commitSeconds, 1e-9), newHistogram(commitMutations, 1)
@@ -163,6 +165,7 @@ func (c *committer) run(ctx context.Context) error {
 	if err := c.begin(); err != nil {
 		return err
 	}
+	c.batch.stamps = c.stamps
 	c.batch.batch = c.db.NewBatch(pebble.WithMaxRetainedSizeBytes(2 * commitBatchBytes))
 	for ctx.Err() == nil {
 		select {

@@ -49,6 +49,9 @@ func (s *Store) start() (err error) {
 	if err := s.readKept(); err != nil {
 		return err
 	}
+	if err := s.readAuditStamp(); err != nil {
+		return err
+	}
 	return s.findHours()
 }
 

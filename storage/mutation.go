@@ -12,13 +12,14 @@ import (
 // mutationBatch writes mutations into a Pebble batch. It reuses its buffers for each row.
 type mutationBatch struct {
 	batch      *pebble.Batch
+	stamps     *auditStamps
 	key, value []byte
 }
 
 // add writes the rows that m changes. It always writes the hot record. A creation or an edit writes
 // the cold record and the index rows. An edit or a deletion removes the index rows that are no
 // longer true. A deletion writes the row of the index by deletion. The receipt is written if there
-// is one.
+// is one, and an entry of the audit log if the mutation says who made it.
 func (b *mutationBatch) add(m *engine.Mutation) {
 	b.key = row.AppendHotKey(b.key[:0], m.Hot.Code)
 	b.value = row.AppendHot(b.value[:0], &m.Hot)
@@ -29,6 +30,9 @@ func (b *mutationBatch) add(m *engine.Mutation) {
 		set(b.batch, b.key, b.value)
 	}
 	deleted := m.Hot.Flags&engine.FlagTombstone != 0
+	if m.By != nil {
+		b.addAudit(auditOf(m, deleted))
+	}
 	if m.Before != nil {
 		b.removeIndexRows(m.Before, m, deleted)
 	}
@@ -47,7 +51,7 @@ func (b *mutationBatch) add(m *engine.Mutation) {
 	}
 }
 
-// addBulk writes the creations of one request and its receipt.
+// addBulk writes the creations of one request, its receipt, and one entry of the audit log.
 func (b *mutationBatch) addBulk(x *engine.Bulk) {
 	for i := range x.Creations {
 		b.add(&x.Creations[i])
@@ -56,6 +60,9 @@ func (b *mutationBatch) addBulk(x *engine.Bulk) {
 		b.key = row.AppendReceiptKey(b.key[:0], &x.Receipt.RequestKey)
 		b.value = row.AppendBulkReceipt(b.value[:0], x.Receipt)
 		set(b.batch, b.key, b.value)
+	}
+	if x.By != nil {
+		b.addAudit(auditOfBulk(x))
 	}
 }
 

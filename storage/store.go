@@ -76,7 +76,8 @@ type Store struct {
 	hours   hourSet
 	flusher flusher
 	backups sync.Mutex // held by the backup under way
-	scanned scanned    // of LoadLinks and View.LoadHits
+	stamps  auditStamps
+	scanned scanned // of LoadLinks and View.LoadHits
 
 	accountWrites struct {
 		sync.WaitGroup

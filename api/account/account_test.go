@@ -61,7 +61,7 @@ func (f *folder) reopen(t *testing.T) {
 // writeRows writes rows without any check.
 func (f *folder) writeRows(sets [][2][]byte, deletes [][]byte) error {
 	done := make(chan error, 1)
-	f.store.Accounts().Write(sets, deletes, func(err error) { done <- err })
+	f.store.Accounts().Write(sets, deletes, nil, func(err error) { done <- err })
 	return <-done
 }
 
@@ -171,10 +171,10 @@ func TestATokenAuthenticatesItsUserUntilItIsRevoked(t *testing.T) {
 	if !c.Has(StatsRead) || c.Has(Admin) {
 		t.Errorf("scopes of the caller: got %v", c.Scopes)
 	}
-	if err := f.RevokeToken(maker.User.ID+1, issued.ID); !errors.Is(err, ErrNoToken) {
+	if err := f.RevokeToken(Caller{}, maker.User.ID+1, issued.ID); !errors.Is(err, ErrNoToken) {
 		t.Errorf("revoking another's token: got %v", err)
 	}
-	if err := f.RevokeToken(maker.User.ID, issued.ID); err != nil {
+	if err := f.RevokeToken(Caller{}, maker.User.ID, issued.ID); err != nil {
 		t.Error(err)
 	}
 	for _, text := range []string{text, "", "shunt_", "Bearer " + text} {

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"shunt/engine"
 )
 
 // Bounds of the callers in memory: together 16 MiB at most, about 7 MiB with names and scopes as
@@ -174,9 +176,9 @@ type toldTable struct {
 }
 
 // Write tells callers that the write begins, and that it has ended before it calls done.
-func (t toldTable) Write(sets [][2][]byte, deletes [][]byte, done func(error)) {
+func (t toldTable) Write(sets [][2][]byte, deletes [][]byte, entry *engine.AuditEntry, done func(error)) {
 	t.callers.writeBegins(sets, deletes)
-	t.Table.Write(sets, deletes, func(err error) {
+	t.Table.Write(sets, deletes, entry, func(err error) {
 		t.callers.writeEnded()
 		t.sessions.written(sets, deletes, err)
 		done(err)

@@ -36,7 +36,7 @@ const (
 	failing halt = "failing" // halts, and then fails
 )
 
-func (h *halting) Write(sets [][2][]byte, deletes [][]byte, done func(error)) {
+func (h *halting) Write(sets [][2][]byte, deletes [][]byte, entry *engine.AuditEntry, done func(error)) {
 	at := h.halt
 	h.halt = none
 	wait := func() {
@@ -45,11 +45,11 @@ func (h *halting) Write(sets [][2][]byte, deletes [][]byte, done func(error)) {
 	}
 	switch at {
 	case none:
-		h.Table.Write(sets, deletes, done)
+		h.Table.Write(sets, deletes, entry, done)
 	case begun:
-		go func() { wait(); h.Table.Write(sets, deletes, done) }()
+		go func() { wait(); h.Table.Write(sets, deletes, entry, done) }()
 	case durable:
-		h.Table.Write(sets, deletes, func(err error) { wait(); done(err) })
+		h.Table.Write(sets, deletes, entry, func(err error) { wait(); done(err) })
 	case failing:
 		go func() { wait(); done(errFails) }()
 	}
@@ -140,7 +140,7 @@ func (m *callersModel) all() map[string]func(pick func(n int) int) error {
 		"a revocation":   m.revoke,
 		"a session":      m.beginOne,
 		"a log-out":      m.logOut,
-		"the end of all": func(pick func(int) int) error { return m.EndSessions(m.users[pick(len(m.users))]) },
+		"the end of all": func(pick func(int) int) error { return m.EndSessions(Caller{}, m.users[pick(len(m.users))]) },
 		"a setup code":   m.newCodeOf,
 		"its use":        m.useCode,
 		"a name": func(pick func(int) int) error {
@@ -151,7 +151,7 @@ func (m *callersModel) all() map[string]func(pick func(n int) int) error {
 		},
 		"a password": func(pick func(int) int) error { return m.edit(pick, UserEdit{Password: ptr(rightPassword)}) },
 		"a deletion": func(pick func(int) int) error {
-			return gone(m.RemoveUser(m.users[pick(len(m.users))], mayGo(nil)))
+			return gone(m.RemoveUser(Caller{}, m.users[pick(len(m.users))], mayGo(nil)))
 		},
 		"last uses": func(func(int) int) error { return m.WriteUses() },
 	}
@@ -198,7 +198,7 @@ func (m *callersModel) revoke(pick func(int) int) error {
 		return nil
 	}
 	token := m.tokens[pick(len(m.tokens))]
-	return gone(m.RevokeToken(token.UserID, token.ID))
+	return gone(m.RevokeToken(Caller{}, token.UserID, token.ID))
 }
 
 func (m *callersModel) beginOne(pick func(int) int) error {
@@ -221,7 +221,7 @@ func (m *callersModel) logOut(pick func(int) int) error {
 }
 
 func (m *callersModel) newCodeOf(pick func(int) int) error {
-	code, _, err := m.NewSetupCode(m.users[pick(len(m.users))])
+	code, _, err := m.NewSetupCode(Caller{}, m.users[pick(len(m.users))])
 	if err == nil {
 		m.codes = append(m.codes, code)
 	}
@@ -305,7 +305,7 @@ func raceWriter(t *testing.T, f *folder, u User, rounds int, latest *atomic.Poin
 		case 0, 1:
 			token, text, err := f.IssueToken(CallerOf(u), TokenDraft{Name: "n"})
 			check(t, err)
-			one.of, end = ofToken(text), func() error { return f.RevokeToken(u.ID, token.ID) }
+			one.of, end = ofToken(text), func() error { return f.RevokeToken(Caller{}, u.ID, token.ID) }
 			if n%3 == 1 { // it lives on under another name, and ends as far as this name goes
 				name = fmt.Sprintf("%d-%s", n, u.Name)
 				end = func() error { return f.rename(u.ID, name) }

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/alexedwards/argon2id"
+
+	"shunt/engine"
 )
 
 // Callers from memory are right only if they are told of every write. These tests pin that: each
@@ -126,10 +128,10 @@ type asking struct {
 	writes  int
 }
 
-func (a *asking) Write(sets [][2][]byte, deletes [][]byte, done func(error)) {
+func (a *asking) Write(sets [][2][]byte, deletes [][]byte, entry *engine.AuditEntry, done func(error)) {
 	a.writes++
 	a.compare("before the write")
-	a.Table.Write(sets, deletes, func(err error) {
+	a.Table.Write(sets, deletes, entry, func(err error) {
 		a.compare("written, but not answered")
 		done(err)
 	})
@@ -185,7 +187,7 @@ func TestEveryWriteIsInForceForTheNextRequest(t *testing.T) {
 			_, _, err := w.IssueToken(CallerOf(w.ann), TokenDraft{Name: "n"})
 			return err
 		},
-		"a revocation":        func(w *written) error { return w.RevokeToken(w.ann.ID, w.token.ID) },
+		"a revocation":        func(w *written) error { return w.RevokeToken(Caller{}, w.ann.ID, w.token.ID) },
 		"a login":             func(w *written) error { _, _, err := w.LogIn(nobody, w.ann.Name, rightPassword); return err },
 		"a login, a new hash": outdatedLogin,
 		"a login, one too many": func(w *written) error {
@@ -197,9 +199,9 @@ func TestEveryWriteIsInForceForTheNextRequest(t *testing.T) {
 			return nil
 		},
 		"a log-out":            func(w *written) error { return w.EndSession(w.own) },
-		"the end of a session": func(w *written) error { return w.EndSessionByID(w.ann.ID, sessionID(ofCookie(w.other).hash)) },
-		"the end of all":       func(w *written) error { return w.EndSessions(w.ann.ID) },
-		"a setup code":         func(w *written) error { _, _, err := w.NewSetupCode(w.ann.ID); return err },
+		"the end of a session": func(w *written) error { return w.EndSessionByID(Caller{}, w.ann.ID, sessionID(ofCookie(w.other).hash)) },
+		"the end of all":       func(w *written) error { return w.EndSessions(Caller{}, w.ann.ID) },
+		"a setup code":         func(w *written) error { _, _, err := w.NewSetupCode(Caller{}, w.ann.ID); return err },
 		"a use of it":          func(w *written) error { _, _, err := w.UseSetupCode(nobody, w.code, "", password); return err },
 		"a new address":        edit(UserEdit{Email: &email}),
 		"a demotion":           edit(UserEdit{Role: &member}),
@@ -211,7 +213,7 @@ func TestEveryWriteIsInForceForTheNextRequest(t *testing.T) {
 			}
 			return w.ChangePassword(c, nobody, rightPassword, password)
 		},
-		"a deletion": func(w *written) error { return w.RemoveUser(w.ann.ID, mayGo(nil)) },
+		"a deletion": func(w *written) error { return w.RemoveUser(Caller{}, w.ann.ID, mayGo(nil)) },
 		"last uses":  func(w *written) error { return w.WriteUses() },
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -177,12 +177,12 @@ func TestASlowReaderDoesNotBringBackWhatHasEnded(t *testing.T) {
 		at    byte // the row after which the reader is held
 		write func(f *folder, u User, token Token, cookie string) error
 	}{
-		"token, revoked":        {'t', func(f *folder, u User, token Token, _ string) error { return f.RevokeToken(u.ID, token.ID) }},
-		"user, revoked":         {'u', func(f *folder, u User, token Token, _ string) error { return f.RevokeToken(u.ID, token.ID) }},
+		"token, revoked":        {'t', func(f *folder, u User, token Token, _ string) error { return f.RevokeToken(Caller{}, u.ID, token.ID) }},
+		"user, revoked":         {'u', func(f *folder, u User, token Token, _ string) error { return f.RevokeToken(Caller{}, u.ID, token.ID) }},
 		"user, renamed":         {'u', func(f *folder, u User, _ Token, _ string) error { return f.rename(u.ID, email) }},
-		"user, deleted":         {'u', func(f *folder, u User, _ Token, _ string) error { return f.RemoveUser(u.ID, mayGo(nil)) }},
+		"user, deleted":         {'u', func(f *folder, u User, _ Token, _ string) error { return f.RemoveUser(Caller{}, u.ID, mayGo(nil)) }},
 		"session, ended":        {'c', func(f *folder, _ User, _ Token, cookie string) error { return f.EndSession(cookie) }},
-		"session, all ended":    {'c', func(f *folder, u User, _ Token, _ string) error { return f.EndSessions(u.ID) }},
+		"session, all ended":    {'c', func(f *folder, u User, _ Token, _ string) error { return f.EndSessions(Caller{}, u.ID) }},
 		"session, user renamed": {'c', func(f *folder, u User, _ Token, _ string) error { return f.rename(u.ID, email) }},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -229,7 +229,7 @@ func TestNoMemoryContradictsAWriteWhoseOutcomeIsUnknown(t *testing.T) {
 				f.agrees(t, "before", of, other)
 				table.fails = fails
 				table.stall()
-				within(t, func() error { return f.RevokeToken(admin.User.ID, token.ID) }, engine.ErrOutcomeUnknown, engine.CommitTimeout)
+				within(t, func() error { return f.RevokeToken(Caller{}, admin.User.ID, token.ID) }, engine.ErrOutcomeUnknown, engine.CommitTimeout)
 				for range 2 {
 					f.agrees(t, "unknown", of, other)
 					if k, _ := f.callers.find(of, f.now); k != nil {
@@ -329,7 +329,7 @@ func TestUnknownCredentialsTakeNoMemory(t *testing.T) {
 	f := newFolder(t)
 	u := f.admin(t).User
 	token, text := f.issue(t, u)
-	check(t, f.RevokeToken(u.ID, token.ID))
+	check(t, f.RevokeToken(Caller{}, u.ID, token.ID))
 	for range 100 {
 		f.agrees(t, "unknown", ofToken(text), numbered(7).credential)
 	}

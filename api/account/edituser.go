@@ -89,7 +89,7 @@ func (a *Accounts) edit(
 	if err != nil {
 		return User{}, err
 	}
-	w := &userWrite{old: u, new: u}
+	w := &userWrite{old: u, new: u, action: engine.UserEdited}
 	for _, change := range []func() error{
 		func() error { return a.changeName(w, email) },
 		func() error { return a.changeRole(w, e.Role) },
@@ -101,6 +101,9 @@ func (a *Accounts) edit(
 		}
 	}
 	w.sets = append(w.sets, [2][]byte{userKey(id), encodeUser(w.new)})
+	if changes := auditOfUser(w.old, w.new); len(changes) > 0 || w.action != engine.UserEdited {
+		lock.note(by, w.action, id, changes...)
+	}
 	if err := lock.write(w.sets, w.deletes); err != nil {
 		return User{}, fmt.Errorf("write user %d: %w", id, err)
 	}
@@ -126,6 +129,7 @@ func (e UserEdit) check() (email string, invalid engine.InvalidError) {
 // userWrite gathers the rows of one edit.
 type userWrite struct {
 	old, new userRecord
+	action   engine.AuditAction
 	sets     [][2][]byte
 	deletes  [][]byte
 }
@@ -206,10 +210,10 @@ func (a *Accounts) checkNotLast(u User, field string) error {
 // too late to delete the user. settle returns soon.
 type Farewell func(ctx context.Context) (settle func(gone bool), err error)
 
-// RemoveUser deletes a user with all tokens, sessions and setup codes, at once. It calls mayGo last, and returns
+// RemoveUser deletes a user for the caller by, with all tokens, sessions and setup codes, at once. It calls mayGo last, and returns
 // its error. The number is never given to another user. Errors: ErrNoUser, and an engine.FieldError
 // if it is the last admin.
-func (a *Accounts) RemoveUser(id uint32, mayGo Farewell) error {
+func (a *Accounts) RemoveUser(by Caller, id uint32, mayGo Farewell) error {
 	lock, err := a.lockWrites()
 	if err != nil {
 		return err
@@ -234,6 +238,7 @@ func (a *Accounts) RemoveUser(id uint32, mayGo Farewell) error {
 	if err != nil {
 		return err
 	}
+	lock.note(by, engine.UserDeleted, id, auditOfUser(u, userRecord{})...)
 	if err := lock.writeThen(nil, append(rows, userKey(id), nameKey(u.Name)), settle); err != nil {
 		return fmt.Errorf("delete user %d: %w", id, err)
 	}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"shunt/engine"
 )
 
 // Token describes a token; only its holder knows its text.
@@ -58,6 +60,7 @@ func (a *Accounts) IssueToken(maker Caller, d TokenDraft) (Token, string, error)
 		{tokenKey(hash[:]), encodeToken(t, hash[:])},
 		{tokenIndexKey(t.UserID, t.ID), hash[:]},
 	}
+	lock.note(maker, engine.TokenIssued, t.UserID, auditOfToken(t)...).TokenID = t.ID
 	if err := lock.write(sets, dead); err != nil {
 		return Token{}, "", fmt.Errorf("write token: %w", err)
 	}
@@ -126,8 +129,8 @@ func (a *Accounts) ListTokens(user uint32) ([]Token, error) {
 	return tokens, err
 }
 
-// RevokeToken ends a token of user at once, or returns ErrNoToken.
-func (a *Accounts) RevokeToken(user uint32, id string) error {
+// RevokeToken ends a token of user for the caller by, at once, or returns ErrNoToken.
+func (a *Accounts) RevokeToken(by Caller, user uint32, id string) error {
 	lock, err := a.lockWrites()
 	if err != nil {
 		return err
@@ -141,6 +144,7 @@ func (a *Accounts) RevokeToken(user uint32, id string) error {
 	if hash == nil {
 		return ErrNoToken
 	}
+	lock.note(by, engine.TokenRevoked, user).TokenID = id
 	if err := lock.write(nil, [][]byte{index, tokenKey(hash), useKey(hash)}); err != nil {
 		return fmt.Errorf("revoke token %s: %w", id, err)
 	}

@@ -109,7 +109,7 @@ func (m *model) draw(r *rapid.T) *modelUser {
 func (m *model) newSetupCode(r *rapid.T, u *modelUser) {
 	m.calls["new code"]++
 	m.now = m.now.Add(time.Millisecond) // so that one of them is the oldest
-	text, expires, err := m.NewSetupCode(u.ID)
+	text, expires, err := m.NewSetupCode(Caller{}, u.ID)
 	must(r, err)
 	u.codes = append(u.usable(m.now), modelCode{text, expires})
 	if len(u.codes) > MaxSetupCodes {
@@ -180,13 +180,13 @@ func (m *model) login(r *rapid.T, u *modelUser) {
 
 func (m *model) endAll(r *rapid.T, u *modelUser) {
 	m.calls["end all"]++
-	must(r, m.EndSessions(u.ID))
+	must(r, m.EndSessions(Caller{}, u.ID))
 	u.sessions = map[string]time.Time{}
 }
 
 func (m *model) remove(r *rapid.T, u *modelUser) {
 	m.calls["remove"]++
-	must(r, m.RemoveUser(u.ID, mayGo(nil)))
+	must(r, m.RemoveUser(Caller{}, u.ID, mayGo(nil)))
 	for _, c := range u.codes {
 		m.gone = append(m.gone, c.text)
 	}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"shunt/engine"
 )
 
 // Session describes a session of a user; only the browser knows its cookie.
@@ -49,18 +51,18 @@ func (a *Accounts) ListSessions(user uint32) ([]Session, error) {
 	return sessions, err
 }
 
-// EndSessionByID ends the session of user with that ID at once. It is not an error if there is
+// EndSessionByID ends, for the caller by, the session of user with that ID at once. It is not an error if there is
 // none.
-func (a *Accounts) EndSessionByID(user uint32, id string) error {
-	return a.endSessions(user, func(hash [sha256.Size]byte) bool { return sessionID(hash) == id })
+func (a *Accounts) EndSessionByID(by Caller, user uint32, id string) error {
+	return a.endSessions(by, user, func(hash [sha256.Size]byte) bool { return sessionID(hash) == id })
 }
 
-// EndSessions ends all sessions of user at once.
-func (a *Accounts) EndSessions(user uint32) error {
-	return a.endSessions(user, func([sha256.Size]byte) bool { return true })
+// EndSessions ends all sessions of user for the caller by, at once.
+func (a *Accounts) EndSessions(by Caller, user uint32) error {
+	return a.endSessions(by, user, func([sha256.Size]byte) bool { return true })
 }
 
-func (a *Accounts) endSessions(user uint32, ends func(hash [sha256.Size]byte) bool) error {
+func (a *Accounts) endSessions(by Caller, user uint32, ends func(hash [sha256.Size]byte) bool) error {
 	lock, err := a.lockWrites()
 	if err != nil {
 		return err
@@ -76,6 +78,7 @@ func (a *Accounts) endSessions(user uint32, ends func(hash [sha256.Size]byte) bo
 	if err != nil || len(rows) == 0 {
 		return err
 	}
+	lock.note(by, engine.SessionsEnded, user)
 	if err := lock.write(nil, rows); err != nil {
 		return fmt.Errorf("end sessions of user %d: %w", user, err)
 	}

@@ -83,17 +83,17 @@ func TestAUserEndsOneSessionOrAll(t *testing.T) {
 	code := f.newCode(t, u)
 	before := rows(t, f)
 	for _, id := range []string{bens.SessionID, "", "0123456789abcdef", first.SessionID[:15]} {
-		if err := f.EndSessionByID(u.ID, id); err != nil || rows(t, f) != before {
+		if err := f.EndSessionByID(Caller{}, u.ID, id); err != nil || rows(t, f) != before {
 			t.Errorf("%q, which is no session of the user: got %v, or rows have changed", id, err)
 		}
 	}
-	if err := f.EndSessionByID(u.ID, first.SessionID); err != nil || f.live(t, firstCookie) || !f.live(t, second) {
+	if err := f.EndSessionByID(Caller{}, u.ID, first.SessionID); err != nil || f.live(t, firstCookie) || !f.live(t, second) {
 		t.Errorf("one: got %v, want only that session ended", err)
 	}
 	if _, err := f.Recheck(first); !errors.Is(err, ErrUnauthorized) {
 		t.Errorf("its caller: got %v, want %v", err, ErrUnauthorized)
 	}
-	if err := f.EndSessions(u.ID); err != nil || f.live(t, second) || f.live(t, third) || !f.live(t, bensCookie) {
+	if err := f.EndSessions(Caller{}, u.ID); err != nil || f.live(t, second) || f.live(t, third) || !f.live(t, bensCookie) {
 		t.Errorf("all: got %v, want all sessions of the user ended, and only those", err)
 	}
 	if left, err := f.ListSessions(u.ID); len(left) != 0 || left == nil || err != nil {
@@ -102,7 +102,7 @@ func TestAUserEndsOneSessionOrAll(t *testing.T) {
 	if !f.usable(t, code) {
 		t.Error("a setup code has ended with the sessions")
 	}
-	if err := errors.Join(f.EndSessions(u.ID), f.EndSessions(99)); err != nil || len(f.writes) != 0 {
+	if err := errors.Join(f.EndSessions(Caller{}, u.ID), f.EndSessions(Caller{}, 99)); err != nil || len(f.writes) != 0 {
 		t.Errorf("without sessions: got %v, and the lock is held %d times", err, len(f.writes))
 	}
 	if left, err := f.ListSessions(ben.ID); len(left) != 1 || err != nil {
@@ -159,7 +159,7 @@ func TestOnlyWhoKnowsThePasswordChangesIt(t *testing.T) {
 	if err := f.ChangePassword(own, nobody, rightPassword, "a third password"); fieldOf(err) != "current" {
 		t.Errorf("sent twice: got %v", err)
 	}
-	check(t, f.RemoveUser(u.ID, mayGo(nil)))
+	check(t, f.RemoveUser(Caller{}, u.ID, mayGo(nil)))
 	if err := f.ChangePassword(own, nobody, "another password", "a third password"); !errors.Is(err, ErrUnauthorized) {
 		t.Errorf("a user who is gone: got %v", err)
 	}
@@ -207,7 +207,7 @@ func TestAChangeOfAnEndedSessionIsRefused(t *testing.T) {
 		u := f.withPassword(t, "ann@example.com")
 		c, _ := f.logIn(t, "ann@example.com")
 		table.stall()
-		within(t, func() error { return f.EndSessions(u.ID) }, engine.ErrOutcomeUnknown, engine.CommitTimeout)
+		within(t, func() error { return f.EndSessions(Caller{}, u.ID) }, engine.ErrOutcomeUnknown, engine.CommitTimeout)
 		changed := make(chan error, 1)
 		go func() { changed <- f.ChangePassword(c, nobody, rightPassword, "another password") }()
 		synctest.Wait() // it waits for the lock

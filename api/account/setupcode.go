@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"shunt/api/turnstile"
+
+	"shunt/engine"
 )
 
 // SetupCodeLifetime is how long a setup code can be used.
@@ -21,10 +23,10 @@ type setupCode struct {
 	ExpiresAt time.Time
 }
 
-// NewSetupCode makes a code with which the holder can set the user's password once, and returns its
+// NewSetupCode makes, for the caller by, a code with which the holder can set the user's password once, and returns its
 // text, which nobody can read again. Older codes of the user stay valid; if there are
 // MaxSetupCodes, the oldest ends. It returns ErrNoUser if there is no such user.
-func (a *Accounts) NewSetupCode(userID uint32) (code string, expires time.Time, err error) {
+func (a *Accounts) NewSetupCode(by Caller, userID uint32) (code string, expires time.Time, err error) {
 	if code, err = newSecret(a.random, setupCodeBytes); err != nil {
 		return "", time.Time{}, err
 	}
@@ -46,6 +48,7 @@ func (a *Accounts) NewSetupCode(userID uint32) (code string, expires time.Time, 
 		{setupCodeKey(hash[:]), encodeSetupCode(setupCode{userID, expires}, hash[:])},
 		{setupCodeIndexKey(userID, hash[:]), {}},
 	}
+	lock.note(by, engine.SetupLinkMade, userID)
 	if err := lock.write(sets, dead); err != nil {
 		return "", time.Time{}, fmt.Errorf("write setup code: %w", err)
 	}
@@ -131,6 +134,7 @@ func (a *Accounts) UseSetupCode(from turnstile.Key, code, email, password string
 		if err != nil {
 			return err
 		}
+		w.action = engine.SetupLinkUsed
 		var rows [][2][]byte
 		caller, rows = a.newSession(w.new.User, cookie)
 		w.sets = append(w.sets, rows...)

@@ -16,7 +16,7 @@ import (
 
 func (f *folder) newCode(t *testing.T, u User) string {
 	t.Helper()
-	code, _, err := f.NewSetupCode(u.ID)
+	code, _, err := f.NewSetupCode(Caller{}, u.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +36,7 @@ func (f *folder) usable(t *testing.T, code string) bool {
 func TestASetupCodeSetsAddressAndPasswordOnce(t *testing.T) {
 	f := newFolder(t)
 	admin := f.admin(t).User
-	code, expires, err := f.NewSetupCode(admin.ID)
+	code, expires, err := f.NewSetupCode(Caller{}, admin.ID)
 	if err != nil || len(code) != 22 || !expires.Equal(f.now.Add(time.Hour)) {
 		t.Fatalf("got %q until %v, %v, want 128 bits for an hour", code, expires, err)
 	}
@@ -182,7 +182,7 @@ func TestAUserHasABoundedNumberOfSetupCodes(t *testing.T) {
 	if n := strings.Count(rows(t, f), `"w`); n != 2 || f.usable(t, others) {
 		t.Errorf("%d codes are kept, want the new one, and the expired one of the other user", n)
 	}
-	if _, _, err := f.NewSetupCode(99); !errors.Is(err, ErrNoUser) {
+	if _, _, err := f.NewSetupCode(Caller{}, 99); !errors.Is(err, ErrNoUser) {
 		t.Errorf("a code of nobody: got %v, want %v", err, ErrNoUser)
 	}
 }
@@ -242,7 +242,7 @@ func TestASetupCodeEndsWithItsUser(t *testing.T) {
 	before := rows(t, f)
 	u := f.add(t, "ann@example.com", RoleMember)
 	code := f.newCode(t, u)
-	if err := f.RemoveUser(u.ID, mayGo(nil)); err != nil {
+	if err := f.RemoveUser(Caller{}, u.ID, mayGo(nil)); err != nil {
 		t.Fatal(err)
 	}
 	if after := rows(t, f); after != before {

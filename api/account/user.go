@@ -48,7 +48,7 @@ func (a *Accounts) EnsureAdmin() (u User, created bool, err error) {
 	if last != 0 {
 		return User{}, false, fmt.Errorf("none of the users is an admin: %w", ErrNoUser)
 	}
-	u, err = lock.addUser(userRecord{User: User{Name: AdminName, Role: RoleAdmin}})
+	u, err = lock.addUser(Caller{Origin: Origin{Local: true}}, userRecord{User: User{Name: AdminName, Role: RoleAdmin}})
 	return u, err == nil, err
 }
 
@@ -57,7 +57,7 @@ type UserDraft struct {
 	Email    string
 	Role     Role
 	Password string // empty: none, and the user cannot log in
-	By       uint32 // the user that asks, whose share of hashing it takes; 0: none
+	By       Caller // who asks, whose share of hashing it takes
 }
 
 // AddUser adds a user, or returns an engine.FieldError or engine.InvalidError: the address is
@@ -73,7 +73,7 @@ func (a *Accounts) AddUser(d UserDraft) (User, error) {
 		return User{}, invalid
 	}
 	if u.Name = email; d.Password != "" {
-		if u.password, err = a.hashing.hash(turnstile.Key{User: d.By}, d.Password); err != nil {
+		if u.password, err = a.hashing.hash(turnstile.Key{User: d.By.User.ID}, d.Password); err != nil {
 			return User{}, err
 		}
 	}
@@ -85,7 +85,7 @@ func (a *Accounts) AddUser(d UserDraft) (User, error) {
 	if err := a.checkFree(email); err != nil {
 		return User{}, err
 	}
-	return lock.addUser(u)
+	return lock.addUser(d.By, u)
 }
 
 func appendInvalid(invalid engine.InvalidError, err error) engine.InvalidError {
@@ -108,7 +108,7 @@ func (a *Accounts) checkFree(name string) error {
 	return err
 }
 
-func (l *writeLock) addUser(u userRecord) (User, error) {
+func (l *writeLock) addUser(by Caller, u userRecord) (User, error) {
 	a := l.accounts
 	last, err := a.LastUserID()
 	if err != nil {
@@ -126,6 +126,7 @@ func (l *writeLock) addUser(u userRecord) (User, error) {
 		{nameKey(u.Name), binary.BigEndian.AppendUint32(nil, u.ID)},
 		{lastUserKey, binary.BigEndian.AppendUint32(nil, u.ID)},
 	}
+	l.note(by, engine.UserAdded, u.ID, auditOfUser(userRecord{}, u)...)
 	if err := l.write(sets, nil); err != nil {
 		return User{}, fmt.Errorf("write user %d: %w", u.ID, err)
 	}

@@ -91,14 +91,14 @@ func TestThereIsAlwaysAnAdmin(t *testing.T) {
 	if _, err := f.EditUser(CallerOf(first), first.ID, UserEdit{Role: &member}); code(err) != "last_admin" {
 		t.Errorf("demoting the last admin: got %v", err)
 	}
-	if err := f.RemoveUser(first.ID, mayGo(nil)); code(err) != "last_admin" {
+	if err := f.RemoveUser(Caller{}, first.ID, mayGo(nil)); code(err) != "last_admin" {
 		t.Errorf("deleting the last admin: got %v", err)
 	}
 	second := f.add(t, "second@example.com", RoleAdmin)
 	if _, err := f.EditUser(CallerOf(first), first.ID, UserEdit{Role: &member}); err != nil {
 		t.Error(err)
 	}
-	if err := f.RemoveUser(second.ID, mayGo(nil)); code(err) != "last_admin" {
+	if err := f.RemoveUser(Caller{}, second.ID, mayGo(nil)); code(err) != "last_admin" {
 		t.Errorf("deleting the admin that is now the last: got %v", err)
 	}
 }
@@ -150,7 +150,7 @@ func TestADemotedAdminCannotIssueAnAdminToken(t *testing.T) {
 			t.Errorf("got %v, want exceeds", err)
 		}
 	}
-	if err := f.RevokeToken(boss.ID, asked.TokenID); err != nil {
+	if err := f.RevokeToken(Caller{}, boss.ID, asked.TokenID); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := f.IssueToken(asked, TokenDraft{Name: "n"}); !errors.Is(err, ErrUnauthorized) {
@@ -181,13 +181,13 @@ func TestADeletedUserLeavesNothingButTheNumber(t *testing.T) {
 		t.Fatal(err)
 	}
 	refusal := errors.New("no")
-	if err := f.RemoveUser(u.ID, mayGo(refusal)); err != refusal {
+	if err := f.RemoveUser(Caller{}, u.ID, mayGo(refusal)); err != refusal {
 		t.Errorf("got %v, want the error of mayGo", err)
 	}
 	if _, err := f.Authenticate(token); err != nil {
 		t.Errorf("refused, and yet: %v", err)
 	}
-	if err := f.RemoveUser(u.ID, mayGo(nil)); err != nil {
+	if err := f.RemoveUser(Caller{}, u.ID, mayGo(nil)); err != nil {
 		t.Fatal(err)
 	}
 	_, byToken := f.Authenticate(token)
@@ -204,7 +204,7 @@ func TestADeletedUserLeavesNothingButTheNumber(t *testing.T) {
 	if after := rows(t, f); after != before {
 		t.Errorf("got the rows\n%s\nwant\n%s", after, before)
 	}
-	if err := f.RemoveUser(u.ID, mayGo(nil)); !errors.Is(err, ErrNoUser) {
+	if err := f.RemoveUser(Caller{}, u.ID, mayGo(nil)); !errors.Is(err, ErrNoUser) {
 		t.Errorf("again: got %v", err)
 	}
 	if again := f.add(t, "ann@example.com", RoleMember); again.ID != u.ID+1 {

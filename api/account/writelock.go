@@ -14,7 +14,8 @@ type writeLock struct {
 	accounts *Accounts
 	ctx      context.Context // done CommitTimeout after lockWrites was called
 	cancel   context.CancelFunc
-	begun    bool // a write, which unlocks when it has ended
+	begun    bool               // a write, which unlocks when it has ended
+	entry    *engine.AuditEntry // of the write; nil: it is no change that anybody asks about
 }
 
 // lockWrites waits for the right to write. It returns engine.ErrOverloaded if others have it for
@@ -40,6 +41,12 @@ func (l *writeLock) unlock() {
 
 func (a *Accounts) unlockWrites() { <-a.writes }
 
+// note says who makes the write, and what it does to a user, for the audit log.
+func (l *writeLock) note(by Caller, action engine.AuditAction, user uint32, changes ...engine.AuditChange) *engine.AuditEntry {
+	l.entry = &engine.AuditEntry{Action: action, By: by.By(l.accounts.now()), User: user, Changes: changes}
+	return l.entry
+}
+
 // write is writeThen without a function to call at its end.
 func (l *writeLock) write(sets [][2][]byte, deletes [][]byte) error {
 	return l.writeThen(sets, deletes, func(bool) {})
@@ -57,7 +64,7 @@ func (l *writeLock) writeThen(sets [][2][]byte, deletes [][]byte, ended func(wri
 	}
 	l.begun = true
 	done := make(chan error, 1)
-	l.accounts.table.Write(sets, deletes, func(err error) {
+	l.accounts.table.Write(sets, deletes, l.entry, func(err error) {
 		ended(err == nil)
 		l.accounts.unlockWrites()
 		done <- err

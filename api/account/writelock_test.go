@@ -25,10 +25,10 @@ func (s *stalling) release() {
 	synctest.Wait()
 }
 
-func (s *stalling) Write(sets [][2][]byte, deletes [][]byte, done func(error)) {
+func (s *stalling) Write(sets [][2][]byte, deletes [][]byte, entry *engine.AuditEntry, done func(error)) {
 	stalled := s.stalled
 	if stalled == nil {
-		s.Table.Write(sets, deletes, done)
+		s.Table.Write(sets, deletes, entry, done)
 		return
 	}
 	go func() {
@@ -37,7 +37,7 @@ func (s *stalling) Write(sets [][2][]byte, deletes [][]byte, done func(error)) {
 			done(s.fails)
 			return
 		}
-		s.Table.Write(sets, deletes, done)
+		s.Table.Write(sets, deletes, entry, done)
 	}()
 }
 
@@ -126,10 +126,10 @@ func TestARefusalBeforeWritingReleasesTheLock(t *testing.T) {
 		f.add(t, taken, RoleMember)
 		for what, call := range map[string]func() error{
 			"a taken address":      adding(f, taken),
-			"no such user":         func() error { return f.RemoveUser(99, mayGo(nil)) },
-			"a user who must stay": func() error { return f.RemoveUser(2, mayGo(errors.New("no"))) },
+			"no such user":         func() error { return f.RemoveUser(Caller{}, 99, mayGo(nil)) },
+			"a user who must stay": func() error { return f.RemoveUser(Caller{}, 2, mayGo(errors.New("no"))) },
 			"the last admin":       func() error { _, err := f.EditUser(admin, 1, UserEdit{Role: &role}); return err },
-			"no such token":        func() error { return f.RevokeToken(1, "none") },
+			"no such token":        func() error { return f.RevokeToken(Caller{}, 1, "none") },
 			"a token without name": func() error { _, _, err := f.IssueToken(admin, TokenDraft{}); return err },
 		} {
 			if err := call(); err == nil || len(f.writes) != 0 {
@@ -195,7 +195,7 @@ func used(t *testing.T, f *folder) (admin Caller, token Token, hash [32]byte) {
 func TestALateLastUseDoesNotOutliveARevocation(t *testing.T) {
 	inStall(t, func(t *testing.T, f *folder, table *stalling) {
 		admin, token, hash := used(t, f)
-		revoke := func() error { return f.RevokeToken(admin.User.ID, token.ID) }
+		revoke := func() error { return f.RevokeToken(Caller{}, admin.User.ID, token.ID) }
 		table.stall()
 		within(t, f.WriteUses, engine.ErrOutcomeUnknown, engine.CommitTimeout)
 		within(t, revoke, engine.ErrOverloaded, engine.CommitTimeout)

@@ -55,7 +55,7 @@ func (r *request) endSessions() error {
 	if id == "all" || id == r.caller.SessionID {
 		return r.endOwnSession(id)
 	}
-	if err := r.accounts.EndSessionByID(r.caller.User.ID, id); err != nil {
+	if err := r.accounts.EndSessionByID(r.caller, r.caller.User.ID, id); err != nil {
 		return err
 	}
 	r.say("done", "The session has ended.")
@@ -65,7 +65,7 @@ func (r *request) endSessions() error {
 // endOwnSession ends the session of the request, and with all every other one, too.
 func (r *request) endOwnSession(id string) error {
 	if id == "all" {
-		if err := r.accounts.EndSessions(r.caller.User.ID); err != nil {
+		if err := r.accounts.EndSessions(r.caller, r.caller.User.ID); err != nil {
 			return err
 		}
 	}

@@ -239,7 +239,7 @@ func (r *request) revokeToken() error {
 		if err != nil {
 			return "", err
 		}
-		if err := r.accounts.RevokeToken(r.caller.User.ID, t.ID); err != nil {
+		if err := r.accounts.RevokeToken(r.caller, r.caller.User.ID, t.ID); err != nil {
 			return "", err
 		}
 		r.say("done", "The token “"+t.Name+"” is revoked. It no longer works.")

@@ -107,7 +107,7 @@ func (r *request) inviteUser() error {
 // makeSetupLink makes a link with which the user can set a password once, and keeps it for the page
 // of the user.
 func (r *request) makeSetupLink(u account.User) error {
-	code, _, err := r.accounts.NewSetupCode(u.ID)
+	code, _, err := r.accounts.NewSetupCode(r.caller, u.ID)
 	if err == nil {
 		r.keepSecret(setupPurpose(u.ID), r.baseURL+SetupPath+code)
 	}

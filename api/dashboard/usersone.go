@@ -186,7 +186,7 @@ func (r *request) deleteUser() error {
 // removeUser deletes u, and returns the page to go to.
 func (r *request) removeUser(u account.User) (page string, err error) {
 	keep := r.sent("links") == "keep"
-	if err := r.calls.RemoveUser(u.ID, keep); err != nil {
+	if err := r.calls.RemoveUser(r.caller, u.ID, keep); err != nil {
 		return "", err
 	}
 	if u.ID == r.caller.User.ID {

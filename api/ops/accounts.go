@@ -45,7 +45,7 @@ func (c *Calls) AddUser(caller account.Caller, asked account.UserEdit) (account.
 	if asked.Email == nil {
 		return account.User{}, jsonbody.FieldError("email", "required", "is missing")
 	}
-	draft := account.UserDraft{Email: *asked.Email, Role: account.RoleMember, By: caller.User.ID}
+	draft := account.UserDraft{Email: *asked.Email, Role: account.RoleMember, By: caller}
 	if asked.Role != nil {
 		draft.Role = *asked.Role
 	}
@@ -62,8 +62,8 @@ func (c *Calls) AddUser(caller account.Caller, asked account.UserEdit) (account.
 // keepLinks, otherwise the error is about the field "links". The links then go on redirecting and
 // counting under the user's number, which no other user ever gets, and admins reach them by
 // owner=ID. (A transfer to another user would lose the figures that are kept by owner.)
-func (c *Calls) RemoveUser(id uint32, keepLinks bool) error {
-	err := c.accounts.RemoveUser(id, func(ctx context.Context) (settle func(gone bool), err error) {
+func (c *Calls) RemoveUser(caller account.Caller, id uint32, keepLinks bool) error {
+	err := c.accounts.RemoveUser(caller, id, func(ctx context.Context) (settle func(gone bool), err error) {
 		if keepLinks { // links that are being created at this moment stay too
 			return func(bool) {}, nil
 		}

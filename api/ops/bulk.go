@@ -69,6 +69,10 @@ func (c *Calls) createMany(
 	if err != nil {
 		return nil, err
 	}
+	by := c.by(caller)
+	for i := range items {
+		items[i].Draft.By = by
+	}
 	made, err := c.createItems(asked, items)
 	if err != nil {
 		return nil, err

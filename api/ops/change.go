@@ -57,6 +57,7 @@ func (c *Calls) Update(
 	if g.Version, err = c.demanded(code, g, versions); err != nil {
 		return Link{}, err
 	}
+	g.By = c.by(caller)
 	d, err := c.engine.Update(context.Background(), code, g, p.apply)
 	c.wrote("update", err)
 	if err != nil {
@@ -74,6 +75,7 @@ func (c *Calls) Delete(caller account.Caller, code string, g engine.Guard, versi
 	if g.Version, err = c.demanded(code, g, versions); err != nil {
 		return err
 	}
+	g.By = c.by(caller)
 	err = c.engine.Delete(context.Background(), code, g)
 	c.wrote("delete", err)
 	return err

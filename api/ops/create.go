@@ -19,13 +19,21 @@ func (c *Calls) Create(caller account.Caller, key Key, body jsonbody.Body) (l Li
 		if err := body.WantJSON(); err != nil {
 			return engine.Draft{}, err
 		}
-		return c.parseDraft(body.Text, caller.User.ID, c.now())
+		draft, err := c.parseDraft(body.Text, caller.User.ID, c.now())
+		draft.By = c.by(caller)
+		return draft, err
 	}
 	d, existed, err := c.create(key.request(caller, "/shorten", body), read)
 	if err != nil {
 		return Link{}, false, err
 	}
 	return c.shown(d), existed, nil
+}
+
+// by returns the caller as who makes a change, for the audit log.
+func (c *Calls) by(caller account.Caller) *engine.By {
+	by := caller.By(c.now())
+	return &by
 }
 
 // create creates the link of the draft that read returns, or finds the one that exists.

@@ -62,6 +62,6 @@ func (s *server) setupLink(baseURL string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	code, _, err := s.core.accounts.NewSetupCode(admin.ID)
+	code, _, err := s.core.accounts.NewSetupCode(account.Caller{Origin: account.Origin{Local: true}}, admin.ID)
 	return api.SetupURL(baseURL, code), err
 }

@@ -37,6 +37,7 @@ const LayoutVersion = 1
 //	│ 40 │ idempotency │ sender hash 32 · key hash 32                  │ receipt                  │
 //	│ 50 │ accounts    │ what api/account lays out: users, names,      │ what api/account encodes │
 //	│    │             │ tokens, sessions, last uses                   │                          │
+//	│ 60 │ audit       │ stamp 8                                       │ audit entry              │
 //	└────┴─────────────┴───────────────────────────────────────────────┴──────────────────────────┘
 //
 // Hours are Unix time / 3600, days hours / 24. The complement ^link id makes the newest link come
@@ -61,6 +62,7 @@ const (
 	TableOwnerDays  = 0x34
 	TableReceipts   = 0x40
 	TableAccounts   = 0x50
+	TableAudit      = 0x60
 )
 
 // Names in the meta table.

@@ -1,0 +1,38 @@
+package account
+
+import (
+	"strings"
+	"time"
+
+	"shunt/engine"
+)
+
+// auditOfUser returns the fields in which two states of a user differ, for the audit log. A password
+// is a change without values.
+func auditOfUser(before, after userRecord) []engine.AuditChange {
+	var changes []engine.AuditChange
+	add := func(field, was, is string) {
+		if was != is {
+			changes = append(changes, engine.AuditChange{Field: field, Before: was, After: is})
+		}
+	}
+	add("email", before.Name, after.Name)
+	add("role", string(before.Role), string(after.Role))
+	if before.password != after.password {
+		changes = append(changes, engine.AuditChange{Field: "password"})
+	}
+	return changes
+}
+
+// auditOfToken returns the fields of a new token, for the audit log.
+func auditOfToken(t Token) []engine.AuditChange {
+	scopes := make([]string, len(t.Scopes))
+	for i, s := range t.Scopes {
+		scopes[i] = string(s)
+	}
+	changes := []engine.AuditChange{{Field: "name", After: t.Name}, {Field: "scopes", After: strings.Join(scopes, " ")}}
+	if !t.ExpiresAt.IsZero() {
+		changes = append(changes, engine.AuditChange{Field: "expires_at", After: t.ExpiresAt.UTC().Format(time.RFC3339)})
+	}
+	return changes
+}

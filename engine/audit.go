@@ -1,0 +1,95 @@
+package engine
+
+import (
+	"context"
+	"net/netip"
+	"time"
+)
+
+// By is who makes a change, for the audit log. A mutation without one leaves no entry.
+type By struct {
+	AtMs      int64        // when, Unix ms; 0: the store's clock
+	User      uint32       // 0: none, as with a setup link
+	Name      string       // of the user, at that time
+	TokenID   string       // empty: not by token
+	SessionID string       // empty: not by session
+	Local     bool         // by the socket of local commands, or by the program itself
+	RequestID string       // of the X-Request-Id of the answer; empty: none
+	Network   netip.Prefix // of the client; zero: not kept
+}
+
+// AuditAction is what was done. Its numbers are durable.
+type AuditAction uint8
+
+// Actions. LinksCreated and LinksImported are one entry for all links of a request.
+const (
+	LinkCreated AuditAction = 1 + iota
+	LinkEdited
+	LinkDeleted
+	LinksCreated
+	LinksImported
+	UserAdded
+	UserEdited
+	UserDeleted
+	TokenIssued
+	TokenRevoked
+	SetupLinkMade
+	SetupLinkUsed
+	SessionsEnded
+	numAuditActions
+)
+
+// Valid reports whether a is an action.
+func (a AuditAction) Valid() bool { return a >= LinkCreated && a < numAuditActions }
+
+// AuditEntry is an entry of the audit log. It has no secret: a new password is a change without
+// values.
+type AuditEntry struct {
+	// Stamp is the entry's place in the log: Unix ms << 20, or more, if that is needed for each to be
+	// higher than the one before. So an entry's time never lies before that of an earlier one, even
+	// after the clock was put back.
+	Stamp  uint64
+	Action AuditAction
+	By     By
+
+	// Of a link: its record before and after. A creation has only After, a deletion only Before.
+	Before, After *Record
+
+	// Of a request for several links: how many were made, were there already, and were refused, and
+	// the first and the last code that was made, in the order of codes.
+	Created, Existing, Failed uint32
+	FirstCode, LastCode       string
+
+	// Of an account: the user, the token if it is about one, and the fields that changed.
+	User    uint32
+	TokenID string
+	Changes []AuditChange
+}
+
+// AuditChange is a field of an account with its value before and after.
+type AuditChange struct{ Field, Before, After string }
+
+// Limits of an entry.
+const (
+	MaxAuditChanges   = 16
+	MaxAuditTextBytes = 1024 // of each text
+)
+
+// stampShift is the number of low bits of a stamp that are no time.
+const stampShift = 20
+
+// AuditStamp returns the lowest stamp of that time.
+func AuditStamp(atMs int64) uint64 { return uint64(max(atMs, 0)) << stampShift }
+
+// At returns when the change was made.
+func (e *AuditEntry) At() time.Time { return time.UnixMilli(int64(e.Stamp >> stampShift)).UTC() }
+
+// Audit calls fn with the entries whose stamp is at least from and below before, the newest first,
+// until fn returns false or ctx ends.
+func (e *Engine) Audit(ctx context.Context, from, before uint64, fn func(*AuditEntry) bool) error {
+	err := e.store.ListAudit(from, before, func(x *AuditEntry) bool { return ctx.Err() == nil && fn(x) })
+	if err == nil {
+		err = ctx.Err()
+	}
+	return err
+}

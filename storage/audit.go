@@ -1,0 +1,157 @@
+package storage
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"shunt/engine"
+	"shunt/storage/row"
+)
+
+// auditStamps gives the entries of the audit log their places. Changes of links and of accounts are
+// committed by different goroutines, so it may be used by any.
+type auditStamps struct{ last atomic.Uint64 }
+
+// next returns a stamp for a change at that time; 0: now. It is higher than all before.
+func (a *auditStamps) next(atMs int64) uint64 {
+	if atMs == 0 {
+		atMs = time.Now().UnixMilli()
+	}
+	for {
+		last := a.last.Load()
+		stamp := max(engine.AuditStamp(atMs), last+1)
+		if a.last.CompareAndSwap(last, stamp) {
+			return stamp
+		}
+	}
+}
+
+// readAuditStamp finds the place of the last entry, from which stamps go on. It does not read the
+// entry: one that is damaged keeps no server from starting.
+func (s *Store) readAuditStamp() (err error) {
+	keys := row.TableRange(row.TableAudit)
+	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: keys.Lower, UpperBound: keys.Upper})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, it.Close()) }()
+	if !it.Last() {
+		return it.Error()
+	}
+	stamp, err := row.SplitAuditKey(it.Key())
+	s.stamps.last.Store(stamp)
+	return err
+}
+
+// auditOf returns the entry of a mutation.
+func auditOf(m *engine.Mutation, deleted bool) *engine.AuditEntry {
+	e := &engine.AuditEntry{Action: engine.LinkEdited, By: *m.By, Before: m.Before}
+	switch {
+	case deleted:
+		e.Action = engine.LinkDeleted
+	case m.Before == nil:
+		e.Action = engine.LinkCreated
+	}
+	if !deleted {
+		e.After = &engine.Record{Hot: m.Hot, Cold: m.Cold}
+	}
+	return e
+}
+
+// auditOfBulk returns the entry of the creations of one request.
+func auditOfBulk(x *engine.Bulk) *engine.AuditEntry {
+	e := &engine.AuditEntry{
+		Action: engine.LinksCreated, By: *x.By,
+		Created: uint32(len(x.Creations)), Existing: x.Existing, Failed: x.Failed,
+	}
+	if x.Imported {
+		e.Action = engine.LinksImported
+	}
+	for i := range x.Creations {
+		code := x.Creations[i].Hot.Code
+		if i == 0 || code < e.FirstCode {
+			e.FirstCode = code
+		}
+		e.LastCode = max(e.LastCode, code)
+	}
+	return e
+}
+
+// addAudit writes an entry. The batch is committed with the change that it describes.
+func (b *mutationBatch) addAudit(e *engine.AuditEntry) {
+	b.key = row.AppendAuditKey(b.key[:0], b.stamps.next(e.By.AtMs))
+	b.value = row.AppendAudit(b.value[:0], e)
+	set(b.batch, b.key, b.value)
+}
+
+// ListAudit implements engine.Store.
+func (s *Store) ListAudit(from, before uint64, fn func(*engine.AuditEntry) bool) error {
+	if err := listAudit(s.db, from, before, fn); err != nil {
+		return fmt.Errorf("storage: reading the audit log: %w", err)
+	}
+	return nil
+}
+
+func listAudit(r pebble.Reader, from, before uint64, fn func(*engine.AuditEntry) bool) (err error) {
+	if from >= before {
+		return nil
+	}
+	it, err := r.NewIter(&pebble.IterOptions{LowerBound: row.AppendAuditKey(nil, from), UpperBound: row.AppendAuditKey(nil, before)})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, it.Close()) }()
+	for valid := it.Last(); valid; valid = it.Prev() {
+		value, err := it.ValueAndErr()
+		if err != nil {
+			return err
+		}
+		stamp, err := row.SplitAuditKey(it.Key())
+		if err != nil {
+			return err
+		}
+		e, err := row.DecodeAudit(stamp, value)
+		if err != nil {
+			return err
+		}
+		if !fn(&e) {
+			break
+		}
+	}
+	return it.Error()
+}
+
+// SweepAudit implements engine.Store.
+func (s *Store) SweepAudit(before uint64) error {
+	found := false
+	err := s.ListAudit(0, before, func(*engine.AuditEntry) bool { found = true; return false })
+	if err != nil || !found {
+		return err
+	}
+	b := s.db.NewBatch()
+	defer b.Close()
+	must(b.DeleteRange(row.AppendAuditKey(nil, 0), row.AppendAuditKey(nil, before), nil))
+	return s.sync(b, "storage: sweeping the audit log")
+}
+
+// checkedAudit checks the entries of the audit log, each alone: what it says may be gone by now.
+type checkedAudit struct{ c *check }
+
+func beginAudit(c *check) (checkedPart, error) { return checkedAudit{c}, nil }
+
+func (p checkedAudit) row(key, value []byte) error {
+	stamp, err := row.SplitAuditKey(key)
+	if err == nil {
+		_, err = row.DecodeAudit(stamp, value)
+	}
+	if err != nil {
+		p.c.o.Faults.Add(where("audit", key), "%v", err)
+	}
+	return nil
+}
+
+func (checkedAudit) end() error { return nil }
