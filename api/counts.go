@@ -13,6 +13,7 @@ func (s *Server) metricSources(o Options) admin.Sources {
 	sources := o.Metrics
 	sources.Engine, sources.Front = o.Engine, s.counts
 	sources.Ready = func() bool { return o.Engine.Ready() && !s.drain.Begun() }
+	sources.Loaded = func() float64 { return o.Engine.LoadProgress().Share }
 	sources.Sessions = o.Accounts.CountSessions
 	if o.Blocks != nil {
 		sources.Blocks = o.Blocks.figures

@@ -154,8 +154,9 @@ func (s *Server) buildCalls(o Options) {
 
 // buildAdmin builds the pages of the admin address.
 func (s *Server) buildAdmin(o Options, hosts admin.Hosts) {
-	s.metrics = admin.NewMetrics(o.Version, s.metricSources(o))
-	s.adminAddress = admin.NewAddress(o.Engine, s.metrics, s.drain.Begun)
+	sources := s.metricSources(o)
+	s.metrics = admin.NewMetrics(o.Version, sources)
+	s.adminAddress = admin.NewAddress(sources, s.metrics, s.drain.Begun)
 	s.adminAddress.Hosts, s.adminAddress.Profiles = hosts, o.Pprof
 	s.adminAddress.Stalled, s.adminAddress.Now = func() bool { return s.stall.stalled(s.now.time()) }, s.now.time
 	s.adminAddress.PrefersJSON = page.PrefersJSON
