@@ -89,6 +89,7 @@ func (s *slowStart) plant() {
 	if err := store.Close(); err != nil {
 		s.t.Fatal(err)
 	}
+	syscall.Sync() // the disk is not still busy with the links when a start is timed
 }
 
 // start starts a server, and clients that ask for hot links from its first line on until it is ready,
