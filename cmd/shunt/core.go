@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -27,13 +28,15 @@ type core struct {
 	engine   *engine.Engine
 	accounts *account.Accounts
 	created  bool // the folder was made by this process
+
+	lastBackup atomic.Pointer[lastBackup] // nil: none in this process
 }
 
 // openStore opens the store in s.dataDir as a part of parts, and makes it if there is none and
 // create is true.
 func (c *core) openStore(parts *stack, s *dataSettings, create bool, log *slog.Logger) (err error) {
 	o := storage.Options{
-		Logger: log, MinFree: s.minFree, AcceptLoss: s.acceptLoss, MaxOpenFiles: openTables(), CacheBytes: s.cacheBytes,
+		Logger: log, MinFree: s.minFree, AcceptLoss: s.acceptLoss, MaxOpenFiles: openTables(), CacheBytes: s.cacheBytes, MemTableBytes: s.memTableBytes,
 	}
 	c.store, err = storage.Open(s.dataDir, o)
 	if errors.Is(err, storage.ErrNoStore) && create {
