@@ -25,7 +25,7 @@ build_info{version,goversion} storage_disk_bytes
 certificate_expiry_timestamp_seconds acme_state{state} acme_failures_total
 last_backup_timestamp_seconds last_backup_duration_seconds last_backup_size_bytes
 block_list_entries block_list_loaded_timestamp_seconds block_list_load_duration_seconds block_list_failing
-rollup_lag_seconds sessions clock_trusted ready loading_ratio start_time_seconds flush_interval_seconds
+rollup_lag_seconds sessions clock_trusted ready loading_ratio start_time_seconds flush_interval_seconds redirect_duration_seconds
 memory_limit_bytes memory_used_bytes{part} memory_full access_log_dropped_total shed_total{kind}
 last_reload_timestamp_seconds reload_failures_total journal_unprotected_records hit_parts_lost_total{part}
 storage_free_bytes storage_min_free_bytes storage_write_stalled storage_write_stalls_total
@@ -127,6 +127,28 @@ func TestTheContractsMetricsAreAllThere(t *testing.T) {
 	} {
 		if got := st.metric(line); got != want {
 			t.Errorf("%s: got %s, want %s", line, got, want)
+		}
+	}
+}
+
+func TestRedirectsAreMeasuredByEveryDoor(t *testing.T) {
+	for _, front := range []Front{FrontAuto, FrontFasthttp} {
+		st := newSite(t, func(o *Options) { o.Front = front })
+		st.shorten(`{"url":"http://a/","alias":"x"}`)
+		for range 5 {
+			st.get("/x", browser)
+		}
+		st.get("/none")
+		if got := st.metric("shunt_redirect_duration_seconds_count"); got != "6" {
+			t.Errorf("front %d: got %s answers, want 6", front, got)
+		}
+		if got := st.metric(`shunt_redirect_duration_seconds_bucket{le="16"}`); got != "6" {
+			t.Errorf("front %d: got %s answers within 16 s, want 6", front, got)
+		}
+		native := send(t, st.adminAt, "GET", requestText("GET", "/metrics", "",
+			"Accept: application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited"))
+		if !strings.HasPrefix(native.header.Get("Content-Type"), "application/vnd.google.protobuf") || !strings.Contains(native.body, "shunt_redirect_duration_seconds") {
+			t.Errorf("got %d %s", native.status, native.header.Get("Content-Type"))
 		}
 	}
 }
