@@ -254,7 +254,7 @@ func (c *core) backUpToSeries(ctx context.Context, order api.BackupOrder, done *
 		return seriesError(order.To, err)
 	}
 	say("removing older backups")
-	if done.Removed, err = series.Prune(ctx, order.Keep); err != nil {
+	if done.Removed, err = series.Prune(ctx, order.Keep, done.Dir); err != nil {
 		done.Warning = fmt.Sprintf("the backup is whole, but an older one could not be removed: %v", err)
 	}
 	return nil

@@ -54,13 +54,14 @@ func names(t *testing.T, dir string) (found []string) {
 func TestASeriesKeepsTheNewestAndRemovesNothingElse(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "b")
 	s := openSeries(t, dir)
+	last := ""
 	for i := range 4 {
 		part, err := s.Begin(day.Add(time.Duration(i) * 24 * time.Hour))
 		if err != nil {
 			t.Fatal(err)
 		}
 		plant(t, part, wholeFormat)
-		if _, err := s.End(part); err != nil {
+		if last, err = s.End(part); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -78,7 +79,7 @@ func TestASeriesKeepsTheNewestAndRemovesNothingElse(t *testing.T) {
 	if err := os.Symlink(filepath.Join(dir, "monday"), filepath.Join(dir, "shunt-20190101T000000Z")); err != nil {
 		t.Fatal(err)
 	}
-	removed, err := s.Prune(t.Context(), 2)
+	removed, err := s.Prune(t.Context(), 2, last)
 	if want := []string{filepath.Join(dir, "shunt-20260304T050607Z"), filepath.Join(dir, "shunt-20260305T050607Z")}; err != nil || !slices.Equal(removed, want) {
 		t.Errorf("got %q, %v, want %q", removed, err, want)
 	}
@@ -86,7 +87,19 @@ func TestASeriesKeepsTheNewestAndRemovesNothingElse(t *testing.T) {
 	if len(left) != 2+len(others)+2 { // the link and the mark
 		t.Errorf("got %q", left)
 	}
-	if removed, err := s.Prune(t.Context(), 0); err != nil || len(removed) > 0 {
+	part, err := s.Begin(day.Add(-time.Hour)) // the clock went back
+	if err != nil {
+		t.Fatal(err)
+	}
+	plant(t, part, wholeFormat)
+	if last, err = s.End(part); err != nil {
+		t.Fatal(err)
+	}
+	removed, err = s.Prune(t.Context(), 2, last)
+	if want := filepath.Join(dir, "shunt-20260306T050607Z"); err != nil || len(removed) != 1 || removed[0] != want {
+		t.Errorf("after the clock went back: got %q, %v, want %s", removed, err, want)
+	}
+	if removed, err := s.Prune(t.Context(), 0, last); err != nil || len(removed) > 0 {
 		t.Errorf("keeping all: got %q, %v", removed, err)
 	}
 }
