@@ -57,6 +57,7 @@ type Server struct {
 	localRoutes fasthttp.RequestHandler
 
 	connections          wire.Counts // public ones
+	latency              wire.Latency
 	public, local, admin *wire.Group
 	insecure             *wire.Group
 	drain                *wire.Drain
@@ -177,7 +178,7 @@ func (s *Server) buildRoutes(o Options, checked checkedOptions) {
 	}
 	s.front = &front{
 		redirects: s.redirects, proxies: &s.proxies, limiter: s.limiter, pages: s.pages, hsts: newHSTS(o.HSTSMaxAge), now: s.now,
-		panics: &s.panics, drain: s.drain, routes: s.router.routes(s.auth.overNetwork, s.endpoints()),
+		panics: &s.panics, drain: s.drain, latency: &s.latency, routes: s.router.routes(s.auth.overNetwork, s.endpoints()),
 	}
 	s.front.scratch.New = newScratch
 	operator := &operator{operations: o.Operations, engine: o.Engine, ending: s.live.ending, log: s.log}
@@ -190,6 +191,7 @@ func (s *Server) buildListeners(o Options) {
 	s.public = s.newGroup(s.front.handle, s.publicLimits(o))
 	if o.Front != FrontFasthttp {
 		s.public.Plain, s.public.PlainPanic, s.public.Loops = s.front.answerPlain, s.front.answerPanic, max(0, cmp.Or(o.Loops, engine.Cores()))
+		s.public.Latency = &s.latency
 		s.public.Reader = wire.NewReader(&s.proxies, redirect.PurposeFields[:])
 	}
 	s.insecure = s.newGroup(s.handled(newUpgrader(s.baseURL, s.pages, o.ACMEChallenges).answer), s.redirectLimits(o))

@@ -45,6 +45,9 @@ type Group struct {
 	// Reader reads the plain requests. It is required if Plain is set.
 	Reader *Reader
 
+	// Latency measures the answers of Plain; nil: nothing does.
+	Latency *Latency
+
 	// Loops is the number of event loops of each listener that loops can serve: a TCP or Unix listener
 	// without TLS, on Linux. The loops own its connections until one sends a request that is not
 	// plain. 0: fasthttp owns all connections from the beginning.

@@ -107,8 +107,8 @@ func (lp *loop) wait() (n int) {
 	if n == 0 {
 		n = epollWait(lp.epoll, lp.events[:], lp.intake.waitMs())
 	}
-	lp.nowMs = time.Now().UnixMilli()
 	lp.many = n >= manyEvents
+	lp.begin(lp.many)
 	return n
 }
 
@@ -149,10 +149,16 @@ func (lp *loop) read(r *row) {
 // serve answers the plain requests at the beginning of b and sends the answers; then it deals with
 // the bytes after them. begun is set if an earlier read has got the first bytes of b.
 func (lp *loop) serve(r *row, b []byte, begun bool) {
+	before := r.requests
 	used, follows := lp.answerSome(b, r, lp.stand)
 	begun, b = begun && used == 0, b[used:]
-	if len(lp.out) > 0 && !lp.send(r, b, follows == theEnd) {
-		return
+	if len(lp.out) > 0 {
+		answered := r.requests - before // before send, which may free r
+		open := lp.send(r, b, follows == theEnd)
+		lp.watch.written(answered)
+		if !open {
+			return
+		}
 	}
 	switch follows {
 	case theEnd:
