@@ -203,6 +203,20 @@ proxies:
 		apt-get update -q; DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends nginx-light haproxy; \
 	fi
 
+# Prometheus is Debian's package. It is installed if missing, and not started.
+.PHONY: prometheus-tools
+prometheus-tools:
+	@if ! { command -v prometheus && command -v promtool; } >/dev/null; then \
+		policy=/usr/sbin/policy-rc.d; \
+		test -e $$policy || { trap "rm -f $$policy" EXIT; printf '#!/bin/sh\nexit 101\n' >$$policy; chmod +x $$policy; }; \
+		apt-get update -q; DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends prometheus; \
+	fi
+
+.PHONY: prometheus-test
+prometheus-test: sick-tools prometheus-tools ## make alerts fire and clear in a real Prometheus, and ask it the dashboard's queries (a minute); needs root, installs prometheus
+	$(GO) test ./api -count=1 -run 'RulesAndDashboard|EveryAlertHas|RunbooksCommands|PrometheusLinter'
+	SHUNTTEST_PROMETHEUS=1 $(GO) test ./cmd/shunt/e2e -run '^TestPrometheusAlertsOnFaultsAndAnswersTheDashboard$$' -v -count=1 -timeout 10m
+
 .PHONY: desync
 desync: proxies ## send ambiguous requests through a real nginx and HAProxy (20 s); as root it installs them
 	SHUNTTEST_DESYNC=1 $(GO) test ./cmd/shunt/e2e -run '^TestProxiesAndServerFrameRequestsAlike$$' -v -count=1 -timeout 10m
