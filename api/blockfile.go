@@ -9,6 +9,8 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"shunt/engine"
@@ -30,18 +32,47 @@ const (
 	maxLineWarnings = 20
 )
 
-// A BlockFile is a block list in a file that is read again when it changes. Run and update must be
-// called from one goroutine.
+// A BlockFile is a block list in a file that is read again when it changes.
 type BlockFile struct {
-	list engine.BlockList
-	path string
-	log  *slog.Logger
+	list  engine.BlockList
+	path  string
+	log   *slog.Logger
+	state atomic.Pointer[BlockState]
 
+	mu      sync.Mutex        // held while the file is read
 	stat    os.FileInfo       // when content was read
 	readAt  time.Time         // when content was read
 	content [sha256.Size]byte // the hash of the text that list was made from
 	warned  map[string]bool   // skipped lines of that content
+	loaded  BlockState        // of that content
 	failing bool              // the last check failed, and that was logged
+}
+
+// A BlockState says what of the file is in force.
+type BlockState struct {
+	Entries int
+	Loaded  time.Time     // when they were read
+	Took    time.Duration // to read them
+	Failing bool          // the file cannot be read now; the entries stay
+}
+
+// State returns the state of the list. It waits for nothing.
+func (f *BlockFile) State() BlockState { return *f.state.Load() }
+
+// Prepare reads the file, and returns a function that puts in force what the file has then. If it
+// returns an error, nothing has changed.
+func (f *BlockFile) Prepare() (commit func(), err error) {
+	if _, err := statRegular(f.path); err != nil {
+		return nil, err
+	}
+	text, err := readUpTo(f.path, maxBlockFileBytes)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := new(engine.BlockList).Replace(text); err != nil {
+		return nil, fmt.Errorf("%s: %w", f.path, err)
+	}
+	return f.look, nil
 }
 
 // OpenBlockFile reads the list at path.
@@ -50,6 +81,7 @@ func OpenBlockFile(path string, log *slog.Logger) (*BlockFile, error) {
 	if err := f.update(); err != nil {
 		return nil, err
 	}
+	f.publish()
 	return f, nil
 }
 
@@ -70,6 +102,8 @@ func (f *BlockFile) Run(ctx context.Context) error {
 
 // look checks the file once.
 func (f *BlockFile) look() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	err := f.update()
 	switch {
 	case err != nil && !f.failing:
@@ -78,16 +112,21 @@ func (f *BlockFile) look() {
 		f.log.Info("the block list can be read again", slog.Int("entries", f.list.Len()))
 	}
 	f.failing = err != nil
+	f.publish()
 }
 
-// update reads the file if it may have changed since it was last read.
+// publish makes State return what is so now.
+func (f *BlockFile) publish() {
+	s := f.loaded
+	s.Failing = f.failing
+	f.state.Store(&s)
+}
+
+// update reads the file if it may have changed since it was last read. mu must be held.
 func (f *BlockFile) update() error {
-	stat, err := os.Stat(f.path)
+	stat, err := statRegular(f.path)
 	if err != nil {
 		return err
-	}
-	if !stat.Mode().IsRegular() { // opening a pipe would wait for its writer
-		return fmt.Errorf("%s is not a regular file", f.path)
 	}
 	if f.stat != nil && f.unchanged(stat) {
 		return nil
@@ -102,9 +141,19 @@ func (f *BlockFile) update() error {
 			return err
 		}
 		f.content = content
+		f.loaded = BlockState{Entries: f.list.Len(), Loaded: now, Took: time.Since(now)}
 	}
 	f.stat, f.readAt = stat, now
 	return nil
+}
+
+// statRegular returns the stat of a regular file; opening a pipe would wait for its writer.
+func statRegular(path string) (os.FileInfo, error) {
+	stat, err := os.Stat(path)
+	if err == nil && !stat.Mode().IsRegular() {
+		err = fmt.Errorf("%s is not a regular file", path)
+	}
+	return stat, err
 }
 
 // unchanged reports whether the file is certainly the same as when it was last read.

@@ -184,6 +184,7 @@ func (s *Server) buildListeners(o Options) {
 		s.public.Plain, s.public.PlainPanic, s.public.Loops = s.front.answerPlain, s.front.answerPanic, max(0, cmp.Or(o.Loops, engine.Cores()))
 		s.public.Reader = wire.NewReader(&s.proxies, redirect.PurposeFields[:])
 	}
+	s.public.Outlived = o.Outlived
 	s.insecure = s.newGroup(s.handled(newUpgrader(s.baseURL, s.pages, o.ACMEChallenges).answer), s.redirectLimits(o))
 	s.local = s.newGroup(s.handled(s.localRoutes), wire.Limits{Connections: maxOperators})
 	s.local.MaxBody = s.bodyLimits.overSocket

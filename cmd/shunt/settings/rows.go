@@ -48,6 +48,17 @@ func Rows(fs *pflag.FlagSet, derived func(name string) (text, from string)) (row
 	return rows
 }
 
+// Texts returns the text of each setting among fs.
+func Texts(fs *pflag.FlagSet) map[string]string {
+	texts := map[string]string{}
+	fs.VisitAll(func(f *pflag.Flag) {
+		if IsSetting(f) {
+			texts[f.Name] = f.Value.String()
+		}
+	})
+	return texts
+}
+
 func sourceOf(f *pflag.Flag) string {
 	switch source := f.Annotations[sourceAnnotation]; {
 	case len(source) > 0:
