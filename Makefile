@@ -217,6 +217,56 @@ acme: ## get, renew and keep certificates by ACME, from a real authority on this
 		GOBIN=$$tools $(GO) install $(ACME_SERVER); \
 		SHUNTTEST_ACME=$$tools/pebble $(GO) test ./cmd/shunt/... -run 'ACertificate|AnACME|AnAuthority' -v -count=1 -timeout 10m
 
+# What makes a release is a module of its own, so that it is no dependency of the program.
+DIST ?= dist
+DISTTOOL = $(GO) build -C cmd/deploy/dist -o "$$work/dist" . && "$$work/dist" --root .
+
+.PHONY: dist
+dist: ## write a release to DIST (dist): static binaries, .deb, .rpm, tarballs, lists of parts, checksums (2 min); ARGS='--version 0.1.0'
+	@work=$$(mktemp -d); trap 'rm -rf "$$work"' EXIT; $(DISTTOOL) --out "$(DIST)" $(ARGS)
+
+.PHONY: dist-test
+dist-test: ## make a release twice, from two folders, and compare all bytes (5 min; short with ARGS='--only linux/amd64')
+	@work=$$(mktemp -d); trap 'rm -rf "$$work"' EXIT; \
+		git clone -q . "$$work/elsewhere"; \
+		$(DISTTOOL) --out "$$work/one" $(ARGS); \
+		"$$work/dist" --root "$$work/elsewhere" --out "$$work/two" $(ARGS); \
+		(cd "$$work/two" && sha256sum --check --quiet SHA256SUMS); \
+		diff -r "$$work/one" "$$work/two" && echo "dist-test: two builds are the same, byte for byte"
+
+.PHONY: deb-test
+deb-test: ## install, use, upgrade, remove and purge the Debian package in a fresh Debian (2 min); needs root, and installs debootstrap
+	@test "$$(id -u)" = 0 || { echo "this needs root: it makes a root of its own"; exit 1; }
+	@command -v debootstrap >/dev/null || { apt-get update -q; DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends debootstrap; }
+	@work=$$(mktemp -d); trap 'rm -rf "$$work"' EXIT; \
+		$(DISTTOOL) --out "$$work/old" --version 0.0.1 --only linux/amd64; \
+		"$$work/dist" --root . --out "$$work/new" --version 0.0.2 --only linux/amd64; \
+		cp "$$work"/old/*.deb "$$work/old.deb"; cp "$$work"/new/*.deb "$$work/new.deb"; \
+		cmd/deploy/dist/deb-test.sh "$$work"
+
+.PHONY: image-root
+image-root: ## build the root of the container image, and run it without a container engine (10 s); needs root and curl
+	@test "$$(id -u)" = 0 || { echo "this needs root: it enters a root of its own"; exit 1; }
+	@work=$$(mktemp -d); trap 'rm -rf "$$work"' EXIT; \
+		CGO_ENABLED=0 $(GO) build -trimpath -o "$$work/shunt" ./cmd/shunt; cmd/deploy/docker/image-root.sh "$$work"
+
+# The units name /usr/bin/shunt and its man pages, which are not on this machine: the copies that
+# are verified name /bin/true, and no man page.
+.PHONY: units
+units: ## check the units of systemd: their syntax, and that their exposure is at most 2.0 of 10
+	@command -v systemd-analyze >/dev/null || { apt-get update -q; DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends systemd; }
+	@work=$$(mktemp -d); trap 'rm -rf "$$work"' EXIT; \
+		cp cmd/deploy/systemd/* "$$work"; sed -i -e 's|/usr/bin/shunt|/bin/true|' -e '/^Documentation=/d' "$$work"/*.service; \
+		systemd-analyze verify "$$work"/*; \
+		for unit in "$$work"/*.service; do systemd-analyze security --no-pager --offline=true --threshold=20 "$$unit" | tail -n 1; done
+
+# The list of known faults is on the network. Where it cannot be had, this fails and says so.
+VULN ?= golang.org/x/vuln/cmd/govulncheck@latest
+
+.PHONY: vuln
+vuln: ## look for known faults in what the program uses (govulncheck; fetches it and the list of faults)
+	$(GO) run $(VULN) ./...
+
 # Generators of clients are not dependencies of the program: they are fetched and built in another
 # folder. Node is Debian's nodejs and npm, installed if missing. That takes some 350 small
 # packages and over a minute, so check does not run this.

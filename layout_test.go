@@ -81,7 +81,7 @@ var rooms = map[string]room{
 	"storage/row/rowtest": {knows: []string{"engine"}, users: nobody, never: []string{pebble}},
 
 	"api/account": {knows: []string{"engine", "api/turnstile"}, never: noHTTP},
-	"api/admin":   {knows: []string{"engine", "api/problem"}},
+	"api/admin":   {knows: []string{"engine", "engine/plural", "api/problem"}},
 	"api/brand":   {never: noHTTP},
 	"api/chart":   {never: noHTTP},
 	"api/client":  {}, // see alone
@@ -99,7 +99,7 @@ var rooms = map[string]room{
 	"api/problem":   {knows: []string{"engine", "api/account", "api/jsontext", "api/turnstile"}, never: noHTTP},
 	"api/qrcode":    {never: noHTTP},
 	"api/rate":      {never: noHTTP},
-	"api/redirect":  {knows: []string{"engine", "api/visitor"}, never: noHTTP},
+	"api/redirect":  {knows: []string{"engine", "api/turnstile", "api/visitor"}, never: noHTTP},
 	"api/turnstile": {knows: []string{"engine"}, never: noHTTP},
 	"api/visitor":   {knows: []string{"engine"}, never: noHTTP},
 	"api/wire":      {knows: []string{"api/problem", "api/turnstile"}},

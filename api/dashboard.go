@@ -116,6 +116,7 @@ func (s *Server) newDashboard(site page.Site) *dashboard.Dashboard {
 		Calls: s.calls, Accounts: s.accounts, Engine: s.engine,
 		Sessions: webSessions{s.auth, s.limiter, s.accountCalls},
 		Stalled:  func() bool { return s.stall.stalled(s.now.time()) },
+		Health:   s.Health,
 		Facts:    s.metrics.Facts, Site: site, BaseURL: s.baseURL,
 		Problem: writeProblem, Stream: s.live.streamOf,
 		Answered: func(route string, method []byte, status int, took time.Duration) {

@@ -6,12 +6,13 @@ import (
 	"testing"
 
 	"shunt/api/account"
+	"shunt/api/admin"
 )
 
 func TestTheSystemPageHasEveryMetric(t *testing.T) {
 	st := newSite(t, func(o *Options) {
-		o.StorageMetrics = func() map[string]float64 {
-			return map[string]float64{"disk_bytes": 3 << 20, "log_disk_bytes": 1 << 20, "ballast_bytes": 4 << 20, "free_bytes": 9 << 20, "compactions_total": 1234, "news_total": 5}
+		o.Metrics.Store = func() admin.Storage {
+			return admin.Storage{Values: map[string]float64{"disk_bytes": 3 << 20, "log_disk_bytes": 1 << 20, "ballast_bytes": 4 << 20, "free_bytes": 9 << 20, "compactions_total": 1234, "news_total": 5}}
 		}
 	})
 	b := st.browseAs("owner@example.com", account.RoleAdmin)

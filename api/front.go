@@ -73,7 +73,9 @@ func (f *front) serveCode(ctx *fasthttp.RequestCtx, code, query []byte) {
 		Prefetch:  redirect.IsPrefetch(ctx.Request.Header.RawHeaders()),
 	}
 	var d redirect.Decision
-	d, sc.buf = f.redirects.Decide(sc.buf[:0], &sc.request)
+	if d, sc.buf = f.redirects.Decide(sc.buf[:0], &sc.request); d.Unread {
+		d, sc.buf = f.redirects.DecideUnread(strangerKey(ctx, f.proxies), sc.buf[:0], &sc.request)
+	}
 	if o := f.redirects.Commit(d, &sc.request); o == redirect.Redirected {
 		location := len(sc.buf)
 		sc.buf = d.AppendCacheControl(sc.buf)

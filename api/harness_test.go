@@ -32,6 +32,7 @@ import (
 type site struct {
 	*Server
 	t        testing.TB
+	store    *storage.Store
 	engine   *engine.Engine
 	accounts *account.Accounts
 	table    account.Table // of accounts
@@ -136,6 +137,7 @@ func unloadedSiteOn(t testing.TB, kept storage.Options, tune func(*engine.Option
 	if err != nil {
 		t.Fatal(err)
 	}
+	st.store = store
 	t.Cleanup(func() { check(t, store.Close()) })
 	st.run(store.Run)
 	engineOptions := engine.Options{

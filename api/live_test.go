@@ -189,34 +189,6 @@ func TestAnUnknownCodeGetsAPageOrAProblem(t *testing.T) {
 	}
 }
 
-func TestCodesAreNever404BeforeTheyAreLoaded(t *testing.T) {
-	st := unloadedSite(t, nil)
-	for _, line := range []string{browser, "Accept: application/json"} {
-		if r := st.get("/x", line); r.status != 503 || r.header.Get("Retry-After") == "" || r.header.Get("Cache-Control") != "no-store" {
-			t.Errorf("%s: got %+v, want 503", line, r)
-		}
-	}
-	for _, c := range []struct{ method, path, body string }{
-		{"POST", "/shorten", `{"url":"http://a/"}`}, {"GET", "/stats/x", ""}, {"GET", "/links/x", ""}, {"DELETE", "/links/x", ""},
-	} {
-		if r := st.call(c.method, c.path, c.body); r.problem() != "loading" || r.status != 503 || r.header.Get("Retry-After") == "" {
-			t.Errorf("%s %s: got %+v, want 503 loading", c.method, c.path, r)
-		}
-	}
-	if r := send(t, st.adminAt, "GET", requestText("GET", "/readyz", "")); r.status != 503 || r.body != "loading\n" {
-		t.Errorf("/readyz: got %+v", r)
-	}
-	if r := send(t, st.adminAt, "GET", requestText("GET", "/healthz", "")); r.status != 200 {
-		t.Errorf("/healthz: got %+v", r)
-	}
-	if err := st.engine.Load(t.Context(), func(uint64) {}); err != nil {
-		t.Fatal(err)
-	}
-	if r := st.get("/x"); r.status != 404 {
-		t.Errorf("loaded: got %+v, want 404", r)
-	}
-}
-
 func TestACapIsExactWhile64ClientsRace(t *testing.T) {
 	st := newSite(t, nil)
 	st.shorten(`{"url":"http://a/","alias":"x","max_hits":1000}`)

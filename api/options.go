@@ -49,10 +49,10 @@ type Options struct {
 	Pprof          bool               // /debug/pprof on the admin address even if that is not loopback
 	Operations     Operations         // offered on the socket of local commands only
 
-	Logger         *slog.Logger              // default: discards
-	Version        string                    // for build_info
-	StorageMetrics func() map[string]float64 // gauges, or counters if the name ends in _total; the prefix shunt_storage_ is added
-	Now            func() time.Time          // default time.Now
+	Logger  *slog.Logger     // default: discards
+	Version string           // for build_info
+	Metrics admin.Sources    // figures made elsewhere; NewServer fills in what this package makes
+	Now     func() time.Time // default time.Now
 }
 
 // A Front is who answers the requests of the public listeners.

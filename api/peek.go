@@ -20,7 +20,7 @@ type peeker struct {
 // redirected, peek answers with the page of that outcome and returns found == false.
 func (p *peeker) peek(ctx *fasthttp.RequestCtx, code []byte) (link redirect.Peeked, found bool) {
 	now := p.now.of(ctx)
-	link, o := p.redirects.Peek(code, now.UnixMilli())
+	link, o := p.redirects.Peek(p.key(ctx), code, now.UnixMilli())
 	if o == redirect.Redirected {
 		return link, true
 	}

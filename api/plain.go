@@ -16,7 +16,8 @@ import (
 
 // answerPlain appends the whole answer to r to out, with the bytes that fasthttp would send for
 // handle's. It sets r.Closes if the connection must be closed after it. If it appends nothing,
-// fasthttp must answer r, because it would read r in another way; then nothing is counted. A redirect
+// fasthttp must answer r, because it would read r in another way, or because the link is in the store
+// only, as long as links are loaded; then nothing is counted. A redirect
 // takes no lock, allocates nothing and calls no interface.
 func (f *front) answerPlain(out []byte, r *wire.Plain) []byte {
 	if f.drain.Begun() {
@@ -37,7 +38,11 @@ func (f *front) answerPlain(out []byte, r *wire.Plain) []byte {
 	}
 	start := len(out)
 	d, out := f.redirects.Decide(out, &q)
-	if d.Outcome != redirect.Redirected {
+	switch {
+	case d.Outcome == redirect.Redirected:
+	case d.Unread: // a loop must not wait for the store; fasthttp's goroutine may
+		return out
+	default:
 		return f.missPlain(out, r, &q, d)
 	}
 	out = append(out, "\r\nCache-Control: "...)

@@ -153,10 +153,15 @@ func (s *Server) buildCalls(o Options) {
 
 // buildAdmin builds the pages of the admin address.
 func (s *Server) buildAdmin(o Options, hosts admin.Hosts) {
-	s.metrics = admin.NewMetrics(o.Version, admin.Sources{Engine: o.Engine, Front: s.counts, Store: o.StorageMetrics})
+	s.metrics = admin.NewMetrics(o.Version, s.metricSources(o))
 	s.adminAddress = admin.NewAddress(o.Engine, s.metrics, s.drain.Begun)
 	s.adminAddress.Hosts, s.adminAddress.Profiles = hosts, o.Pprof
+	s.adminAddress.Stalled, s.adminAddress.Now = func() bool { return s.stall.stalled(s.now.time()) }, s.now.time
+	s.adminAddress.PrefersJSON = page.PrefersJSON
 }
+
+// Health returns the health of the server as it is now, as /readyz says it. Any goroutine may call it.
+func (s *Server) Health() admin.Health { return s.adminAddress.Health() }
 
 // buildRoutes builds the routers that pass a request to its endpoint.
 func (s *Server) buildRoutes(o Options, checked checkedOptions) {

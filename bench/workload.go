@@ -159,12 +159,9 @@ func (d *discard) LoadLinks(_ context.Context, fn func([]engine.HotView) error) 
 	return generate(d.n, d.targets, fn)
 }
 
-func (d *discard) LoadHits(_ context.Context, fn func(id, hits uint64)) error {
-	for i := range d.n {
-		fn(idOf(i), d.hits)
-	}
-	return nil
-}
+func (d *discard) Scanned() float64 { return 0 }
+
+func (d *discard) ReadHot(string) (engine.Hot, error) { return engine.Hot{}, engine.ErrNotFound }
 
 func (d *discard) ReadRecord(string) (engine.Record, error) {
 	return engine.Record{}, engine.ErrNotFound
@@ -176,7 +173,7 @@ func (d *discard) ReadReceipt(engine.RequestKey) (engine.Receipt, error) {
 	return engine.Receipt{}, engine.ErrNotFound
 }
 
-func (d *discard) View() (engine.View, error) { return nothing{d.positions.FlushSeq}, nil }
+func (d *discard) View() (engine.View, error) { return nothing{d.positions.FlushSeq, d}, nil }
 
 func (d *discard) Kept() (firstHour, firstDay uint32) { return 0, 0 }
 
@@ -197,10 +194,20 @@ func (d *discard) RollUp(engine.RollUpLimits) (bool, error) { return false, nil 
 
 func (d *discard) SweepReceipts(engine.ReceiptSweep) (bool, error) { return false, nil }
 
-// nothing is a view without tallies and a listing without links.
-type nothing struct{ flushSeq uint64 }
+// nothing is a view without tallies, but the hits of the links of a store, and a listing without links.
+type nothing struct {
+	flushSeq uint64
+	of       *discard
+}
 
 func (n nothing) FlushSeq() uint64 { return n.flushSeq }
+
+func (n nothing) LoadHits(_ context.Context, fn func(id, hits uint64)) error {
+	for i := range n.of.n {
+		fn(idOf(i), n.of.hits)
+	}
+	return nil
+}
 
 func (nothing) ReadLife(uint64, engine.Parts) (engine.Tally, error) { return engine.Tally{}, nil }
 

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"context"
 	"crypto/rand"
 	"encoding/binary"
 	"errors"
@@ -14,7 +13,6 @@ import (
 	"time"
 
 	"shunt/engine/index"
-	"shunt/engine/internal/limits"
 	"shunt/engine/journal"
 	"shunt/engine/tally"
 )
@@ -61,6 +59,10 @@ type Options struct {
 	// Metrics.HitsMissing.
 	PendingEntries int
 
+	// Full reports whether memory is short: then links are refused (ErrFull). Any goroutine calls
+	// it, for each link. Default: never.
+	Full func() bool
+
 	Logger *slog.Logger // default: discards
 	Now    func() time.Time
 }
@@ -96,6 +98,9 @@ func (o *Options) setDefaults() error {
 	if o.PendingEntries == 0 {
 		o.PendingEntries = DefaultPendingEntries
 	}
+	if o.Full == nil {
+		o.Full = func() bool { return false }
+	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -128,9 +133,9 @@ func (o *Options) check() error {
 	return nil
 }
 
-// Engine is the redirect engine. Resolve, Hit, Create, CreateOnce, Update, Delete, Read, Stats and
-// Metrics may be called from any number of goroutines at once, from Load's end to Close. See the
-// package comment for the design.
+// Engine is the redirect engine. Resolve, Fetch, Hit, Create, CreateOnce, Update, Delete, Read, Stats
+// and Metrics may be called from any number of goroutines at once, from Open to Close; until Load is
+// done, those that need all links fail with ErrLoading. See the package comment for the design.
 type Engine struct {
 	index    index.Index
 	journal  *journal.Journal
@@ -141,7 +146,8 @@ type Engine struct {
 	waits    deadlines // of writers
 	writes   sync.Pool // *write
 	rankings rankings
-	ready    atomic.Bool
+	loading  loading
+	ready    atomic.Bool // Load is done
 
 	store    Store
 	identity Identity
@@ -160,7 +166,8 @@ type Engine struct {
 
 // Open returns an engine over store. It replays and commits the records of the journal in
 // o.JournalDir that the store does not have, and starts a new epoch of the journal. It starts no
-// goroutine. Call Load before serving: until then there are no links.
+// goroutine. Call Run and Load then, in any order: until Load is done, Fetch finds the links that
+// Resolve does not.
 func Open(store Store, o Options) (*Engine, error) {
 	if err := o.setDefaults(); err != nil {
 		return nil, fmt.Errorf("engine: %w", err)
@@ -183,45 +190,6 @@ func Open(store Store, o Options) (*Engine, error) {
 	return e, nil
 }
 
-// Load loads every link with its hits. progress, if not nil, is called about every 65,536 records,
-// from several goroutines, with the number of records loaded so far. Until Load is done, Ready is false
-// and writes fail with ErrLoading.
-func (e *Engine) Load(ctx context.Context, progress func(loaded uint64)) error {
-	const progressEvery = 1 << 16
-	var loaded atomic.Uint64
-	err := e.store.LoadLinks(ctx, func(links []index.HotView) error {
-		n := loaded.Add(uint64(len(links)))
-		if before := n - uint64(len(links)); progress != nil && n/progressEvery > before/progressEvery {
-			progress(n)
-		}
-		return e.loadLinks(links)
-	})
-	if err != nil {
-		return fmt.Errorf("loading links: %w", err)
-	}
-	if err := e.store.LoadHits(ctx, e.index.AddHits); err != nil {
-		return fmt.Errorf("loading hits: %w", err)
-	}
-	if err := e.store.LoadReceipts(ctx, e.receipts.loaded); err != nil {
-		return fmt.Errorf("counting receipts: %w", err)
-	}
-	e.ready.Store(true)
-	return nil
-}
-
-func (e *Engine) loadLinks(links []index.HotView) error {
-	for i := range links {
-		h := &links[i]
-		if !index.ValidCode(h.Code) || len(h.Target) > limits.MaxTargetBytes {
-			return fmt.Errorf("link %q: no valid code, or a target of %d bytes", h.Code, len(h.Target))
-		}
-		if err := e.checkNode(h); err != nil {
-			return err
-		}
-	}
-	return e.index.PutAll(links)
-}
-
 // publish makes h the state of its code in the index.
 func (e *Engine) publish(h *index.HotView) error {
 	if err := e.checkNode(h); err != nil {
@@ -236,9 +204,6 @@ func (e *Engine) checkNode(h *index.HotView) error {
 	}
 	return nil
 }
-
-// Ready reports whether Load is done.
-func (e *Engine) Ready() bool { return e.ready.Load() }
 
 // ReadOnly reports whether links cannot be written at present because there is too little space.
 func (e *Engine) ReadOnly() bool { return e.store.ReadOnly() }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -17,7 +18,7 @@ func (e *Engine) DrawFrom(r io.Reader) { e.random = r }
 
 // Abandon leaves the engine as a killed process would: nothing is folded or flushed, and the
 // journal's files have the records.
-func (e *Engine) Abandon() error { return e.journal.Close() }
+func (e *Engine) Abandon() error { return errors.Join(e.loading.drop(), e.journal.Close()) }
 
 // RefillIDs allocates ids until ctx is done.
 func (e *Engine) RefillIDs(ctx context.Context) { e.refillIDs(ctx) }

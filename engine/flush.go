@@ -65,6 +65,9 @@ func (f *flusher) last() time.Time { return time.Unix(0, f.lastUnixNano.Load()) 
 // starts, unless the store hangs: then it waits for CloseTimeout and leaves the rest to Close.
 // Close does the final fold and flush.
 func (e *Engine) Run(ctx context.Context) error {
+	if err := e.loading.takeTotals(e.store); err != nil {
+		return err
+	}
 	ended := make(chan struct{})
 	e.flusher.ended.Store(&ended)
 	var loops sync.WaitGroup
@@ -263,8 +266,8 @@ func (p *pair) batch(positions Positions, names *journal.Referrers, parts tally.
 
 // rollUp closes the hours that are over and rolls them up, for as long as the budget lasts. First
 // it closes the hours in memory, so that nothing more is folded into them; then it flushes their
-// pending deltas; then the store may roll them up. When nothing is left to roll up, it purges
-// links; then it sweeps expired receipts.
+// pending deltas; then the store may roll them up, once links are loaded. When nothing is left to roll
+// up, it purges links; then it sweeps expired receipts.
 func (e *Engine) rollUp(ctx context.Context) error {
 	f := &e.flusher
 	now := e.now()
@@ -273,6 +276,9 @@ func (e *Engine) rollUp(ctx context.Context) error {
 		if err := e.closeHours(now); err != nil {
 			return err
 		}
+	}
+	if !e.Ready() {
+		return nil // Load has the disk and the processors, and counts the receipts
 	}
 	for start := time.Now(); f.rollUp && ctx.Err() == nil && time.Since(start) < rollUpBudget; {
 		more, err := e.store.RollUp(f.limits)

@@ -132,7 +132,7 @@ func (e *Engine) close() error {
 		}
 	}
 	gone := err == nil && !e.journal.OnStandby() // a late hit goes to the same rings as the last ones
-	if err = errors.Join(err, e.journal.Close()); gone {
+	if err = errors.Join(err, e.loading.drop(), e.journal.Close()); gone {
 		_ = e.folders.RemoveStandby(e.flusher.positions.Epoch) // it is not needed any more; the next start tries again
 	}
 	return err

@@ -10,10 +10,10 @@ import (
 
 // Store keeps links and tallies durably. storage.Store is the one in use.
 //
-// Any number of goroutines may call Apply, ApplyAll, AllocateIDs, ReadRecord, ReadReceipt, View,
-// Listing, ListLinks and Positions at once. Only the flush goroutine calls Flush, RollUp,
-// SweepReceipts, Deletions, and Apply with a Purge, whose end it waits for; never two at once. All
-// other methods are called before serving starts.
+// Any number of goroutines may call Apply, ApplyAll, AllocateIDs, ReadRecord, ReadHot, ReadReceipt,
+// View, Listing, ListLinks, Positions and Scanned at once. Only the flush goroutine calls Flush, RollUp,
+// SweepReceipts, Deletions, and Apply with a Purge, whose end it waits for; never two at once. LoadLinks and LoadReceipts
+// are called once, one after the other; the other methods before anything else.
 type Store interface {
 	// Identity returns what never changes in a store's life.
 	Identity() Identity
@@ -38,9 +38,12 @@ type Store interface {
 	// The first error stops it and is returned.
 	LoadLinks(ctx context.Context, fn func([]index.HotView) error) error
 
-	// LoadHits calls fn with (id, hits) on several goroutines at once; an id may come many times,
-	// and its total is the sum.
-	LoadHits(ctx context.Context, fn func(id, hits uint64)) error
+	// Scanned returns the share, from 0 to 1, of the running LoadLinks or View.LoadHits that is done,
+	// or of the last one.
+	Scanned() float64
+
+	// ReadHot returns the hot record of code; also a tombstone. ErrNotFound if there is none.
+	ReadHot(code string) (Hot, error)
 
 	// ReadRecord returns the hot record of code and the cold record of its id, both of one
 	// snapshot; also a tombstone. ErrNotFound if there is no record.
@@ -146,6 +149,10 @@ type View interface {
 
 	// ReadOwnerSpans is ReadSpans for the rows of one owner.
 	ReadOwnerSpans(owner uint32, spans []Span, wanted tally.Parts, yield func(j int, t *tally.Tally) error) error
+
+	// LoadHits calls fn with (id, hits) for all links, on several goroutines at once; an id may come
+	// many times, and its total is the sum.
+	LoadHits(ctx context.Context, fn func(id, hits uint64)) error
 
 	Close() error
 }

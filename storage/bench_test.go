@@ -286,7 +286,7 @@ func BenchmarkLoad(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if err := s.LoadHits(context.Background(), func(uint64, uint64) { loaded.Add(1) }); err != nil {
+		if err := loadHits(s, func(uint64, uint64) { loaded.Add(1) }); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -28,7 +28,7 @@ const (
 // LoadLinks implements engine.Store.
 func (s *Store) LoadLinks(ctx context.Context, fn func([]engine.HotView) error) error {
 	hot := []row.Range{row.TableRange(row.TableHot)}
-	err := scan(ctx, s.db, hot, func() reader { return &linkBatch{fn: fn, bytes: make([]byte, 0, batchBytes)} })
+	err := scan(ctx, s.db, hot, &s.scanned, func() reader { return &linkBatch{fn: fn, bytes: make([]byte, 0, batchBytes)} })
 	if err != nil {
 		return fmt.Errorf("storage: loading links: %w", err)
 	}
@@ -77,31 +77,25 @@ func (b *linkBatch) end() error {
 	return err
 }
 
-// LoadHits implements engine.Store. All hits are of one snapshot.
-func (s *Store) LoadHits(ctx context.Context, fn func(id, hits uint64)) error {
-	snapshot, hours := s.hours.snapshot(s.db)
-	defer snapshot.Close()
-	if err := loadHits(ctx, snapshot, hours, fn); err != nil {
+// LoadHits implements engine.View.
+func (v *view) LoadHits(ctx context.Context, fn func(id, hits uint64)) error {
+	if err := v.loadHits(ctx, fn); err != nil {
 		return fmt.Errorf("storage: loading hits: %w", err)
 	}
 	return nil
 }
 
-func loadHits(ctx context.Context, r pebble.Reader, hours []uint32, fn func(id, hits uint64)) error {
-	m, err := readMark(r)
-	if err != nil {
-		return err
-	}
+func (v *view) loadHits(ctx context.Context, fn func(id, hits uint64)) error {
 	ranges := []row.Range{row.TableRange(row.TableLinkLives)}
-	for _, hour := range hoursFrom(hours, m.Hour) {
+	for _, hour := range hoursFrom(v.hours, v.mark.Hour) {
 		ranges = append(ranges, row.PrefixRange(row.AppendHourPrefix(nil, row.TableLinkHours, hour)))
 	}
-	return scan(ctx, r, ranges, eachRow(func(key, value []byte) error {
+	return scan(ctx, v.snapshot, ranges, v.scanned, eachRow(func(key, value []byte) error {
 		id, err := row.LinkOf(key)
 		if err != nil {
 			return err
 		}
-		if key[0] == row.TableLinkHours && m.Passed(row.StageLinks, row.HourOf(key), id) {
+		if key[0] == row.TableLinkHours && v.mark.Passed(row.StageLinks, row.HourOf(key), id) {
 			return nil
 		}
 		hits, err := row.DecodeTallyHits(value)
@@ -131,9 +125,23 @@ func (f rowFunc) read(key, value []byte) error { return f(key, value) }
 
 func (f rowFunc) end() error { return nil }
 
+// scanned is how far the latest scan is, counted in parts. They differ in size, so it is a rough
+// measure.
+type scanned struct{ parts, done atomic.Int64 }
+
+func (s *scanned) begin(parts int) {
+	s.done.Store(0)
+	s.parts.Store(int64(parts))
+}
+
+// Scanned implements engine.Store.
+func (s *Store) Scanned() float64 {
+	return float64(s.scanned.done.Load()) / float64(max(s.scanned.parts.Load(), 1))
+}
+
 // scan reads every row in ranges, on as many goroutines as there are cores, each with a reader of
-// its own. The first error stops the scan and is returned.
-func scan(ctx context.Context, r pebble.Reader, ranges []row.Range, newReader func() reader) error {
+// its own, and notes its progress. The first error stops the scan and is returned.
+func scan(ctx context.Context, r pebble.Reader, ranges []row.Range, progress *scanned, newReader func() reader) error {
 	workers := engine.Cores()
 	var parts []row.Range
 	for _, keys := range ranges {
@@ -143,16 +151,19 @@ func scan(ctx context.Context, r pebble.Reader, ranges []row.Range, newReader fu
 		}
 		parts = append(parts, cut...)
 	}
+	progress.begin(len(parts))
 	g, ctx := errgroup.WithContext(ctx)
 	var next atomic.Int64
 	for range min(workers, len(parts)) {
-		g.Go(func() error { return scanParts(ctx, r, parts, &next, newReader()) })
+		g.Go(func() error { return scanParts(ctx, r, parts, &next, progress, newReader()) })
 	}
 	return g.Wait()
 }
 
 // scanParts takes parts, by the counter next, and reads them until none are left.
-func scanParts(ctx context.Context, r pebble.Reader, parts []row.Range, next *atomic.Int64, to reader) (err error) {
+func scanParts(
+	ctx context.Context, r pebble.Reader, parts []row.Range, next *atomic.Int64, progress *scanned, to reader,
+) (err error) {
 	it, err := r.NewIter(&pebble.IterOptions{LowerBound: parts[0].Lower, UpperBound: parts[0].Upper})
 	if err != nil {
 		return err
@@ -163,6 +174,7 @@ func scanParts(ctx context.Context, r pebble.Reader, parts []row.Range, next *at
 		if err := scanPart(ctx, it, to); err != nil {
 			return err
 		}
+		progress.done.Add(1)
 	}
 	return to.end()
 }

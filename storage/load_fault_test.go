@@ -49,7 +49,7 @@ func TestAScanThatCannotReadABlockFails(t *testing.T) {
 		s := openMem(t, errorfs.Wrap(mem, errorfs.InjectorFunc(bad.before)))
 		bad.left.Store(k)
 		var loaded atomic.Int64
-		err := scan(context.Background(), s.db, []row.Range{fives}, eachRow(func(_, _ []byte) error {
+		err := scan(context.Background(), s.db, []row.Range{fives}, new(scanned), eachRow(func(_, _ []byte) error {
 			loaded.Add(1)
 			return nil
 		}))
@@ -79,7 +79,7 @@ func TestALoadRefusesHitsUnderAKeyOfWrongLength(t *testing.T) {
 	if err := s.sync(b, "test"); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.LoadHits(t.Context(), func(id, hits uint64) { t.Errorf("got %d hits of link %d", hits, id) }); !errors.Is(err, ErrCorrupt) {
+	if err := loadHits(s, func(id, hits uint64) { t.Errorf("got %d hits of link %d", hits, id) }); !errors.Is(err, ErrCorrupt) {
 		t.Errorf("got %v, want ErrCorrupt", err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -254,6 +255,15 @@ func rows(t testing.TB, s *Store, prefix ...byte) map[string]string {
 	return found
 }
 
+// loadHits is LoadHits of a view of this moment.
+func loadHits(s *Store, fn func(id, hits uint64)) error {
+	v, err := s.View()
+	if err != nil {
+		return err
+	}
+	return errors.Join(v.LoadHits(context.Background(), fn), v.Close())
+}
+
 // hitsOf returns the sums of the hits that LoadHits yields.
 func hitsOf(t testing.TB, s *Store) map[uint64]uint64 {
 	t.Helper()
@@ -267,7 +277,7 @@ func hitsOf(t testing.TB, s *Store) map[uint64]uint64 {
 		}
 		summed <- sums
 	}()
-	err := s.LoadHits(context.Background(), func(id, hits uint64) { pairs <- pair{id, hits} })
+	err := loadHits(s, func(id, hits uint64) { pairs <- pair{id, hits} })
 	close(pairs)
 	sums := <-summed
 	if err != nil {

@@ -35,7 +35,7 @@ type Metrics struct {
 // Metrics returns the store's figures. It takes Pebble's mutex for some microseconds.
 func (s *Store) Metrics() Metrics {
 	p := s.db.Metrics()
-	log := logDiskBytes(p)
+	log := logDiskBytes(p, uint64(s.cache.memTableBytes))
 	var compacted uint64
 	for i := range p.Levels {
 		compacted += p.Levels[i].TableBytesCompacted
@@ -69,8 +69,8 @@ func (s *Store) Metrics() Metrics {
 
 // logDiskBytes returns the disk space of the log. WAL.PhysicalSize lacks the file that is being
 // written, for which Pebble reserves 110 % of a memtable.
-func logDiskBytes(p *pebble.Metrics) uint64 {
-	const reserved = memTableBytes/10 + memTableBytes
+func logDiskBytes(p *pebble.Metrics, memTableBytes uint64) uint64 {
+	reserved := memTableBytes/10 + memTableBytes
 	older := p.WAL.PhysicalSize
 	return older + max(reserved, p.WAL.Size-min(p.WAL.Size, older))
 }

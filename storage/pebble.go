@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"os"
@@ -26,8 +27,8 @@ const (
 	// MiB, L0 compaction at 2 sublevels, base level 64 MiB), 0.49 (64, 8, 64), 0.50 (64, 8, 256),
 	// 0.29 (96, 4, 256), 0.28 (128, 4, 256), 0.26 (128, 8, 256). Memtables begin at 256 KiB and
 	// double, so that a store with few writes has small ones.
-	memTableBytes      = 128 << 20
-	maxQueuedMemTables = 3 // writes stall beyond: 384 MiB
+	DefaultMemTableBytes = 128 << 20
+	maxQueuedMemTables   = 3 // writes stall beyond: 384 MiB
 
 	// Pebble begins to compact L0 at half of l0CompactionSublevels. Each compaction of L0 rewrites
 	// what it meets in the base level, so the more sublevels it takes at once, the less is rewritten
@@ -65,7 +66,7 @@ func pebbleOptions(fs vfs.FS, s *Options, lock *pebble.Lock, create bool) *pebbl
 		Merger:             newMerger(),
 		Logger:             pebbleLogger{s.Logger},
 		EventListener:      listen(s.Logger),
-		MemTableSize:       memTableBytes, MemTableStopWritesThreshold: maxQueuedMemTables,
+		MemTableSize:       uint64(cmp.Or(s.MemTableBytes, DefaultMemTableBytes)), MemTableStopWritesThreshold: maxQueuedMemTables,
 		CacheSize:                  DefaultCacheBytes, // Store and Inspection have a blockCache instead
 		MaxOpenFiles:               s.MaxOpenFiles,
 		L0CompactionThreshold:      l0CompactionSublevels,

@@ -47,6 +47,23 @@ func readRecord(r pebble.Reader, code string) (engine.Record, error) {
 	return rec, nil
 }
 
+// ReadHot implements engine.Store. It reads one row: of a link that is not in the cache, one block of
+// a table, because the filters of the other tables say that it is not there.
+func (s *Store) ReadHot(code string) (engine.Hot, error) {
+	v, err := s.get(row.AppendHotKey(nil, code))
+	if err != nil {
+		return engine.Hot{}, fmt.Errorf("storage: %w", err)
+	}
+	if v == nil {
+		return engine.Hot{}, engine.ErrNotFound
+	}
+	view, err := row.DecodeHot([]byte(code), v)
+	if err != nil {
+		return engine.Hot{}, fmt.Errorf("storage: code %q: %w", code, err)
+	}
+	return row.OwnHot(&view), nil
+}
+
 // ListLinks implements engine.Store.
 func (s *Store) ListLinks(owner uint32, tag string, fn func(id uint64, code string) bool) error {
 	prefix := row.AppendByOwnerKey(nil, owner, 0)

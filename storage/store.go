@@ -37,6 +37,10 @@ type Options struct {
 	// CacheBytes is the size of the block cache, not counting the memory of memtables; default
 	// DefaultCacheBytes.
 	CacheBytes int64
+	// MemTableBytes is the size of a full memtable, of which there may be up to eight (memTableRoom)
+	// and two stay; default DefaultMemTableBytes. Small ones take less memory and cost more
+	// compaction.
+	MemTableBytes int64
 }
 
 func (o Options) withDefaults() Options {
@@ -44,6 +48,7 @@ func (o Options) withDefaults() Options {
 	o.FS = cmp.Or(o.FS, vfs.Default)
 	o.MaxOpenFiles = cmp.Or(o.MaxOpenFiles, DefaultOpenFiles)
 	o.CacheBytes = cmp.Or(o.CacheBytes, DefaultCacheBytes)
+	o.MemTableBytes = cmp.Or(o.MemTableBytes, DefaultMemTableBytes)
 	return o
 }
 
@@ -70,6 +75,7 @@ type Store struct {
 	hours   hourSet
 	flusher flusher
 	backups sync.Mutex // held by the backup under way
+	scanned scanned    // of LoadLinks and View.LoadHits
 
 	accountWrites struct {
 		sync.WaitGroup
@@ -82,14 +88,16 @@ type Store struct {
 var _ engine.Store = (*Store)(nil)
 
 // Close closes the store. All other calls must have returned, including Run. Mutations that Run did
-// not take are answered with engine.ErrClosed.
+// not take are answered with engine.ErrClosed. What was written last goes from the log into tables, so
+// that the next Open is fast, unless the disk has no room or takes longer than some seconds.
 func (s *Store) Close() error {
 	if err := s.commits.close(); err != nil {
 		return fmt.Errorf("storage: %w", err)
 	}
 	s.backups.Lock() // for good: waits for one that is under way
-	s.fs.waits.Store(false)
 	s.accountWrites.Wait()
+	s.awaitSettled()
+	s.fs.waits.Store(false)
 	err := errors.Join(s.flusher.batch.Close(), s.db.Close(), s.writer.acked.close(), s.lock.Close())
 	s.cache.close()
 	if err != nil {

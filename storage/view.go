@@ -19,6 +19,7 @@ type view struct {
 	mark     row.Mark
 	flushSeq uint64
 	sum      *row.Sum
+	scanned  *scanned // of LoadHits
 	key      [row.MaxTallyKeyBytes]byte
 
 	firstHour, firstDay uint32 // kept; read after the snapshot was made, so the snapshot has all of them
@@ -31,6 +32,7 @@ func (s *Store) View() (engine.View, error) {
 	if err != nil {
 		return nil, fmt.Errorf("storage: opening a view: %w", errors.Join(err, snapshot.Close()))
 	}
+	v.scanned = &s.scanned
 	v.firstHour, v.firstDay = s.Kept()
 	return v, nil
 }

@@ -18,9 +18,14 @@ import (
 // An Address answers requests on the admin address. Set its fields before its first use.
 type Address struct {
 	Engine   *engine.Engine
-	Hosts    Hosts       // besides loopback ones
-	Profiles bool        // /debug/pprof even if the address is not loopback
-	Draining func() bool // reports whether the server is shutting down
+	Hosts    Hosts            // besides loopback ones
+	Profiles bool             // /debug/pprof even if the address is not loopback
+	Draining func() bool      // reports whether the server is shutting down
+	Stalled  func() bool      // reports whether the store does not answer writes of links; nil: it does
+	Now      func() time.Time // nil: time.Now
+
+	// PrefersJSON reports whether the lines of Accept ask for JSON; nil: they never do.
+	PrefersJSON func(accept [][]byte) bool
 
 	pages map[string]fasthttp.RequestHandler
 }
@@ -30,7 +35,7 @@ func NewAddress(e *engine.Engine, m *Metrics, draining func() bool) *Address {
 	a := &Address{Engine: e, Draining: draining}
 	a.pages = map[string]fasthttp.RequestHandler{
 		"/metrics": fasthttpadaptor.NewFastHTTPHandler(promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})),
-		"/healthz": healthy,
+		"/healthz": a.healthy,
 		"/readyz":  a.ready,
 	}
 	return a
@@ -73,27 +78,3 @@ func (a *Address) Answer(ctx *fasthttp.RequestCtx, local netip.Addr) error {
 // mayProfile reports whether profiles may be read on that local address. Profiles show the contents
 // of memory and cost time, so they are only for this machine, unless the operator allows more.
 func (a *Address) mayProfile(local netip.Addr) bool { return a.Profiles || local.IsLoopback() }
-
-// healthy answers that the process is alive.
-func healthy(ctx *fasthttp.RequestCtx) { writeText(ctx, fasthttp.StatusOK, "ok\n") }
-
-// ready answers whether the server redirects, and will go on. It is ready even if there is no space
-// for writes: a load balancer that follows this answer must not remove a node that redirects.
-func (a *Address) ready(ctx *fasthttp.RequestCtx) {
-	switch {
-	case a.Draining():
-		writeText(ctx, fasthttp.StatusServiceUnavailable, "draining\n")
-	case !a.Engine.Ready():
-		writeText(ctx, fasthttp.StatusServiceUnavailable, "loading\n")
-	case a.Engine.ReadOnly():
-		writeText(ctx, fasthttp.StatusOK, "ready, read_only: there is too little space to write links\n")
-	default:
-		writeText(ctx, fasthttp.StatusOK, "ready\n")
-	}
-}
-
-func writeText(ctx *fasthttp.RequestCtx, status int, text string) {
-	ctx.SetStatusCode(status)
-	ctx.SetContentType("text/plain; charset=utf-8")
-	ctx.SetBodyString(text)
-}

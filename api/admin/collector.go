@@ -63,7 +63,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 
 // storeCollector collects the store's own figures. The store chooses their names, so it describes
 // nothing in advance.
-type storeCollector struct{ read func() map[string]float64 }
+type storeCollector struct{ read func() Storage }
 
 func (storeCollector) Describe(chan<- *prometheus.Desc) {}
 
@@ -71,7 +71,7 @@ func (c storeCollector) Collect(ch chan<- prometheus.Metric) {
 	if c.read == nil {
 		return
 	}
-	for name, v := range c.read() {
+	for name, v := range c.read().Values {
 		kind := prometheus.GaugeValue
 		if strings.HasSuffix(name, "_total") {
 			kind = prometheus.CounterValue

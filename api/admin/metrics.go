@@ -22,14 +22,6 @@ type Metrics struct {
 	authFailures   prometheus.Counter
 }
 
-// Sources are the functions that return figures which are counted elsewhere. They are called
-// whenever Prometheus asks, from any goroutine.
-type Sources struct {
-	Engine *engine.Engine
-	Front  func() Front
-	Store  func() map[string]float64 // gauges, or counters if the name ends in _total; nil: none
-}
-
 // NewMetrics returns the metrics of a program; version is empty if the program has none.
 func NewMetrics(version string, sources Sources) *Metrics {
 	m := &Metrics{

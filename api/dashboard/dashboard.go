@@ -27,6 +27,7 @@ type Options struct {
 	Sessions Sessions
 	Facts    func() ([]admin.Group, error) // about the server: its metrics in words
 	Stalled  func() bool                   // the store has not answered a write in time
+	Health   func() admin.Health
 
 	Site    page.Site
 	BaseURL string // short addresses begin with it; without a slash at its end
@@ -78,6 +79,7 @@ type Dashboard struct {
 	sessions Sessions
 	facts    func() ([]admin.Group, error)
 	stalled  func() bool
+	health   func() admin.Health
 	site     page.Site
 	baseURL  string
 	problem  func(ctx *fasthttp.RequestCtx, p problem.Problem)
@@ -95,7 +97,7 @@ type Dashboard struct {
 // New returns the dashboard. It starts no goroutine.
 func New(o Options) *Dashboard {
 	d := &Dashboard{
-		calls: o.Calls, accounts: o.Accounts, engine: o.Engine, sessions: o.Sessions, facts: o.Facts, stalled: o.Stalled, site: o.Site, baseURL: o.BaseURL,
+		calls: o.Calls, accounts: o.Accounts, engine: o.Engine, sessions: o.Sessions, facts: o.Facts, stalled: o.Stalled, health: o.Health, site: o.Site, baseURL: o.BaseURL,
 		problem: o.Problem, stream: o.Stream, answered: o.Answered, now: o.Now, log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
 		rows: rows(), views: parseViews(), keep: newKeep(o.Now),
 	}

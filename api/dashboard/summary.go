@@ -2,7 +2,6 @@ package dashboard
 
 import (
 	"html/template"
-	"time"
 
 	"shunt/api/admin"
 	"shunt/engine"
@@ -25,7 +24,7 @@ type diskUse struct {
 // summary returns the summary of the server; groups are its metrics.
 func (r *request) summary(groups []admin.Group) summary {
 	m := r.engine.Metrics()
-	s := summary{Problems: append(r.problemsNow(&m), problemsSince(&m)...), Disk: diskUseOf(groups, m.JournalBytes)}
+	s := summary{Problems: append(r.problemsNow(), problemsSince(&m)...), Disk: diskUseOf(groups, m.JournalBytes)}
 	if v, ok := valueOf(groups, "shunt_build_info"); ok {
 		s.Version = v.Text
 	}
@@ -36,34 +35,11 @@ func (r *request) summary(groups []admin.Group) summary {
 }
 
 // problemsNow are the conditions that may pass.
-func (r *request) problemsNow(m *engine.Metrics) (all []string) {
-	add := func(is bool, text string) {
-		if is {
-			all = append(all, text)
-		}
+func (r *request) problemsNow() (all []string) {
+	for _, c := range r.health().Wrong() {
+		all = append(all, c.Detail)
 	}
-	add(!r.engine.Ready(), "The server is still loading its links. Wait a few seconds.")
-	add(r.engine.ReadOnly(), "The disk is almost full, so links cannot be created or changed. Make room on the disk; changes are then possible again without a restart.")
-	add(r.stalled(), "The disk does not answer changes in time. Check whether it is slow, full or gone.")
-	add(m.JournalStandby, "The disk of the journal does not answer, so new hits are kept in memory. Check the disk. If the computer stops before it answers, these hits are lost.")
-	add(m.JournalUnprotected > 0, plural(m.JournalUnprotected, "hit is", "hits are")+" not safe on the disk yet and would be lost in a crash. Check the disk, and do not stop the server by force.")
-	add(r.flushIsLate(m), lateFlush(r.now().Sub(m.LastFlush), m.FlushErrors))
 	return all
-}
-
-// lateAfter is how old the last write of figures may be, beyond the time between two.
-const lateAfter = time.Minute
-
-func (r *request) flushIsLate(m *engine.Metrics) bool {
-	return r.now().Sub(m.LastFlush) > lateAfter+m.FlushInterval
-}
-
-func lateFlush(age time.Duration, failed uint64) string {
-	text := "Figures were not written to the disk for " + age.Truncate(time.Second).String() + "."
-	if failed > 0 {
-		text += " " + plural(failed, "attempt has", "attempts have") + " failed since the start."
-	}
-	return text + " Hits still count. Check the disk and the server's log."
 }
 
 // problemsSince are what has happened since the start. They stay until the next one.

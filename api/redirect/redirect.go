@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"shunt/api/turnstile"
 	"shunt/api/visitor"
 	"shunt/engine"
 )
@@ -38,6 +39,7 @@ type Heads [len(Statuses)][]byte
 // about valid until Commit or Release.
 type Decision struct {
 	Outcome Outcome
+	Unread  bool        // with StillLoading: the store may have the link; see DecideUnread
 	Status  int         // with Redirected
 	maxAge  int64       // with Redirected: how many seconds the answer may be stored; neverStored: not at all
 	link    engine.Link // with Redirected
@@ -52,7 +54,8 @@ type Redirector struct {
 	countries *visitor.Countries // nil: no country is known
 	blocks    *engine.BlockList  // nil: nothing is blocked
 	counts    *counts
-	missed    *misses // has a lock of its own; only unknown codes take it
+	missed    *misses              // has a lock of its own; only unknown codes take it
+	unread    *turnstile.Turnstile // for reads of the store while links are loaded
 }
 
 // New returns a Redirector for the links of e. countries and blocks may be nil. The count of misses
@@ -61,7 +64,7 @@ func New(e *engine.Engine, countries *visitor.Countries, blocks *engine.BlockLis
 	k0, k1 := e.VisitorKey()
 	return &Redirector{
 		engine: e, k0: k0, k1: k1, agents: new(visitor.Agents), countries: countries, blocks: blocks,
-		counts: new(counts), missed: newMisses(now),
+		counts: new(counts), missed: newMisses(now), unread: newUnread(),
 	}
 }
 
@@ -80,7 +83,7 @@ const (
 // Commit. Decide does no I/O, takes no lock, and allocates nothing if buf is large enough.
 func (r *Redirector) Decide(buf []byte, q *Request) (Decision, []byte) {
 	if !r.engine.Ready() {
-		return Decision{Outcome: StillLoading}, buf
+		return r.decideLoading(buf, q)
 	}
 	l, ok := r.engine.Resolve(q.Code)
 	if !ok {

@@ -1,6 +1,9 @@
 package redirect
 
-import "shunt/engine"
+import (
+	"shunt/api/turnstile"
+	"shunt/engine"
+)
 
 // An Outcome is how a request for a code ends.
 type Outcome uint8
@@ -107,17 +110,26 @@ type Peeked struct {
 }
 
 // Peek returns the link of code if a redirect that forwards no query would follow it now; otherwise
-// the outcome is that of such a redirect. It counts only unknown codes.
-func (r *Redirector) Peek(code []byte, nowMs int64) (Peeked, Outcome) {
-	if !r.engine.Ready() {
-		return Peeked{}, StillLoading
-	}
+// the outcome is that of such a redirect. It counts only unknown codes. While links are loaded it reads
+// the store as DecideUnread does, for the client with key.
+func (r *Redirector) Peek(key turnstile.Key, code []byte, nowMs int64) (Peeked, Outcome) {
+	ready := r.engine.Ready() // before Resolve: then that is the last word
 	l, ok := r.engine.Resolve(code)
+	if !ok && !ready {
+		if o := r.fetch(key, code); o == StillLoading {
+			return Peeked{}, o
+		}
+		l, ok = r.engine.Resolve(code)
+	}
 	if !ok {
 		return Peeked{}, r.unknown(code)
 	}
 	defer l.Release()
-	if o := r.verdictOn(l, nowMs); o != Redirected {
+	uncounted := l.Flags()&engine.FlagCapped != 0 && !r.engine.HitsLoaded()
+	switch o := r.verdictOn(l, nowMs); {
+	case uncounted && (o == Redirected || o == Exhausted):
+		return Peeked{}, StillLoading
+	case o != Redirected:
 		return Peeked{}, o
 	}
 	return Peeked{l.ID(), string(l.AppendTarget(nil)), l.Flags()&engine.FlagCapped != 0}, Redirected

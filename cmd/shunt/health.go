@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -21,41 +22,49 @@ const (
 	// one says why.
 	healthTimeout = 5 * time.Second
 
-	maxHealthBytes = 1024 // of an answer, which has a line
+	maxHealthBytes = 16 << 10 // of an answer: a line, or each condition in JSON
 )
 
 func newHealth(stdout io.Writer) *cobra.Command {
-	listen, live := "", false
+	listen, live, asJSON := "", false, false
 	cmd := &cobra.Command{
 		Use:   "health",
 		Short: "Ask a server on this machine whether it is healthy",
 		Long: `Ask the server at the admin address whether it answers redirects, and print its answer. Exit code 0:
 it is ready; 1: it is loading or stopping, or does not answer within 5 s. With --live it is healthy as
-soon as the process answers, even while it loads: use that where an unhealthy process is killed. This
-is for containers, which have no curl:
+soon as the process answers, even while it loads: use that where an unhealthy process is killed. With
+--json it prints each condition that it knows by name, and whether it is met. This is for containers,
+which have no curl:
 
   HEALTHCHECK CMD ["/shunt", "health"]`,
 		Example: `  shunt health
+  shunt health --json
   shunt health --live --admin-listen 127.0.0.1:9001`,
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			text, err := askHealth(cmd.Context(), listen, live)
+			text, err := askHealth(cmd.Context(), listen, live, asJSON)
+			if text != "" {
+				if _, err := fmt.Fprintln(stdout, text); err != nil {
+					return err
+				}
+			}
 			if err != nil {
 				return fmt.Errorf("health: %w", err)
 			}
-			_, err = fmt.Fprintln(stdout, text)
-			return err
+			return nil
 		},
 	}
 	addConfig(cmd)
 	settings.Var(cmd.Flags(), &listen, "admin-listen", "ADDRESS", defaultAdminListen, "the server's admin address", settings.ParseListen)
 	cmd.Flags().BoolVar(&live, "live", false, "ask only whether the process answers")
-	settings.MarkArguments(cmd.Flags(), "live")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print each condition as JSON, also if the server is not ready")
+	settings.MarkArguments(cmd.Flags(), "live", "json")
 	return cmd
 }
 
-// askHealth returns what the server at the admin address says, or why it is not healthy.
-func askHealth(ctx context.Context, listen string, live bool) (string, error) {
+// askHealth returns what the server at the admin address says, or why it is not healthy; with asJSON
+// both.
+func askHealth(ctx context.Context, listen string, live, asJSON bool) (string, error) {
 	address, err := dialable(listen)
 	if err != nil {
 		return "", err
@@ -69,6 +78,9 @@ func askHealth(ctx context.Context, listen string, live bool) (string, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+path, nil)
 	if err != nil {
 		return "", fmt.Errorf("%s (--admin-listen) is not an address", listen)
+	}
+	if asJSON {
+		request.Header.Set("Accept", "application/json")
 	}
 	transport := &http.Transport{DisableKeepAlives: true} // and no proxy, whatever the environment says
 	answer, err := transport.RoundTrip(request)
@@ -84,6 +96,8 @@ func askHealth(ctx context.Context, listen string, live bool) (string, error) {
 	switch {
 	case err != nil:
 		return "", fmt.Errorf("the answer of %s (--admin-listen): %w", address, err)
+	case asJSON && answer.StatusCode == http.StatusServiceUnavailable:
+		return said, errors.New("the server is not ready")
 	case answer.StatusCode == http.StatusServiceUnavailable:
 		return "", fmt.Errorf("the server is not ready: %s", said)
 	case answer.StatusCode != http.StatusOK:

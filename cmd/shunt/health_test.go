@@ -15,7 +15,7 @@ func TestAServerThatIsNotReadyIsNotHealthy(t *testing.T) {
 		_, _ = w.Write([]byte("loading\n"))
 	}))
 	defer loading.Close()
-	said, err := askHealth(t.Context(), strings.TrimPrefix(loading.URL, "http://"), false)
+	said, err := askHealth(t.Context(), strings.TrimPrefix(loading.URL, "http://"), false, false)
 	if err == nil || err.Error() != "the server is not ready: loading" {
 		t.Errorf("got %q, %v", said, err)
 	}
@@ -29,7 +29,7 @@ func TestAServerThatSaysNothingIsNotHealthy(t *testing.T) {
 	defer silent.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), healthTimeout/50)
 	defer cancel()
-	said, err := askHealth(ctx, silent.Addr().String(), false)
+	said, err := askHealth(ctx, silent.Addr().String(), false, false)
 	if err == nil || !strings.Contains(err.Error(), "does not answer") {
 		t.Errorf("got %q, %v", said, err)
 	}

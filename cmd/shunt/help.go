@@ -8,7 +8,14 @@ import (
 var topics = []*cobra.Command{
 	{Use: "environment", Short: "Settings: flags, environment variables and the file, and lists in them", Long: aboutSettings + `
 
-'shunt config' prints the settings in force and their sources, 'shunt config check FILE' checks a file.`},
+'shunt config' prints the settings in force and their sources, 'shunt config check FILE' checks a file.
+
+Other variables that shunt reads:
+
+  SSL_CERT_FILE, SSL_CERT_DIR     certificates of authorities, for --acme-directory and for commands over HTTPS
+  GOMAXPROCS                      threads that run Go code at once (default: three more than there are cores)
+  LISTEN_FDS, NOTIFY_SOCKET,      set by systemd: sockets that it holds, where to report the state, and
+  WATCHDOG_USEC                   how often`},
 	{Use: "exit-codes", Short: "What the exit codes mean", Long: `Exit codes of all commands:
 
   0    done

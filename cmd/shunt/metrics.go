@@ -1,9 +1,11 @@
 package main
 
+import "shunt/api/admin"
+
 // storageMetrics names the store's figures as the API shows them, after the prefix shunt_storage_.
-func (c *core) storageMetrics() map[string]float64 {
+func (c *core) storageMetrics() admin.Storage {
 	m := c.store.Metrics()
-	return map[string]float64{
+	return admin.Storage{Values: map[string]float64{
 		"disk_bytes":              float64(m.DiskBytes),
 		"log_disk_bytes":          float64(m.LogDiskBytes),
 		"ballast_bytes":           float64(m.BallastBytes),
@@ -26,5 +28,5 @@ func (c *core) storageMetrics() map[string]float64 {
 		"commit_batches_total":    float64(m.CommitBatches),
 		"mutations_total":         float64(m.Mutations),
 		"mutations_refused_total": float64(m.MutationsRefused),
-	}
+	}}
 }

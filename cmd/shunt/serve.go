@@ -125,6 +125,7 @@ type server struct {
 	blocks               *api.BlockFile // nil without --block-list
 	public, admin, local net.Listener
 	redirects            net.Listener // to HTTPS; nil: none
+	memory               *memory.Limit
 	core                 core
 	served               atomic.Pointer[api.Server] // nil before the core is there
 }
@@ -177,15 +178,7 @@ func (s *server) start(ctx context.Context) error {
 	if err := s.openData(); err != nil {
 		return err
 	}
-	loaded := make(chan struct{})
-	s.parts.run("engine", func(ctx context.Context) error {
-		select { // loading must not meet a flush or a roll-up
-		case <-loaded:
-			return s.core.engine.Run(ctx)
-		case <-ctx.Done():
-			return nil
-		}
-	})
+	s.parts.run("engine", s.core.engine.Run)
 	if err := s.serveAPI(baseURL); err != nil {
 		return err
 	}
@@ -196,11 +189,10 @@ func (s *server) start(ctx context.Context) error {
 		Version: versionText(), BaseURL: baseURL, Data: s.cfg.data.dataDir,
 		Public: s.scheme() + s.public.Addr().String(), Admin: "http://" + s.admin.Addr().String(),
 	}, s.core.created)
+	s.isReady() // codes are answered from the store until they are loaded
 	if err := s.core.load(ctx, s.say); err != nil {
 		return err
 	}
-	close(loaded)
-	s.isReady()
 	if err := s.sayNext(baseURL); err != nil {
 		return err
 	}
@@ -276,9 +268,7 @@ func (s *server) openData() error {
 	if err != nil {
 		return err
 	}
-	if s.cfg.data.cacheBytes = s.cfg.cacheSize; s.cfg.cacheSize == cacheSizeByMemory {
-		s.cfg.data.cacheBytes = memory.CacheBytes(memory.Usable(os.DirFS("/")))
-	}
+	s.chooseMemory()
 	if err := s.core.openStore(s.parts, &s.cfg.data, true, s.say.Log); err != nil {
 		return err
 	}
@@ -291,11 +281,12 @@ func (s *server) openData() error {
 	}
 	s.parts.onStop("socket", closeListener(s.local))
 	options := engine.Options{
-		FlushInterval: s.cfg.flushInterval, KeptHours: s.cfg.keptHours, KeptDays: s.cfg.keptDays, Logger: s.say.Log,
+		FlushInterval: s.cfg.flushInterval, KeptHours: s.cfg.keptHours, KeptDays: s.cfg.keptDays, Full: s.memory.Full, Logger: s.say.Log,
 	}
 	if err := s.core.openEngine(s.parts, &s.cfg.data, options); err != nil {
 		return err
 	}
+	s.parts.run("memory limit", s.memory.Run)
 	sayLeft(memory.Folder(), s.say.Log)
 	return nil
 }
@@ -309,6 +300,7 @@ func (s *server) serveAPI(baseURL string) error {
 	o.Brand, o.NoDashboard = s.brand, s.cfg.noDashboard
 	o.Listens, o.AdminHosts = s.listens(), s.cfg.adminHosts
 	o.AllowHTTP, o.Pprof, o.CORSOrigins = s.cfg.allowHTTP, s.cfg.pprof, s.cfg.corsOrigins
+	o.Metrics.Memory = s.memoryFigures()
 	o.MaxPerAddress, o.RateLimits = s.cfg.perAddress, s.cfg.rateLimits
 	if s.cfg.connections > 0 {
 		o.MaxConnections = min(o.MaxConnections, s.cfg.connections)
@@ -331,6 +323,10 @@ func (s *server) serveAPI(baseURL string) error {
 	serveOn(s.parts, "socket", server.ServeLocal, s.local)
 	s.parts.run("settings", s.reloadWhenAsked)
 	drainOnStop(s.parts, server, s.say.Log)
+	s.parts.onStop("settling", func() error { // first: it goes on while clients finish
+		s.core.store.Settle()
+		return nil
+	})
 	if s.cfg.allowHTTP {
 		s.say.Log.Warn("tokens are accepted over plain HTTP from anywhere (--allow-http)")
 	}

@@ -176,11 +176,15 @@ func (s *session) checkTogether(owners ...uint32) error {
 	}
 	var mu sync.Mutex
 	var ofLinks, ofOwners uint64
-	err = s.store.LoadHits(context.Background(), func(_, n uint64) {
+	view, err := s.store.View()
+	if err != nil {
+		return err
+	}
+	err = errors.Join(view.LoadHits(context.Background(), func(_, n uint64) {
 		mu.Lock()
 		defer mu.Unlock()
 		ofLinks += n
-	})
+	}), view.Close())
 	if err != nil {
 		return err
 	}

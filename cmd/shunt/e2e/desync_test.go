@@ -3,6 +3,7 @@ package e2e
 import (
 	"bufio"
 	"bytes"
+	"crypto/tls"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -17,6 +18,7 @@ import (
 	"time"
 
 	"shunt/api/wiretest"
+	"shunt/cmd/shunt/certs/certtest"
 )
 
 // A front is a real proxy before a real server.
@@ -24,7 +26,15 @@ type front struct {
 	t      *testing.T
 	server *process
 	addr   string
+	tls    string // its address for HTTPS
 	token  string
+}
+
+// places are where a proxy of a test listens, finds its server, and keeps its files.
+type places struct {
+	server, listen, tls string // addresses
+	dir                 string
+	cert, key, both     string // files of its certificate
 }
 
 // fronts are the proxies, with the changes that a test makes to their configuration in cmd/deploy.
@@ -32,19 +42,21 @@ var fronts = map[string]struct {
 	config  string
 	program string
 	args    func(config string) []string
-	replace func(server, listen, dir string) []string // old, new, …
+	replace func(at places) []string // old, new, …
 }{
 	"nginx": {
 		"nginx.conf", "nginx",
 		func(config string) []string {
 			return []string{"-c", config, "-e", "stderr", "-g", "daemon off; user root; pid " + config + ".pid;"}
 		},
-		func(server, listen, dir string) []string {
+		func(at places) []string {
 			temp := "http {\n"
 			for _, kind := range []string{"client_body", "proxy", "fastcgi", "uwsgi", "scgi"} {
-				temp += kind + "_temp_path " + filepath.Join(dir, kind) + ";\n"
+				temp += kind + "_temp_path " + filepath.Join(at.dir, kind) + ";\n"
 			}
-			return []string{"server 127.0.0.1:8080;", "server " + server + ";", "listen 80 ", "listen " + listen + " ",
+			return []string{"server 127.0.0.1:8080;", "server " + at.server + ";", "listen 80 ", "listen " + at.listen + " ", "listen 443 ", "listen " + at.tls + " ",
+				"        listen [::]:80 default_server backlog=4096;\n", "", "        listen [::]:443 ssl http2 default_server backlog=4096;\n", "",
+				"/etc/shunt/tls/cert.pem", at.cert, "/etc/shunt/tls/key.pem", at.key,
 				"worker_processes auto;", "worker_processes 1;",
 				"worker_rlimit_nofile 65536;", "", "worker_connections 16384;", "worker_connections 512;", "http {\n", temp}
 		},
@@ -52,8 +64,9 @@ var fronts = map[string]struct {
 	"haproxy": {
 		"haproxy.cfg", "haproxy",
 		func(config string) []string { return []string{"-db", "-f", config} },
-		func(server, listen, _ string) []string {
-			return []string{"server shunt 127.0.0.1:8080", "server shunt " + server, "bind :80\n", "bind " + listen + "\n",
+		func(at places) []string {
+			return []string{"server shunt 127.0.0.1:8080", "server shunt " + at.server, "bind :80\n", "bind " + at.listen + "\n",
+				"bind :443 ", "bind " + at.tls + " ", "/etc/shunt/tls/shunt.pem", at.both,
 				"    maxconn 16384\n", "    maxconn 512\n"}
 		},
 	},
@@ -75,6 +88,7 @@ func TestProxiesAndServerFrameRequestsAlike(t *testing.T) {
 				p := startFront(t, name, "--front", door)
 				p.checkLongTarget()
 				p.checkForwarding()
+				p.checkHTTPS()
 				for i := range sentinels {
 					p.create(fmt.Sprintf("s%d", i), fmt.Sprintf("http://sentinel/%d", i), 302)
 				}
@@ -93,13 +107,15 @@ func startFront(t *testing.T, name string, args ...string) *front {
 	t.Helper()
 	f := fronts[name]
 	server := startServer(t, filepath.Join(t.TempDir(), "data"), append(args, "--trusted-proxy", "127.0.0.1")...)
-	p := &front{t: t, server: server, addr: freeAddress(t), token: server.token()}
+	p := &front{t: t, server: server, addr: freeAddress(t), tls: freeAddress(t), token: server.token()}
 	text, err := os.ReadFile(filepath.Join("..", "..", "deploy", f.config))
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	pairs := f.replace(strings.TrimPrefix(server.public, "http://"), p.addr, dir)
+	at := places{server: strings.TrimPrefix(server.public, "http://"), listen: p.addr, tls: p.tls, dir: dir}
+	at.writeCertificate(t)
+	pairs := f.replace(at)
 	for i := 0; i < len(pairs); i += 2 {
 		if n := bytes.Count(text, []byte(pairs[i])); n != 1 {
 			t.Fatalf("%s has %q %d times, want once", f.config, pairs[i], n)
@@ -124,6 +140,13 @@ func startFront(t *testing.T, name string, args ...string) *front {
 	})
 	p.awaitProxy(ended)
 	return p
+}
+
+// writeCertificate gives the proxy a certificate: nginx reads two files, HAProxy one.
+func (at *places) writeCertificate(t *testing.T) {
+	cert, key := certtest.NewAuthority(t).Issue()
+	at.cert, at.key = writeFile(t, "cert.pem", string(cert)), writeFile(t, "key.pem", string(key))
+	at.both = writeFile(t, "shunt.pem", string(cert)+string(key))
 }
 
 func (p *front) awaitProxy(ended chan struct{}) {
@@ -219,6 +242,33 @@ func (p *front) checkForwarding() {
 	r := shunt(p.t, "", nil, "stats", "visitors", "--json", "--data", p.server.dir)
 	if !strings.Contains(strings.Join(strings.Fields(r.stdout), ""), `"hits":3,"unique":1`) {
 		p.t.Errorf("got %s %s, want 3 hits of one visitor", r.stdout, r.stderr)
+	}
+}
+
+// checkHTTPS checks that a token is taken through the proxy's HTTPS, and that the link redirects.
+func (p *front) checkHTTPS() {
+	p.t.Helper()
+	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true, ForceAttemptHTTP2: true}
+	ask := func(method, path, body string) *http.Response {
+		request, err := http.NewRequestWithContext(p.t.Context(), method, "https://"+p.tls+path, strings.NewReader(body))
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		request.Header.Set("Authorization", "Bearer "+p.token)
+		request.Header.Set("Content-Type", "application/json")
+		response, err := transport.RoundTrip(request)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		_ = response.Body.Close()
+		return response
+	}
+	if r := ask("POST", "/api/v1/shorten", `{"url":"https://example.org/s","alias":"secure"}`); r.StatusCode != 201 || r.ProtoMajor != 2 {
+		p.t.Errorf("a link over HTTPS: got %d by %s, want 201 by HTTP/2", r.StatusCode, r.Proto)
+	}
+	if r := ask("GET", "/secure", ""); r.StatusCode != 302 || r.Header.Get("Location") != "https://example.org/s" ||
+		r.Header.Get("Strict-Transport-Security") == "" {
+		p.t.Errorf("a redirect over HTTPS: got %d %v", r.StatusCode, r.Header)
 	}
 }
 

@@ -1,0 +1,221 @@
+package admin
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"shunt/engine"
+	"shunt/engine/plural"
+)
+
+// Health is what a server says of itself at one moment: on /readyz and /healthz, in shunt health, on
+// the page System, and to a process manager.
+type Health struct {
+	Status     Status      `json:"status"`
+	Conditions []Condition `json:"conditions"`
+
+	// While links are loaded: the share of the time that is over, from 0 to 1, and the seconds that
+	// are left, once they can be estimated.
+	Progress        *float64 `json:"progress,omitempty"`
+	EstimateSeconds *float64 `json:"estimate_seconds,omitempty"`
+}
+
+// Status says in a word whether a load balancer should send requests.
+type Status string
+
+// Statuses. All but StatusOK are answered 503 on /readyz.
+const (
+	StatusOK       Status = "ok"
+	StatusLoading  Status = "loading"  // links that are not in memory yet are read from the store
+	StatusDraining Status = "draining" // the server stops
+)
+
+// A Condition is something that may be wrong with a server, by name.
+type Condition struct {
+	Name   string `json:"name"`
+	OK     bool   `json:"ok"`
+	Detail string `json:"detail,omitempty"` // if it is not OK: what is wrong, and what to do, in sentences for people
+}
+
+// condition is a row of the table of conditions.
+type condition struct {
+	name string
+	ends Status // the status of a server in this condition; empty: it goes on answering
+
+	// look returns the detail of a condition that is not OK, otherwise "".
+	look func(*healthNow) string
+}
+
+// conditions is the table of conditions, the gravest first. Names are the contract of /readyz.
+var conditions = []condition{
+	{"draining", StatusDraining, func(h *healthNow) string {
+		return sayIf(h.draining, "The server stops. It finishes the requests that it has.")
+	}},
+	{"loading", StatusLoading, func(h *healthNow) string {
+		return sayIf(!h.ready, "The server is still loading its links. Links redirect already; pages and changes have to wait a moment.")
+	}},
+	{"read_only", "", func(h *healthNow) string {
+		return sayIf(h.readOnly, "The disk is almost full, so links cannot be created or changed. Make room on the disk; "+
+			"changes are then possible again without a restart.")
+	}},
+	{"stalled", "", func(h *healthNow) string {
+		return sayIf(h.stalled, "The disk does not answer changes in time. Check whether it is slow, full or gone.")
+	}},
+	{"journal_standby", "", func(h *healthNow) string {
+		return sayIf(h.metrics.JournalStandby, "The disk of the journal does not answer, so new hits are kept in memory. Check the disk. "+
+			"If the computer stops before it answers, these hits are lost.")
+	}},
+	{"hits_unprotected", "", func(h *healthNow) string {
+		n := h.metrics.JournalUnprotected
+		return sayIf(n > 0, plural.Of(n, "hit is", "hits are")+" not safe on the disk yet and would be lost in a crash. "+
+			"Check the disk, and do not stop the server by force.")
+	}},
+	{"flush_late", "", (*healthNow).lateFlush},
+}
+
+// sayIf returns text if a condition holds.
+func sayIf(holds bool, text string) string {
+	if !holds {
+		return ""
+	}
+	return text
+}
+
+// flushLateAfter is how old the last write of figures may be, beyond the time between two.
+const flushLateAfter = time.Minute
+
+func (h *healthNow) lateFlush() string {
+	age := h.now.Sub(h.metrics.LastFlush)
+	if age <= flushLateAfter+h.metrics.FlushInterval {
+		return ""
+	}
+	text := "Figures were not written to the disk for " + age.Truncate(time.Second).String() + "."
+	if n := h.metrics.FlushErrors; n > 0 {
+		text += " " + plural.Of(n, "attempt has", "attempts have") + " failed since the start."
+	}
+	return text + " Hits still count. Check the disk and the server's log."
+}
+
+// healthNow is what the conditions look at.
+type healthNow struct {
+	draining, ready, readOnly, stalled bool
+	metrics                            engine.Metrics
+	now                                time.Time
+}
+
+// Health returns the health of the server as it is now. It costs microseconds. Any number of
+// goroutines may call it at once.
+func (a *Address) Health() Health {
+	now := &healthNow{
+		draining: a.Draining(), ready: a.Engine.Ready(), readOnly: a.Engine.ReadOnly(),
+		stalled: a.Stalled != nil && a.Stalled(), metrics: a.Engine.Metrics(), now: time.Now(),
+	}
+	if a.Now != nil {
+		now.now = a.Now()
+	}
+	h := Health{Status: StatusOK, Conditions: make([]Condition, len(conditions))}
+	for i, c := range conditions {
+		detail := c.look(now)
+		h.Conditions[i] = Condition{Name: c.name, OK: detail == "", Detail: detail}
+		if detail != "" && h.Status == StatusOK && c.ends != "" {
+			h.Status = c.ends
+		}
+	}
+	if !now.ready {
+		h.addProgress(a.Engine.LoadProgress())
+	}
+	return h
+}
+
+func (h *Health) addProgress(p engine.Progress) {
+	share := math.Floor(p.Share*1000) / 1000
+	h.Progress = &share
+	if p.Left > 0 {
+		seconds := math.Ceil(p.Left.Seconds())
+		h.EstimateSeconds = &seconds
+	}
+}
+
+// Wrong returns the conditions that are not OK.
+func (h Health) Wrong() (wrong []Condition) {
+	for _, c := range h.Conditions {
+		if !c.OK {
+			wrong = append(wrong, c)
+		}
+	}
+	return wrong
+}
+
+// Line returns h in a line without an end: "ready"; "ready, " and the name and first sentence of each
+// condition that is not OK; "loading, 43 %, about 7 s left"; "draining".
+func (h Health) Line() string {
+	switch {
+	case h.Status == StatusLoading:
+		return "loading" + h.progress()
+	case h.Status != StatusOK:
+		return string(h.Status)
+	}
+	line := "ready"
+	for _, c := range h.Wrong() {
+		sentence, _, _ := strings.Cut(c.Detail, ". ")
+		line += ", " + c.Name + ": " + strings.TrimSuffix(sentence, ".")
+	}
+	return line
+}
+
+func (h Health) progress() string {
+	if h.Progress == nil || *h.Progress == 0 {
+		return ""
+	}
+	text := fmt.Sprintf(", %.0f %%", math.Floor(*h.Progress*100))
+	if h.EstimateSeconds != nil {
+		text += ", about " + roughly(time.Duration(*h.EstimateSeconds)*time.Second) + " left"
+	}
+	return text
+}
+
+// roughly returns a time in seconds, or from three minutes on in minutes.
+func roughly(d time.Duration) string {
+	if d < 3*time.Minute {
+		return fmt.Sprintf("%d s", int(d.Seconds()))
+	}
+	return fmt.Sprintf("%d min", int(math.Ceil(d.Minutes())))
+}
+
+// ready answers whether the server redirects from memory, and will go on. It is ready even if there is
+// no space for writes: a load balancer that follows this answer must not remove a node that redirects.
+func (a *Address) ready(ctx *fasthttp.RequestCtx) {
+	h := a.Health()
+	status := fasthttp.StatusOK
+	if h.Status != StatusOK {
+		status = fasthttp.StatusServiceUnavailable
+	}
+	a.answerHealth(ctx, status, h, h.Line())
+}
+
+// healthy answers that the process is alive.
+func (a *Address) healthy(ctx *fasthttp.RequestCtx) {
+	a.answerHealth(ctx, fasthttp.StatusOK, a.Health(), "ok")
+}
+
+// answerHealth answers with h as JSON if the client prefers that, otherwise with the line.
+func (a *Address) answerHealth(ctx *fasthttp.RequestCtx, status int, h Health, line string) {
+	ctx.Response.Header.Set(fasthttp.HeaderVary, "Accept")
+	ctx.SetStatusCode(status)
+	if a.PrefersJSON == nil || !a.PrefersJSON(ctx.Request.Header.PeekAll("Accept")) {
+		ctx.SetContentType("text/plain; charset=utf-8")
+		ctx.SetBodyString(line + "\n")
+		return
+	}
+	body, err := json.Marshal(h)
+	if err != nil {
+		panic(fmt.Sprintf("admin: encoding the health: %v", err)) // it has strings and finite numbers only
+	}
+	ctx.SetContentType("application/json")
+	ctx.SetBody(append(body, '\n'))
+}

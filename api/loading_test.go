@@ -1,0 +1,181 @@
+package api
+
+import (
+	"bufio"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"shunt/api/admin"
+	"shunt/engine"
+)
+
+// plant writes a link into the store, as an earlier run would have: the engine does not know it.
+func (st *site) plant(code string, change func(*engine.Record)) {
+	st.t.Helper()
+	id, err := st.store.AllocateIDs(1)
+	check(st.t, err)
+	r := engine.Record{
+		Hot:  engine.Hot{Code: code, ID: id, Owner: 1, Target: "https://example.com/" + code},
+		Cold: engine.Cold{Code: code, Version: 1, CreatedAtMs: 1000, UpdatedAtMs: 1000},
+	}
+	if change != nil {
+		change(&r)
+	}
+	durable := make(chan error, 1)
+	st.store.Apply(engine.Mutation{Hot: r.Hot, Cold: r.Cold}, func(err error) { durable <- err })
+	check(st.t, <-durable)
+}
+
+// plantAll plants a link of each kind that a load treats in its own way.
+func (st *site) plantAll() {
+	st.t.Helper()
+	st.plant("plain", nil)
+	st.plant("again", nil)
+	st.plant("capped", func(r *engine.Record) { r.Hot.MaxHits, r.Hot.Flags, r.Cold.ImportedHits = 2, engine.FlagCapped, 1 })
+	st.plant("switched-off", func(r *engine.Record) {
+		r.Hot.MaxHits, r.Hot.Flags = 2, engine.FlagCapped
+		r.SetDisabled(true)
+	})
+}
+
+func TestCodesAreNever404BeforeTheyAreLoaded(t *testing.T) {
+	for _, d := range doors {
+		t.Run("door="+d.name, func(t *testing.T) {
+			st := unloadedSite(t, d.options(nil))
+			st.plantAll()
+			st.run(st.engine.Run)
+			conn := d.open(t, st)()
+			defer conn.Close()
+			answers := bufio.NewReader(conn)
+			want := []struct {
+				code   string
+				status int
+			}{
+				{"plain", 302}, {"never-made", 404}, {"plain", 302}, {"capped", 503}, {"switched-off", 410}, {"again", 302}, {"capped", 503}, {"plain", 302},
+			}
+			var all strings.Builder
+			for _, w := range want { // in one piece, so that answers must keep their order
+				all.WriteString(requestText("GET", "/"+w.code, "", browser))
+			}
+			if _, err := io.WriteString(conn, all.String()); err != nil {
+				t.Fatal(err)
+			}
+			for _, w := range want {
+				r := readReply(t, answers, "GET")
+				if r.status != w.status {
+					t.Errorf("%s: got %d, want %d", w.code, r.status, w.status)
+				}
+				if target := "https://example.com/" + w.code; w.status == 302 && r.header.Get("Location") != target {
+					t.Errorf("%s: got Location %q", w.code, r.header.Get("Location"))
+				}
+				if w.status == 503 && (r.header.Get("Retry-After") == "" || r.header.Get("Cache-Control") != "no-store") {
+					t.Errorf("%s: got %+v", w.code, r)
+				}
+			}
+			check(t, st.engine.Load(t.Context(), nil))
+			for _, w := range []struct {
+				code   string
+				status int
+			}{{"capped", 302}, {"capped", 410}, {"never-made", 404}, {"plain", 302}} {
+				if r := st.get("/"+w.code, browser); r.status != w.status {
+					t.Errorf("loaded, %s: got %d, want %d", w.code, r.status, w.status)
+				}
+			}
+			st.wantStats("plain", 4, 1)
+			st.wantStats("again", 1, 1)
+			st.wantStats("capped", 2, 1)
+		})
+	}
+}
+
+func TestPreviewsAndQRCodesComeFromTheStoreWhileLinksAreLoaded(t *testing.T) {
+	st := unloadedSite(t, nil)
+	st.plantAll()
+	for path, status := range map[string]int{
+		"/plain+": 200, "/again.svg": 200, "/capped+": 503, "/switched-off+": 410, "/never-made+": 404, "/never-made.svg": 404,
+	} {
+		if r := st.get(path, browser); r.status != status {
+			t.Errorf("%s: got %d, want %d", path, r.status, status)
+		}
+	}
+}
+
+func TestCallsWaitUntilAllLinksAreLoaded(t *testing.T) {
+	st := unloadedSite(t, nil)
+	st.plantAll()
+	for _, c := range []struct{ method, path, body string }{
+		{"POST", "/shorten", `{"url":"http://a/"}`}, {"GET", "/stats/plain", ""}, {"GET", "/links/plain", ""}, {"DELETE", "/links/plain", ""},
+	} {
+		if r := st.call(c.method, c.path, c.body); r.problem() != "loading" || r.status != 503 || r.header.Get("Retry-After") == "" {
+			t.Errorf("%s %s: got %+v, want 503 loading", c.method, c.path, r)
+		}
+	}
+}
+
+// health returns the health that path of the admin address answers.
+func (st *site) health(path string) (h admin.Health, r reply) {
+	st.t.Helper()
+	r = send(st.t, st.adminAt, "GET", requestText("GET", path, "", "Accept: application/json"))
+	if err := json.Unmarshal([]byte(r.body), &h); err != nil || r.header.Get("Content-Type") != "application/json" || r.header.Get("Vary") != "Accept" {
+		st.t.Fatalf("%s: got %+v, %v", path, r, err)
+	}
+	return h, r
+}
+
+// notOK returns the names of the conditions of h that are not OK.
+func notOK(h admin.Health) string {
+	var names []string
+	for _, c := range h.Wrong() {
+		names = append(names, c.Name)
+		if c.Detail == "" || !strings.HasSuffix(c.Detail, ".") {
+			names = append(names, "without a sentence: "+c.Detail)
+		}
+	}
+	return strings.Join(names, " ")
+}
+
+func TestHealthNamesEachConditionInJSON(t *testing.T) {
+	st := unloadedSite(t, nil)
+	h, r := st.health("/readyz")
+	if r.status != http.StatusServiceUnavailable || h.Status != admin.StatusLoading || notOK(h) != "loading" || h.Progress == nil || *h.Progress != 0 {
+		t.Errorf("not loaded: got %d %s", r.status, r.body)
+	}
+	if h, r := st.health("/healthz"); r.status != 200 || notOK(h) != "loading" {
+		t.Errorf("alive: got %d %s", r.status, r.body)
+	}
+	if r := send(t, st.adminAt, "GET", requestText("GET", "/readyz", "")); r.status != 503 || r.body != "loading\n" {
+		t.Errorf("as text: got %+v", r)
+	}
+	if r := send(t, st.adminAt, "GET", requestText("GET", "/healthz", "")); r.status != 200 || r.body != "ok\n" {
+		t.Errorf("alive, as text: got %+v", r)
+	}
+	check(t, st.engine.Load(t.Context(), nil))
+	h, r = st.health("/readyz")
+	if r.status != 200 || h.Status != admin.StatusOK || notOK(h) != "" || h.Progress != nil || h.EstimateSeconds != nil {
+		t.Errorf("loaded: got %d %s", r.status, r.body)
+	}
+	names := map[string]bool{}
+	for _, c := range h.Conditions {
+		names[c.Name] = true
+	}
+	for _, name := range []string{"draining", "loading", "read_only", "stalled", "journal_standby"} {
+		if !names[name] {
+			t.Errorf("there is no condition %s in %s", name, r.body)
+		}
+	}
+	st.now.Add(3 * 60_000) // nobody has flushed since the start
+	if h, r := st.health("/readyz"); r.status != 200 || notOK(h) != "" {
+		t.Errorf("within the flush interval of an hour: got %d %s", r.status, r.body)
+	}
+	st.now.Add(3600_000)
+	h, r = st.health("/readyz")
+	if r.status != 200 || notOK(h) != "flush_late" {
+		t.Errorf("no flush for an hour: got %d %s", r.status, r.body)
+	}
+	if line := h.Line(); line != "ready, flush_late: Figures were not written to the disk for 1h3m0s" {
+		t.Errorf("got %q", line)
+	}
+}

@@ -1,0 +1,79 @@
+#!/bin/bash
+# Installs the Debian package in a fresh Debian, uses it, upgrades it, removes and purges it. It runs
+# in a root of its own (debootstrap), with processes and a network of its own, so nothing of this
+# machine is touched. systemd does not run there: the package's start script does the work.
+#
+# usage: deb-test.sh FOLDER, with two packages in it: old.deb and new.deb. Needs root.
+set -euo pipefail
+
+packages=$(realpath "$1")
+if [ "${2-}" != inside ]; then
+	root=$(mktemp -d /var/tmp/shunt-deb-test.XXXXXX)
+	trap 'rm -rf --one-file-system "$root"' EXIT
+	chmod 755 "$root"
+	echo "deb-test: a fresh Debian …"
+	debootstrap --variant=minbase --include=curl,iproute2,logrotate "$(. /etc/os-release && echo "$VERSION_CODENAME")" "$root" >"$packages/debootstrap.log" 2>&1 ||
+		{ tail -n 20 "$packages/debootstrap.log" >&2; exit 1; }
+	cp "$packages"/old.deb "$packages"/new.deb "$root/"
+	cp "$0" "$root/deb-test.sh"
+	# When the first process in there ends, the kernel ends all others, and with them their mounts.
+	unshare --mount --pid --net --fork --kill-child chroot "$root" /bin/bash /deb-test.sh / inside
+	exit
+fi
+
+mount -t proc proc /proc
+mkdir -p /dev/shm
+mount -t tmpfs -o size=512m tmpfs /dev/shm
+ip link set lo up
+# Without an init system, invoke-rc.d starts nothing unless a policy says that it may.
+printf '#!/bin/sh\nexit 0\n' >/usr/sbin/policy-rc.d
+chmod 755 /usr/sbin/policy-rc.d
+export DEBIAN_FRONTEND=noninteractive
+
+step() { echo "deb-test: $*"; }
+fail() { echo "deb-test: FAILED: $*" >&2; tail -n 20 /var/log/shunt.log >&2 || true; exit 1; }
+as_shunt() { runuser -u shunt -- "$@" --config /etc/shunt/shunt.toml; }
+expect() { # expect WHAT WANTED GOT
+	[ "$3" = "$2" ] || fail "$1: '$3' instead of '$2'"
+}
+status() { curl -s -o /dev/null -w '%{http_code}' "$@"; }
+
+step "install"
+dpkg -i /old.deb >/dev/null
+expect "folder" "700 shunt" "$(stat -c '%a %U' /var/lib/shunt)"
+expect "owner of the process" shunt "$(stat -c %U "/proc/$(cat /run/shunt.pid)")"
+as_shunt shunt health || fail "not healthy after the installation"
+man_page=$(dpkg -L shunt | grep -c '/usr/share/man/man1/shunt') && [ "$man_page" -gt 10 ] || fail "man pages: $man_page"
+
+step "use"
+token=$(as_shunt shunt token add --name test)
+link=$(curl -sf -H "Authorization: Bearer $token" -H 'Content-Type: application/json' -d '{"url":"https://example.org/a","alias":"kept"}' http://127.0.0.1:8080/api/v1/shorten) || fail "no link was made"
+expect "redirect" 302 "$(status http://127.0.0.1:8080/kept)"
+expect "status of the service" 0 "$(/etc/init.d/shunt status >/dev/null && echo $?)"
+echo '# of the operator' >>/etc/shunt/shunt.toml
+/etc/init.d/shunt reload || fail "reload"
+
+step "upgrade"
+dpkg -i /new.deb >/dev/null
+expect "link after the upgrade" 302 "$(status http://127.0.0.1:8080/kept)"
+grep -q 'of the operator' /etc/shunt/shunt.toml || fail "the settings of the operator are gone"
+old=$(dpkg-deb -f /old.deb Version) new=$(dpkg-query -W -f '${Version}' shunt)
+[ "$old" != "$new" ] || fail "the version is still $old"
+hits=$(curl -sf -H "Authorization: Bearer $token" http://127.0.0.1:8080/api/v1/stats/kept) || fail "no figures"
+expect "figures" '{"hits":2,"unique":1}' "$(tr -d ' \n' <<<"$hits")"
+
+step "remove"
+dpkg -r shunt >/dev/null
+[ "$(status http://127.0.0.1:8080/kept || true)" = 000 ] || fail "the server still answers"
+[ -d /var/lib/shunt/data ] || fail "the links are gone"
+[ -e /etc/shunt/shunt.toml ] || fail "the settings are gone"
+
+step "install again, with the links that were there"
+dpkg -i /new.deb >/dev/null
+expect "link after the new installation" 302 "$(status http://127.0.0.1:8080/kept)"
+
+step "purge"
+dpkg -P shunt | grep -q 'still in /var/lib/shunt' || fail "purge does not say where the links are"
+[ ! -e /etc/shunt/shunt.toml ] || fail "the settings are still there"
+[ -d /var/lib/shunt/data ] || fail "purge deleted the links"
+step "all well"

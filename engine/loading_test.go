@@ -1,0 +1,382 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"pgregory.net/rapid"
+
+	"shunt/engine"
+	"shunt/storage"
+)
+
+// heldStore is the real store, whose links and hits are loaded only when their channels are closed.
+type heldStore struct {
+	*storage.Store
+	links, hits chan struct{}
+
+	readHot func() // runs after a hot record was read, if it is set
+}
+
+func (s *heldStore) LoadLinks(ctx context.Context, fn func([]engine.HotView) error) error {
+	<-s.links
+	return s.Store.LoadLinks(ctx, fn)
+}
+
+func (s *heldStore) View() (engine.View, error) {
+	v, err := s.Store.View()
+	return heldView{v, s.hits}, err
+}
+
+func (s *heldStore) ReadHot(code string) (engine.Hot, error) {
+	h, err := s.Store.ReadHot(code)
+	if s.readHot != nil {
+		s.readHot()
+	}
+	return h, err
+}
+
+type heldView struct {
+	engine.View
+	held <-chan struct{}
+}
+
+func (v heldView) LoadHits(ctx context.Context, fn func(id, hits uint64)) error {
+	<-v.held
+	return v.View.LoadHits(ctx, fn)
+}
+
+// loader starts engines over one store whose loading it holds.
+type loader struct {
+	t     testing.TB
+	store *heldStore
+	dir   string
+	*engine.Engine
+	loaded    chan error // of Load; nil: it was not called
+	heldLinks bool
+	heldHits  bool
+	stopRun   func()
+}
+
+func newLoader(t testing.TB) *loader {
+	t.Helper()
+	store, err := storage.Open("data", storage.Options{Create: true, FS: vfs.NewMem()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { _ = store.Run(ctx) })
+	t.Cleanup(func() {
+		cancel()
+		running.Wait()
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return &loader{t: t, store: &heldStore{Store: store}, dir: t.TempDir()}
+}
+
+// open opens an engine and starts its loops. Load has to be called.
+func (l *loader) open() {
+	l.t.Helper()
+	l.store.links, l.store.hits = make(chan struct{}), make(chan struct{})
+	l.heldLinks, l.heldHits, l.loaded = true, true, nil
+	var err error
+	l.Engine, err = engine.Open(l.store, engine.Options{
+		JournalDir: filepath.Join(l.dir, "journal"), StandbyDir: l.dir, Rings: 2, RingRecords: 256, FlushInterval: time.Millisecond,
+	})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := l.Run(ctx); err != nil {
+			l.t.Error(err)
+		}
+	})
+	l.stopRun = func() {
+		cancel()
+		running.Wait()
+	}
+}
+
+// load calls Load, which waits until links and hits are released.
+func (l *loader) load() {
+	if l.loaded == nil {
+		l.loaded = make(chan error, 1)
+		e, loaded := l.Engine, l.loaded
+		go func() { loaded <- e.Load(context.Background(), nil) }()
+	}
+}
+
+func (l *loader) releaseLinks() {
+	if l.heldLinks {
+		close(l.store.links)
+		l.heldLinks = false
+	}
+}
+
+func (l *loader) releaseHits() {
+	if l.heldHits {
+		close(l.store.hits)
+		l.heldHits = false
+	}
+}
+
+// finish lets Load end, and waits for it.
+func (l *loader) finish() {
+	l.t.Helper()
+	l.load()
+	l.releaseLinks()
+	l.releaseHits()
+	if err := <-l.loaded; err != nil {
+		l.t.Fatal(err)
+	}
+	l.loaded <- nil
+}
+
+// end ends the engine by closing it, or as a kill would. A Load under way is cut off first, as far as
+// it can be.
+func (l *loader) end(end func() error) {
+	l.t.Helper()
+	if l.loaded != nil {
+		l.finish()
+	}
+	l.stopRun()
+	if err := end(); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// fetched returns the link of code from memory or the store.
+func (l *loader) fetched(code string) (engine.Link, bool) {
+	l.t.Helper()
+	if found, err := l.Fetch(context.Background(), []byte(code)); err != nil {
+		l.t.Fatal(err)
+	} else if !found {
+		return engine.Link{}, false
+	}
+	return l.Resolve([]byte(code))
+}
+
+func (l *loader) create(d engine.Draft) {
+	l.t.Helper()
+	d.Owner, d.Target = 1, "https://example.com/"+d.Alias
+	if _, _, err := l.Create(context.Background(), d); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// Random lives of engines over one store: hits come before, while and after links and hits are
+// loaded, beside flushes every millisecond; engines are closed or killed at any of these moments.
+func TestHitsCountOnceHoweverTheyMeetALoad(t *testing.T) {
+	const links, limit = 6, 9 // the even ones have a cap
+	rapid.Check(t, func(rt *rapid.T) {
+		l := newLoader(t)
+		l.open()
+		l.finish()
+		for i := range links {
+			d := engine.Draft{Alias: fmt.Sprintf("link%d", i)}
+			if i%2 == 0 {
+				d.MaxHits = limit
+			}
+			l.create(d)
+		}
+		var want [links]uint64
+		check := func() {
+			for i := range want {
+				if s, err := l.Stats(context.Background(), fmt.Sprintf("link%d", i)); err != nil || s.Hits != want[i] {
+					rt.Fatalf("link%d: got %d hits, %v, want %d", i, s.Hits, err, want[i])
+				}
+			}
+		}
+		hit := func() {
+			i := rapid.IntRange(0, links-1).Draw(rt, "link")
+			link, ok := l.fetched(fmt.Sprintf("link%d", i))
+			if !ok {
+				rt.Fatalf("link%d is not found", i)
+			}
+			defer link.Release()
+			capped := i%2 == 0
+			if capped && !l.HitsLoaded() {
+				return // as redirects do
+			}
+			admitted := l.Hit(link, engine.Visit{Visitor: want[i], NowMs: time.Now().UnixMilli()})
+			if room := !capped || want[i] < limit; admitted != room {
+				rt.Fatalf("link%d after %d hits: got %v, want %v", i, want[i], admitted, room)
+			}
+			if admitted {
+				want[i]++
+			}
+		}
+		rt.Repeat(map[string]func(*rapid.T){
+			"":     func(*rapid.T) {},
+			"hit":  func(*rapid.T) { hit() },
+			"hits": func(*rapid.T) { hit(); hit(); hit() },
+			"load": func(*rapid.T) { l.load() },
+			"load links": func(*rapid.T) {
+				l.load()
+				l.releaseLinks()
+			},
+			"load all": func(*rapid.T) {
+				l.finish()
+				check()
+			},
+			"flush": func(*rapid.T) {
+				if err := l.FlushRecorded(context.Background()); err != nil {
+					rt.Fatal(err)
+				}
+			},
+			"close": func(*rapid.T) {
+				l.end(l.Close)
+				l.open()
+			},
+			"kill": func(*rapid.T) {
+				l.end(l.Abandon)
+				l.open()
+			},
+		})
+		l.finish()
+		check()
+		l.end(l.Close)
+	})
+}
+
+func TestAnEditAfterTheLoadIsNotUndoneByAFetch(t *testing.T) {
+	l := newLoader(t)
+	l.open()
+	l.finish()
+	l.create(engine.Draft{Alias: "edited"})
+	l.end(l.Close)
+
+	l.open()
+	read, mayPut := make(chan struct{}), make(chan struct{})
+	l.store.readHot = func() {
+		close(read)
+		<-mayPut
+	}
+	fetched := make(chan error, 1)
+	go func() {
+		_, err := l.Fetch(context.Background(), []byte("edited"))
+		fetched <- err
+	}()
+	<-read // the fetch has the old record
+	l.finish()
+	updated := make(chan error, 1)
+	go func() {
+		_, err := l.Update(context.Background(), "edited", engine.Guard{Owner: 1}, func(r *engine.Record) error {
+			r.Hot.Target = "https://example.com/new"
+			return nil
+		})
+		updated <- err
+	}()
+	select {
+	case err := <-updated:
+		t.Errorf("the edit did not wait for the fetch: %v", err)
+		updated <- err
+	case <-time.After(20 * time.Millisecond): // long enough for it to end, if nothing held it up
+	}
+	close(mayPut)
+	if err := errors.Join(<-fetched, <-updated); err != nil {
+		t.Fatal(err)
+	}
+	link, ok := l.Resolve([]byte("edited"))
+	if !ok || string(link.AppendTarget(nil)) != "https://example.com/new" {
+		t.Errorf("got %v, %q, want the edited target", ok, link.AppendTarget(nil))
+	}
+	link.Release()
+	l.end(l.Close)
+}
+
+func TestAFetchFindsExactlyTheLinksOfTheStore(t *testing.T) {
+	l := newLoader(t)
+	l.open()
+	l.finish()
+	for _, code := range []string{"Live", "gone"} {
+		l.create(engine.Draft{Alias: code})
+	}
+	l.create(engine.Draft{Alias: "lIVE", Import: new(engine.Import)})
+	if err := l.Delete(context.Background(), "gone", engine.Guard{Owner: 1}); err != nil {
+		t.Fatal(err)
+	}
+	l.end(l.Close)
+
+	l.open()
+	for code, want := range map[string]bool{"Live": true, "lIVE": true, "live": false, "gone": false, "never": false, "": false, "no code!": false} {
+		link, ok := l.fetched(code)
+		if ok != want {
+			t.Errorf("%q: got %v, want %v", code, ok, want)
+		}
+		if ok {
+			if target := string(link.AppendTarget(nil)); target != "https://example.com/"+code {
+				t.Errorf("%q: got %q", code, target)
+			}
+			link.Release()
+		}
+	}
+	l.finish()
+	if m := l.Metrics(); m.Links != 2 || m.Tombstones != 1 {
+		t.Errorf("loaded: got %d links and %d tombstones, want 2 and 1", m.Links, m.Tombstones)
+	}
+	l.end(l.Close)
+}
+
+func TestFetchesRaceALoadWithoutLoss(t *testing.T) {
+	const links, clients = 200, 4
+	l := newLoader(t)
+	l.open()
+	l.finish()
+	for i := range links {
+		l.create(engine.Draft{Alias: fmt.Sprintf("link%d", i)})
+	}
+	l.end(l.Close)
+
+	l.open()
+	l.load()
+	var running sync.WaitGroup
+	for range clients {
+		running.Go(func() {
+			for i := range links {
+				if i == links/4 {
+					l.store.Scanned() // as a page that shows the progress does
+				}
+				link, ok := l.fetched(fmt.Sprintf("link%d", i))
+				if !ok {
+					t.Errorf("link%d is not found", i)
+					return
+				}
+				l.Hit(link, engine.Visit{Visitor: uint64(i), NowMs: time.Now().UnixMilli()})
+				link.Release()
+			}
+		})
+	}
+	l.finish()
+	running.Wait()
+	for i := range links {
+		if s, err := l.Stats(context.Background(), fmt.Sprintf("link%d", i)); err != nil || s.Hits != clients {
+			t.Errorf("link%d: got %d hits, %v, want %d", i, s.Hits, err, clients)
+		}
+	}
+	l.end(l.Close)
+}
+
+func TestProgressRisesToOneWhenAllIsLoaded(t *testing.T) {
+	l := newLoader(t)
+	l.open()
+	if p := l.LoadProgress(); p != (engine.Progress{}) {
+		t.Errorf("not begun: got %+v", p)
+	}
+	l.finish()
+	if p := l.LoadProgress(); p.Share != 1 || p.Left != 0 {
+		t.Errorf("loaded: got %+v", p)
+	}
+	l.end(l.Close)
+}
