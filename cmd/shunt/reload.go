@@ -18,7 +18,6 @@ import (
 	"shunt/cmd/shunt/activation"
 	"shunt/cmd/shunt/notify"
 	"shunt/cmd/shunt/settings"
-	"shunt/engine/plural"
 )
 
 // This file is what a server is told, and tells, while it runs: new settings (SIGHUP), and to a
@@ -193,14 +192,12 @@ func (s *server) isReady() { s.manager.Ready(s.status()) }
 // status returns a line for people who look at the service.
 func (s *server) status() string {
 	switch {
+	case s.draining.Load():
+		return "stopping"
 	case s.front() == nil:
 		return "starting"
-	case s.draining.Load():
-		return "finishing open requests"
-	case !s.core.engine.Ready():
-		return "loading links"
 	}
-	return "ready: " + plural.Of(s.core.engine.Metrics().Links, "link", "links")
+	return s.front().Health().Line()
 }
 
 // alive reports whether the server answers requests, as far as that does not depend on a disk: a disk

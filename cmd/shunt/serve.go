@@ -154,7 +154,8 @@ func (s *server) run(ctx context.Context) error {
 // start starts the parts in the order in which they rely on each other. Whatever can refuse comes
 // before what writes.
 func (s *server) start(ctx context.Context) error {
-	s.parts.run("service manager", func(ctx context.Context) error { return s.manager.Run(ctx, s.status, s.alive) })
+	s.parts.run("service manager", func(ctx context.Context) error { return s.manager.Run(ctx, s.status) })
+	s.parts.run("watchdog", func(ctx context.Context) error { return s.manager.Watch(ctx, s.alive) })
 	if err := s.readCountries(); err != nil {
 		return err
 	}

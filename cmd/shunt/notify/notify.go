@@ -89,51 +89,47 @@ func (n *Notifier) Reloading() {
 // Stopping says that the process ends itself.
 func (n *Notifier) Stopping(status string) { n.enter(stopping, status, "STOPPING=1", extend()) }
 
-// Run sends the status once a second if it has changed, asks for more time while the process starts
-// and stops, and sends signs of life while alive returns true. It calls alive from no other place, at
-// even intervals. It returns when ctx ends.
-//
-// status and alive must not wait for a disk: a disk that hangs would get the process killed, which
-// mends no disk.
-func (n *Notifier) Run(ctx context.Context, status func() string, alive func() bool) error {
+// Run sends the status once a second if it has changed, and asks for more time while the process
+// starts and stops. It returns when ctx ends.
+func (n *Notifier) Run(ctx context.Context, status func() string) error {
 	if n == nil {
 		<-ctx.Done()
 		return nil
 	}
-	looks := time.NewTicker(interval)
-	defer looks.Stop()
-	signs := n.signs()
-	if signs != nil {
-		defer signs.Stop()
+	every(ctx, interval, func() { n.look(status()) })
+	return nil
+}
+
+// Watch sends signs of life while alive returns true. It calls alive at even intervals, and from no
+// other place. It returns when ctx ends.
+//
+// alive must not wait for a disk, nor for what may wait for one: a disk that hangs would get the
+// process killed, which mends no disk. Hence Watch is not part of Run.
+func (n *Notifier) Watch(ctx context.Context, alive func() bool) error {
+	if n == nil || n.watchdog == 0 {
+		<-ctx.Done()
+		return nil
 	}
+	every(ctx, max(n.watchdog/signsPerWatchdog, time.Millisecond), func() {
+		if alive() {
+			n.send("WATCHDOG=1")
+		}
+	})
+	return nil
+}
+
+// every calls do at that interval until ctx ends.
+func every(ctx context.Context, interval time.Duration, do func()) {
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			return nil
-		case <-looks.C:
-			n.look(status())
-		case <-due(signs):
-			if alive() {
-				n.send("WATCHDOG=1")
-			}
+			return
+		case <-tick.C:
+			do()
 		}
 	}
-}
-
-// signs returns the ticker of the signs of life; nil: nobody watches.
-func (n *Notifier) signs() *time.Ticker {
-	if n.watchdog == 0 {
-		return nil
-	}
-	return time.NewTicker(max(n.watchdog/signsPerWatchdog, time.Millisecond))
-}
-
-// due returns the channel of t; nil, which is never due, without one.
-func due(t *time.Ticker) <-chan time.Time {
-	if t == nil {
-		return nil
-	}
-	return t.C
 }
 
 // look sends status if it is new, and asks for more time if the process starts or stops.

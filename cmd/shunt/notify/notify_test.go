@@ -2,6 +2,7 @@ package notify
 
 import (
 	"context"
+	"errors"
 	"net"
 	"os"
 	"path/filepath"
@@ -109,7 +110,7 @@ func TestSignsOfLifeEndWhenTheProcessIsNotAlive(t *testing.T) {
 	alive.Store(1)
 	ended := make(chan error)
 	go func() {
-		ended <- n.Run(ctx, func() string { return "" }, func() bool { asked.Add(1); return alive.Load() == 1 })
+		ended <- n.Watch(ctx, func() bool { asked.Add(1); return alive.Load() == 1 })
 	}()
 	m.await("WATCHDOG=1")
 	m.await("WATCHDOG=1")
@@ -167,7 +168,7 @@ func TestNobodyIsToldWithoutAManager(t *testing.T) {
 	n.Stopping("draining")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := n.Run(ctx, nil, nil); err != nil {
+	if err := errors.Join(n.Run(ctx, nil), n.Watch(ctx, nil)); err != nil {
 		t.Error(err)
 	}
 	t.Setenv("NOTIFY_SOCKET", filepath.Join(t.TempDir(), "gone"))
