@@ -18,7 +18,7 @@ import (
 func fail(ctx *fasthttp.RequestCtx, log *slog.Logger, err error) {
 	r, known := problem.Of(err)
 	if !known {
-		log.Error("request failed", slog.String("method", admin.MethodLabel(ctx.Method())), slog.Any("cause", err))
+		log.Error("request failed", slog.String("method", admin.MethodLabel(ctx.Method())), slog.Any("cause", err), inLog(ctx))
 	}
 	writeProblem(ctx, r)
 }

@@ -27,6 +27,7 @@ type authenticator struct {
 	https    *httpsRule
 	cookies  cookies
 	pages    ownPages
+	origins  origins
 	failed   func() // counts a request without a valid token
 }
 

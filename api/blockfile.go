@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"shunt/api/admin"
 	"shunt/engine"
 )
 
@@ -34,30 +35,27 @@ const (
 
 // A BlockFile is a block list in a file that is read again when it changes.
 type BlockFile struct {
-	list  engine.BlockList
-	path  string
-	log   *slog.Logger
-	state atomic.Pointer[BlockState]
+	list engine.BlockList
+	path string
+	log  *slog.Logger
 
 	mu      sync.Mutex        // held while the file is read
 	stat    os.FileInfo       // when content was read
 	readAt  time.Time         // when content was read
 	content [sha256.Size]byte // the hash of the text that list was made from
 	warned  map[string]bool   // skipped lines of that content
-	loaded  BlockState        // of that content
 	failing bool              // the last check failed, and that was logged
+
+	shown atomic.Pointer[admin.Blocks] // for metrics; replaced, never changed
 }
 
-// A BlockState says what of the file is in force.
-type BlockState struct {
-	Entries int
-	Loaded  time.Time     // when they were read
-	Took    time.Duration // to read them
-	Failing bool          // the file cannot be read now; the entries stay
-}
+// figures returns the state of the list. Any number of goroutines may call it at once.
+func (f *BlockFile) figures() admin.Blocks { return *f.shown.Load() }
 
-// State returns the state of the list. It waits for nothing.
-func (f *BlockFile) State() BlockState { return *f.state.Load() }
+// show publishes the state of the list.
+func (f *BlockFile) show(loadedAt time.Time, took time.Duration) {
+	f.shown.Store(&admin.Blocks{Entries: f.list.Len(), LoadedAt: loadedAt, Took: took, Failing: f.failing})
+}
 
 // Prepare reads the file, and returns a function that puts in force what the file has then. If it
 // returns an error, nothing has changed.
@@ -81,7 +79,6 @@ func OpenBlockFile(path string, log *slog.Logger) (*BlockFile, error) {
 	if err := f.update(); err != nil {
 		return nil, err
 	}
-	f.publish()
 	return f, nil
 }
 
@@ -111,15 +108,11 @@ func (f *BlockFile) look() {
 	case err == nil && f.failing:
 		f.log.Info("the block list can be read again", slog.Int("entries", f.list.Len()))
 	}
-	f.failing = err != nil
-	f.publish()
-}
-
-// publish makes State return what is so now.
-func (f *BlockFile) publish() {
-	s := f.loaded
-	s.Failing = f.failing
-	f.state.Store(&s)
+	if f.failing != (err != nil) {
+		f.failing = err != nil
+		was := f.figures()
+		f.show(was.LoadedAt, was.Took)
+	}
 }
 
 // update reads the file if it may have changed since it was last read. mu must be held.
@@ -141,7 +134,7 @@ func (f *BlockFile) update() error {
 			return err
 		}
 		f.content = content
-		f.loaded = BlockState{Entries: f.list.Len(), Loaded: now, Took: time.Since(now)}
+		f.show(now, time.Since(now))
 	}
 	f.stat, f.readAt = stat, now
 	return nil

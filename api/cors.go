@@ -20,8 +20,8 @@ type cors struct {
 // it always may.
 const (
 	corsMethods = "GET, HEAD, POST, PATCH, DELETE"
-	corsHeaders = "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match"
-	corsExposed = "ETag, Location, Retry-After, RateLimit, RateLimit-Policy"
+	corsHeaders = "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, X-Request-Id"
+	corsExposed = "ETag, Location, Retry-After, RateLimit, RateLimit-Policy, X-Request-Id"
 	corsMaxAge  = "600" // seconds for which a browser need not ask again; browsers accept at most two hours
 )
 

@@ -20,7 +20,7 @@ func corsOf(h http.Header) string {
 
 func TestOnlyPagesOfNamedOriginsMayCallTheAPI(t *testing.T) {
 	const asks = "Access-Control-Request-Method: PATCH"
-	const allowed = "Methods=GET, HEAD, POST, PATCH, DELETE Headers=Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match"
+	const allowed = "Methods=GET, HEAD, POST, PATCH, DELETE Headers=Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, X-Request-Id"
 	named := []string{"https://app.example", "http://Localhost:3000", "https://b.example:443"}
 	for _, c := range []struct {
 		origins        []string

@@ -12,6 +12,11 @@ import (
 func (s *Server) metricSources(o Options) admin.Sources {
 	sources := o.Metrics
 	sources.Engine, sources.Front = o.Engine, s.counts
+	sources.Ready = func() bool { return o.Engine.Ready() && !s.drain.Begun() }
+	sources.Sessions = o.Accounts.CountSessions
+	if o.Blocks != nil {
+		sources.Blocks = o.Blocks.figures
+	}
 	return sources
 }
 

@@ -34,7 +34,9 @@ func (w webSessions) Caller(ctx *fasthttp.RequestCtx) (account.Caller, error) {
 	if cookie == "" {
 		return account.Caller{}, account.ErrUnauthorized
 	}
-	return w.auth.accounts.AuthenticateSession(cookie)
+	caller, err := w.auth.accounts.AuthenticateSession(cookie)
+	caller.Origin = w.auth.origins.of(ctx)
+	return caller, err
 }
 
 func (w webSessions) Allow(ctx *fasthttp.RequestCtx, caller account.Caller, creates bool) error {
@@ -72,6 +74,7 @@ func (w webSessions) SetUp(ctx *fasthttp.RequestCtx, code, email, password strin
 	}
 	if err == nil {
 		w.auth.cookies.set(ctx, cookie, account.SessionLifetime)
+		caller.Origin = w.auth.origins.of(ctx)
 	}
 	return caller, err
 }

@@ -59,11 +59,16 @@ func (d *twoDoors) both(do func(st *site)) {
 	do(d.byPlain)
 }
 
-var dateField = regexp.MustCompile(`\r\nDate: [A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT\r\n`)
+var (
+	dateField = regexp.MustCompile(`\r\nDate: [A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT\r\n`)
+	madeID    = regexp.MustCompile(`\r\nX-Request-Id: [0-9A-Za-z]{16}\r\n`)
+)
 
-// undated returns an answer with a Date that does not depend on when it was given.
-func undated(answer []byte) string {
-	return string(dateField.ReplaceAll(answer, []byte("\r\nDate: then\r\n")))
+// undated returns answers with a Date that does not depend on when they were given, and with one id
+// for all requests whose id was made.
+func undated(answers []byte) string {
+	answers = madeID.ReplaceAll(answers, []byte("\r\nX-Request-Id: made\r\n"))
+	return string(dateField.ReplaceAll(answers, []byte("\r\nDate: then\r\n")))
 }
 
 // ask sends a request from an address through both doors, and returns the answer, which must be the

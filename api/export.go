@@ -47,7 +47,7 @@ func (l *linkCalls) startExport(ctx *fasthttp.RequestCtx, caller account.Caller,
 	if err != nil {
 		return err
 	}
-	x := &exportStream{export: export, ending: l.ending, log: l.log, conn: ctx.Conn()}
+	x := &exportStream{export: export, ending: l.ending, log: loggerOf(ctx, l.log), conn: ctx.Conn()}
 	if err := x.readPage(); err != nil {
 		return errors.Join(err, x.Close())
 	}

@@ -51,6 +51,7 @@ func (f *front) handle(ctx *fasthttp.RequestCtx) {
 		return
 	}
 	f.hsts.demand(ctx)
+	nameRequest(ctx)
 	f.routes(ctx)
 }
 

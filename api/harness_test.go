@@ -339,10 +339,11 @@ type reply struct {
 	close  bool
 }
 
-// whole returns all of r as text, without the date, because a second may pass between two replies.
+// whole returns all of r as text, without the date and the id, which differ between two replies.
 func (r reply) whole() string {
 	r.header = r.header.Clone()
 	r.header.Del("Date")
+	r.header.Del(headerRequestID)
 	return fmt.Sprint(r)
 }
 

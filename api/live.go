@@ -104,7 +104,7 @@ func (c *liveCalls) stream(ctx *fasthttp.RequestCtx, caller account.Caller, l *l
 	// No request follows on this connection, so any byte on it, or its end, means that the client
 	// has stopped.
 	ctx.SetConnectionClose()
-	l.ending, l.conn, l.log = c.ending, ctx.Conn(), c.log
+	l.ending, l.conn, l.log = c.ending, ctx.Conn(), loggerOf(ctx, c.log)
 	l.release = func() { c.Leave(ops.KeyOf(caller)) }
 	ctx.SetBodyStream(l, -1)
 	return nil

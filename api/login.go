@@ -63,6 +63,7 @@ func (a *accountCalls) logIn(ctx *fasthttp.RequestCtx, email, password string) (
 	}
 	if err == nil {
 		a.auth.cookies.set(ctx, cookie, account.SessionLifetime)
+		caller.Origin = a.auth.origins.of(ctx)
 	}
 	return caller, err
 }

@@ -49,10 +49,11 @@ type Options struct {
 	Pprof          bool               // /debug/pprof on the admin address even if that is not loopback
 	Operations     Operations         // offered on the socket of local commands only
 
-	Logger  *slog.Logger     // default: discards
-	Version string           // for build_info
-	Metrics admin.Sources    // figures made elsewhere; NewServer fills in what this package makes
-	Now     func() time.Time // default time.Now
+	AuditClients bool             // callers have the network of their client: a /24, or a /48 of IPv6; see account.Origin
+	Logger       *slog.Logger     // default: discards
+	Version      string           // for build_info
+	Metrics      admin.Sources    // figures made elsewhere; NewServer fills in what this package makes
+	Now          func() time.Time // default time.Now
 }
 
 // A Front is who answers the requests of the public listeners.

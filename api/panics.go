@@ -16,9 +16,13 @@ import (
 // process.
 func (l *panicLog) recovered(ctx *fasthttp.RequestCtx) {
 	if v := recover(); v != nil {
-		l.log(v)
+		id := requestID(ctx)
+		l.log(v, inLog(ctx))
 		ctx.Response.Reset()
 		ctx.SetConnectionClose()
+		if id != "" {
+			ctx.Response.Header.Set(headerRequestID, id)
+		}
 		answerInternal(ctx)
 	}
 }
@@ -66,10 +70,10 @@ type panics struct {
 	unlogged int
 }
 
-// log logs a panic with v. It must be called below the deferred function that recovered it.
-func (l *panicLog) log(v any) {
+// log logs a panic with v in the request that id names. It must be called below the deferred function that recovered it.
+func (l *panicLog) log(v any, id slog.Attr) {
 	if repeats, first := l.count(siteOfPanic(), time.Now()); first {
-		l.out.Error("panic in a request", slog.Any("cause", v), slog.Int("repeated_unlogged", repeats),
+		l.out.Error("panic in a request", slog.Any("cause", v), slog.Int("repeated_unlogged", repeats), id,
 			slog.String("stack", string(debug.Stack())))
 	}
 }

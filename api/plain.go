@@ -2,6 +2,7 @@ package api
 
 import (
 	"fmt"
+	"log/slog"
 	"sync/atomic"
 	"time"
 
@@ -76,7 +77,7 @@ func (f *front) missPlain(out []byte, r *wire.Plain, q *redirect.Request, d redi
 // answerPanic logs a panic of answerPlain with cause, and appends the answer that recovered gives.
 // It sets r.Closes.
 func (f *front) answerPanic(out []byte, r *wire.Plain, cause any) []byte {
-	f.panics.log(cause)
+	f.panics.log(cause, slog.Attr{})
 	r.Closes = true
 	m := detach(r)
 	answerInternal(&m.ctx)

@@ -25,6 +25,7 @@ const (
 // An apiRouter passes API requests to their endpoints, if the caller may make them.
 type apiRouter struct {
 	limiter *limiter
+	origins origins
 	metrics *admin.Metrics
 	cors    cors
 	log     *slog.Logger
@@ -92,6 +93,7 @@ func (a *apiRouter) call(ctx *fasthttp.RequestCtx, authenticate authenticate, e 
 	if err == nil && e.scope != noCaller {
 		caller, err = authenticate(ctx)
 	}
+	caller.Origin = a.origins.of(ctx)
 	if limited := a.limiter.mayCall(ctx, caller, e.creates()); limited != nil {
 		return limited
 	}
@@ -110,6 +112,7 @@ func (a *apiRouter) call(ctx *fasthttp.RequestCtx, authenticate authenticate, e 
 // refuseUnread answers a request that could not be read, or whose framing is refused. Somebody who
 // sent a form that is too large, or too slow, gets a page.
 func (a *apiRouter) refuseUnread(ctx *fasthttp.RequestCtx, p problem.Problem) {
+	nameRequest(ctx)
 	path, _ := splitURI(ctx.Request.Header.RequestURI())
 	ofForm := p.Kind == problem.BodyTooLarge || p.Kind == problem.Overloaded || p.Kind == problem.Timeout
 	if a.dashboard != nil && ofForm && bytes.HasPrefix(path, []byte(dashboard.Root)) {

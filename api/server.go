@@ -136,7 +136,8 @@ func (s *Server) buildCallers(o Options) {
 	}
 	s.auth = &authenticator{
 		accounts: o.Accounts, https: https, cookies: cookies{https}, pages: ownPages{originOf(s.baseURL)},
-		failed: func() { s.metrics.AuthFailed() },
+		origins: origins{&s.proxies, o.AuditClients},
+		failed:  func() { s.metrics.AuthFailed() },
 	}
 	s.limiter = &limiter{rules: limit.New(o.RateLimits, s.now.time()), proxies: &s.proxies, now: s.now}
 	s.panics.out = s.log
@@ -171,7 +172,9 @@ func (s *Server) buildRoutes(o Options, checked checkedOptions) {
 	s.dashboard = s.newDashboard(checked.site)
 	public := newPublicPages(s.baseURL, checked, s.redirects, s.previews, s.qrCodes, s.dashboard)
 	s.bodyLimits = newBodyLimits(s.auth, s.endpoints(), largeForms(s.dashboard))
-	s.router = &apiRouter{limiter: s.limiter, metrics: s.metrics, cors: checked.cors, log: s.log, page: public.serve, dashboard: s.dashboard}
+	s.router = &apiRouter{
+		limiter: s.limiter, origins: s.auth.origins, metrics: s.metrics, cors: checked.cors, log: s.log, page: public.serve, dashboard: s.dashboard,
+	}
 	s.front = &front{
 		redirects: s.redirects, proxies: &s.proxies, limiter: s.limiter, pages: s.pages, hsts: newHSTS(o.HSTSMaxAge), now: s.now,
 		panics: &s.panics, drain: s.drain, routes: s.router.routes(s.auth.overNetwork, s.endpoints()),
@@ -179,7 +182,7 @@ func (s *Server) buildRoutes(o Options, checked checkedOptions) {
 	s.front.scratch.New = newScratch
 	operator := &operator{operations: o.Operations, engine: o.Engine, ending: s.live.ending, log: s.log}
 	local := slices.Concat(s.endpoints(), operator.endpoints(), s.accountCalls.localEndpoints())
-	s.localRoutes = s.router.routes(s.auth.overSocket, local)
+	s.localRoutes = named(s.router.routes(s.auth.overSocket, local))
 }
 
 // buildListeners builds the four groups of listeners.

@@ -79,6 +79,7 @@ func (s *Store) openLocked(f *folder, o *Options) error {
 	options := pebbleOptions(f.fs, o, s.lock, state != stored)
 	options.EventListener.BackgroundError = s.backgroundError(o.Logger)
 	options.EventListener.WALCreated = s.cache.expect
+	s.stalls.watch(options.EventListener)
 	s.cache.use(options)
 	if s.db, err = f.openDB(options); err != nil {
 		return err

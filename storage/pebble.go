@@ -8,6 +8,7 @@ import (
 	"shunt/storage/row"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -96,6 +97,21 @@ func listen(log *slog.Logger) *pebble.EventListener {
 		FlushBegin:     said.FlushBegin, FlushEnd: said.FlushEnd,
 		CompactionBegin: said.CompactionBegin, CompactionEnd: said.CompactionEnd,
 	}
+}
+
+// writeStalls counts the times at which Pebble holds back all writes, until compactions or flushes
+// of memtables have caught up. Pebble calls it, metrics read it.
+type writeStalls struct {
+	count atomic.Uint64
+	now   atomic.Bool
+}
+
+func (w *writeStalls) watch(l *pebble.EventListener) {
+	l.WriteStallBegin = func(pebble.WriteStallBeginInfo) {
+		w.count.Add(1)
+		w.now.Store(true)
+	}
+	l.WriteStallEnd = func() { w.now.Store(false) }
 }
 
 // logDamage logs that a file is damaged, once per file. By default Pebble then ends the process.

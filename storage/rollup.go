@@ -92,6 +92,7 @@ func (s *Store) rollChunk(from row.Mark) error {
 		return err
 	}
 	s.flusher.mark = to
+	s.flusher.markHour.Store(to.Hour)
 	s.flusher.rolledUp.Add(rows)
 	return nil
 }

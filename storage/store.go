@@ -66,6 +66,7 @@ type Store struct {
 	opening atomic.Bool
 	lost    uint64 // number of the last acknowledged write, if the store has lost some and that is accepted
 	space   space
+	stalls  writeStalls
 	writer  writer
 	commits committer
 	ids     struct {

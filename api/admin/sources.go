@@ -24,6 +24,7 @@ type Sources struct {
 	AccessDropped func() uint64      // lines that the access log dropped since the start; nil: there is no access log
 	Shed          func() []Count     // requests refused because of overload since the start, by kind; every kind, also with 0
 	Backup        func() Backup      // the last backup; nil: this program makes none
+	Ready         func() bool        // /readyz is 200; nil: the engine is ready
 	Loaded        func() float64     // the share of links that are in memory, 0 to 1; nil: 0 until the engine is ready, then 1
 	Reloads       func() Reloads     // reloads of the settings; nil: they cannot be reloaded
 }
@@ -33,6 +34,18 @@ type Sources struct {
 type Storage struct {
 	Values     map[string]float64 // gauges, or counters if the name ends in _total
 	Histograms map[string]Buckets
+
+	// RollUpWaits is the end of the oldest hour whose figures are not in days yet; zero if none
+	// waits, in the future for an hour that is not over; nil: unknown.
+	RollUpWaits *time.Time
+}
+
+// rollUpLag returns how long the oldest hour that is over has waited.
+func (s *Storage) rollUpLag(now time.Time) float64 {
+	if s.RollUpWaits.IsZero() {
+		return 0
+	}
+	return max(0, now.Sub(*s.RollUpWaits).Seconds())
 }
 
 // Buckets is a snapshot of a histogram. Counts has one more element than Bounds: values above the

@@ -15,7 +15,7 @@ import (
 func (r *request) fail(err error) {
 	p, known := problem.Of(err)
 	if !known {
-		r.log.Error("a page failed", slog.String("page", r.row.path), slog.Any("cause", err))
+		r.log.Error("a page failed", slog.String("page", r.row.path), slog.Any("cause", err), r.id())
 	}
 	h := &r.ctx.Response.Header
 	h.Set("Vary", "Accept")
@@ -27,8 +27,10 @@ func (r *request) fail(err error) {
 		h.Set("Retry-After", p.Kind.RetryAfter)
 	}
 	if err := r.show(p.Kind.Status, "error", p.Kind.Title, r.failure(p)); err != nil {
-		r.log.Error("the page of an error failed", slog.Any("cause", err))
-		r.ctx.Error(p.Kind.Title, p.Kind.Status)
+		r.log.Error("the page of an error failed", slog.Any("cause", err), r.id())
+		r.ctx.SetStatusCode(p.Kind.Status)
+		r.ctx.SetContentType("text/plain; charset=utf-8")
+		r.ctx.SetBodyString(p.Kind.Title)
 	}
 }
 

@@ -3,6 +3,7 @@ package dashboard
 import (
 	"bytes"
 	"errors"
+	"log/slog"
 	"net/url"
 	"strings"
 
@@ -67,6 +68,11 @@ func (r *request) identify() (err error) {
 		r.caller, err = account.Caller{}, nil
 	}
 	return err
+}
+
+// id returns the id of the request for a log line.
+func (r *request) id() slog.Attr {
+	return slog.String("request_id", string(r.ctx.Response.Header.Peek("X-Request-Id")))
 }
 
 func (r *request) signedIn() bool { return r.caller.User.ID != 0 }

@@ -77,7 +77,7 @@ func (r *request) makeFirstToken() error {
 	scopes := []account.Scope{account.LinksRead, account.LinksWrite, account.StatsRead}
 	_, text, err := r.calls.IssueToken(r.caller, account.TokenDraft{Name: firstTokenName, Scopes: scopes})
 	if err != nil {
-		r.log.Warn("the first token of a user could not be made", slog.Any("cause", err))
+		r.log.Warn("the first token of a user could not be made", slog.Any("cause", err), r.id())
 		r.say("warning", "Your password is set, but no token could be created. Create one here.")
 		return r.seeOther(Root + "tokens")
 	}

@@ -207,5 +207,5 @@ func (r *request) removeUser(u account.User) (page string, err error) {
 
 // logCause logs an error that the visitor is not shown.
 func (r *request) logCause(what string, err error) {
-	r.log.Error(what, slog.String("page", r.row.path), slog.Any("cause", err))
+	r.log.Error(what, slog.String("page", r.row.path), slog.Any("cause", err), r.id())
 }

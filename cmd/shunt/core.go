@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -27,6 +28,8 @@ type core struct {
 	engine   *engine.Engine
 	accounts *account.Accounts
 	created  bool // the folder was made by this process
+
+	lastBackup atomic.Pointer[lastBackup] // nil: none in this process
 }
 
 // openStore opens the store in s.dataDir as a part of parts, and makes it if there is none and

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"shunt/api"
+	"shunt/api/admin"
 	"shunt/cmd/shunt/activation"
 	"shunt/cmd/shunt/notify"
 	"shunt/cmd/shunt/settings"
@@ -52,6 +53,15 @@ func readAgain(cmd *cobra.Command) (*serveConfig, *pflag.FlagSet, error) {
 		err = settings.Apply(fresh.Flags(), knownSettings(cmd.Root()), os.Environ(), io.Discard) // the start has warned
 	}
 	return cfg, fresh.Flags(), err
+}
+
+// figures returns what has been reloaded, for the metrics. Any goroutine may call it.
+func (r *reloader) figures() (f admin.Reloads) {
+	f.Failures = r.failures.Load()
+	if ms := r.lastMs.Load(); ms > 0 {
+		f.LastAt = time.UnixMilli(ms)
+	}
+	return f
 }
 
 // ask asks for a reload and does not wait for it.

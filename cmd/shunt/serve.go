@@ -301,6 +301,7 @@ func (s *server) serveAPI(baseURL string) error {
 	o.Brand, o.NoDashboard = s.brand, s.cfg.noDashboard
 	o.Listens, o.AdminHosts = s.listens(), s.cfg.adminHosts
 	o.AllowHTTP, o.Pprof, o.CORSOrigins = s.cfg.allowHTTP, s.cfg.pprof, s.cfg.corsOrigins
+	o.Metrics.Reloads = s.settings.figures
 	o.Metrics.Memory = s.memoryFigures()
 	o.MaxPerAddress, o.RateLimits = s.cfg.perAddress, s.cfg.rateLimits
 	if s.cfg.connections > 0 {

@@ -11,6 +11,7 @@ import (
 type Source interface {
 	Certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) // may be called from any goroutine, and does not block
 	Run(ctx context.Context) error                              // keeps it up to date
+	State() State                                               // costs a few atomic reads; may be called from any goroutine
 
 	// Prepare looks for a new certificate, and returns a function that puts it in force. If it returns
 	// an error, nothing has changed.

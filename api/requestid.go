@@ -1,0 +1,110 @@
+package api
+
+import (
+	"log/slog"
+	"math/rand/v2"
+	"net/netip"
+
+	"github.com/valyala/fasthttp"
+
+	"shunt/api/account"
+	"shunt/api/wire"
+)
+
+// This file gives requests for the API and for pages an id, by which the lines that logs, the audit
+// log and a proxy have about one request are found. Redirects, and other answers to codes, have
+// none: they would be larger, and nothing is logged about them one by one.
+
+// headerRequestID has the id of a request, and of its answer. It is the only place where the server
+// keeps the id while it answers.
+const headerRequestID = "X-Request-Id"
+
+// The bounds of an id: those that are made have 95 bits, so that two requests have the same one
+// only by a chance of 1 to 10⁹ in 10⁹ requests.
+const (
+	maxRequestID  = 64 // characters of an id that a client sends
+	madeRequestID = 16
+	idCharacters  = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+)
+
+// nameRequest gives the answer its id: that of the request if it has exactly one line of it, with 1
+// to 64 of the characters 0-9, A-Z, a-z, _ and -, otherwise a new one. So an id can stand in any log
+// line or header as it is.
+func nameRequest(ctx *fasthttp.RequestCtx) {
+	sent := ctx.Request.Header.PeekAll(headerRequestID)
+	if len(sent) == 1 && isRequestID(sent[0]) {
+		ctx.Response.Header.SetBytesV(headerRequestID, sent[0])
+		return
+	}
+	var made [madeRequestID]byte
+	for i := range made {
+		made[i] = idCharacters[rand.IntN(len(idCharacters))]
+	}
+	ctx.Response.Header.SetBytesV(headerRequestID, made[:])
+}
+
+// named returns handle for requests that have an id.
+func named(handle fasthttp.RequestHandler) fasthttp.RequestHandler {
+	return func(ctx *fasthttp.RequestCtx) {
+		nameRequest(ctx)
+		handle(ctx)
+	}
+}
+
+func isRequestID(id []byte) bool {
+	for _, c := range id {
+		if !('0' <= c && c <= '9' || 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z' || c == '_' || c == '-') {
+			return false
+		}
+	}
+	return 1 <= len(id) && len(id) <= maxRequestID
+}
+
+// requestID returns the id that nameRequest has given the request; empty: none.
+func requestID(ctx *fasthttp.RequestCtx) string {
+	return string(ctx.Response.Header.Peek(headerRequestID))
+}
+
+// inLog returns the id of a request for a log line. Handlers write nothing of the zero Attr that
+// stands for a request without an id.
+func inLog(ctx *fasthttp.RequestCtx) slog.Attr {
+	id := requestID(ctx)
+	if id == "" {
+		return slog.Attr{}
+	}
+	return slog.String("request_id", id)
+}
+
+// loggerOf returns log with the id of the request in each line, for what outlives its handler.
+func loggerOf(ctx *fasthttp.RequestCtx, log *slog.Logger) *slog.Logger { return log.With(inLog(ctx)) }
+
+// Origins say where requests come from.
+type origins struct {
+	proxies  *wire.Proxies
+	networks bool // callers have the network of their client
+}
+
+// Of the address of a client, origins have this many bits: networks that providers give to a
+// customer or more, so that no line of the audit log is about one machine.
+const (
+	originBits4 = 24
+	originBits6 = 48
+)
+
+// of returns where a request that nameRequest has named came from.
+func (o origins) of(ctx *fasthttp.RequestCtx) account.Origin {
+	from := account.Origin{RequestID: requestID(ctx), Local: !isLimited(ctx)}
+	if o.networks && !from.Local {
+		from.Network = originNetwork(o.proxies.ClientAddr(ctx, wire.PeerAddr(ctx)))
+	}
+	return from
+}
+
+func originNetwork(client netip.Addr) netip.Prefix {
+	bits := originBits4
+	if client.Is6() {
+		bits = originBits6
+	}
+	network, _ := client.Prefix(bits) // fails only above the bits of the address
+	return network
+}

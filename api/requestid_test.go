@@ -1,0 +1,168 @@
+package api
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/valyala/fasthttp"
+
+	"shunt/api/account"
+	"shunt/api/wire"
+)
+
+var requestIDForm = regexp.MustCompile(`^[0-9A-Za-z]{16}$`)
+
+func TestAnIDIsTakenIfItIsSafeElseMade(t *testing.T) {
+	st := newSite(t, nil)
+	longest := strings.Repeat("0aZ_-x", 11)[:64]
+	for name, c := range map[string]struct {
+		lines []string
+		taken string // empty: another id is made
+	}{
+		"one":                   {[]string{"X-Request-Id: aB-0_9"}, "aB-0_9"},
+		"another spelling":      {[]string{"x-request-ID:  a "}, "a"},
+		"the longest":           {[]string{"X-Request-Id: " + longest}, longest},
+		"none":                  {nil, ""},
+		"an empty one":          {[]string{"X-Request-Id:"}, ""},
+		"too long":              {[]string{"X-Request-Id: " + longest + "x"}, ""},
+		"two lines":             {[]string{"X-Request-Id: a", "X-Request-Id: b"}, ""},
+		"two equal lines":       {[]string{"X-Request-Id: a", "X-Request-Id: a"}, ""},
+		"a list":                {[]string{"X-Request-Id: a, b"}, ""},
+		"a quote":               {[]string{`X-Request-Id: a"`}, ""},
+		"a letter beyond ASCII": {[]string{"X-Request-Id: é"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := st.get("/api/v1/me", c.lines...)
+			got := r.header.Values(headerRequestID)
+			if len(got) != 1 || c.taken != "" && got[0] != c.taken || c.taken == "" && !requestIDForm.MatchString(got[0]) {
+				t.Errorf("got %q, want %q", got, c.taken)
+			}
+		})
+	}
+	if a, b := st.get("/_/api").header.Get(headerRequestID), st.get("/_/api").header.Get(headerRequestID); a == b {
+		t.Errorf("two requests have the id %s", a)
+	}
+}
+
+func TestEveryAnswerOfTheAPIAndPagesHasItsID(t *testing.T) {
+	st := newSite(t, nil)
+	st.shorten(`{"url":"http://a.example/","alias":"known"}`)
+	const line = "X-Request-Id: from-a-proxy"
+	for _, c := range []struct {
+		method, path string
+		lines        []string
+		status       int
+		unread       bool // the server has not read the id
+	}{
+		{"GET", "/api/v1/openapi.json", nil, 200, false},
+		{"GET", "/api/v1/links", nil, 401, false},
+		{"GET", "/api/v1/links", []string{"Authorization: Bearer x", "Authorization: Bearer x"}, 400, false},
+		{"PUT", "/api/v1/links", nil, 405, false},
+		{"GET", "/api/v1/nothing", nil, 404, false},
+		{"POST", "/api/v1/session", nil, 415, false},
+		{"GET", "/", nil, 200, false},
+		{"GET", "/known+", nil, 200, false},
+		{"GET", "/known.svg", nil, 200, false},
+		{"GET", "/robots.txt", nil, 200, false},
+		{"GET", "/not/a/code", nil, 404, false},
+		{"GET", "/_/", nil, 303, false},
+		{"GET", "/_/sign-in", nil, 200, false},
+		{"GET", "/_/nothing", nil, 404, false},
+		{"GET", "/known", []string{"Content-Length: 1", "Content-Length: 2"}, 400, true},
+		{"GET", "/" + strings.Repeat("x", 20_000), nil, 414, true},
+	} {
+		r := send(t, st.publicAt, c.method, requestText(c.method, c.path, "", append(c.lines, line)...))
+		if id := r.header.Get(headerRequestID); r.status != c.status || id != "from-a-proxy" && (!c.unread || !requestIDForm.MatchString(id)) {
+			t.Errorf("%s %.30s: got %d with the id %q, want %d", c.method, c.path, r.status, id, c.status)
+		}
+	}
+	for _, path := range []string{"/known", "/unknown"} {
+		if id := st.get(path, line).header.Values(headerRequestID); id != nil {
+			t.Errorf("%s, which is a code: got the id %q", path, id)
+		}
+	}
+	r := send(t, st.localAt, "GET", requestText("GET", "/api/v1/me", "", line))
+	if id := r.header.Get(headerRequestID); id != "from-a-proxy" {
+		t.Errorf("the socket: got the id %q", id)
+	}
+}
+
+func TestAFailedRequestIsFoundInTheLogByItsID(t *testing.T) {
+	st := newSite(t, nil)
+	st.person("ann@example.com", account.RoleAdmin)
+	cookie := st.logIn("ann@example.com")
+	st.spoil("u\x00\x00\x00\x02")
+	for i, path := range []string{"/api/v1/users", "/_/users"} {
+		id := fmt.Sprintf("failed-%d", i)
+		r := st.get(path, cookie, "X-Request-Id: "+id)
+		if r.status != 500 || r.header.Get(headerRequestID) != id || strings.Count(st.log.String(), "request_id="+id+"\n") != 1 {
+			t.Errorf("%s: got %d with the id %q, and the log\n%s", path, r.status, r.header.Get(headerRequestID), st.log)
+		}
+	}
+	st.router.limiter = nil
+	r := st.get("/api/v1/me", "X-Request-Id: in-a-panic")
+	if r.status != 500 || r.header.Get(headerRequestID) != "in-a-panic" || !strings.Contains(st.log.String(), "request_id=in-a-panic") {
+		t.Errorf("a panic: got %d with the id %q", r.status, r.header.Get(headerRequestID))
+	}
+}
+
+func TestACallerHasTheOriginOfItsRequest(t *testing.T) {
+	proxies := &wire.Proxies{Trusted: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, Header: "X-Forwarded-For"}
+	tcp := func(addr string) net.Addr { return &net.TCPAddr{IP: net.ParseIP(addr), Port: 4711} }
+	for _, c := range []struct {
+		from      net.Addr
+		forwarded string
+		networks  bool
+		want      string
+	}{
+		{tcp("192.0.2.77"), "", true, "{id 192.0.2.0/24 false}"},
+		{tcp("2001:db8:1:2:3::4"), "", true, "{id 2001:db8:1::/48 false}"},
+		{tcp("10.0.0.1"), "198.51.100.7", true, "{id 198.51.100.0/24 false}"},
+		{tcp("10.0.0.1"), "::ffff:198.51.100.7", true, "{id 198.51.100.0/24 false}"},
+		{tcp("192.0.2.77"), "198.51.100.7", true, "{id 192.0.2.0/24 false}"},
+		{tcp("192.0.2.77"), "", false, "{id invalid Prefix false}"},
+		{&net.UnixAddr{Net: "unix"}, "", true, "{id invalid Prefix true}"},
+	} {
+		var request fasthttp.Request
+		request.Header.Set(headerRequestID, "id")
+		if c.forwarded != "" {
+			request.Header.Set("X-Forwarded-For", c.forwarded)
+		}
+		ctx := new(fasthttp.RequestCtx)
+		ctx.Init(&request, c.from, nil)
+		nameRequest(ctx)
+		if got := fmt.Sprint(origins{proxies, c.networks}.of(ctx)); got != c.want {
+			t.Errorf("from %v, forwarded %q: got %s, want %s", c.from, c.forwarded, got, c.want)
+		}
+	}
+}
+
+func TestHandlersGetTheOriginOfTheirCaller(t *testing.T) {
+	st := newSite(t, nil)
+	st.person("ann@example.com", account.RoleMember)
+	cookie := st.logIn("ann@example.com")
+	var got account.Origin
+	note := endpoint{"GET", "/origin", anyScope, func(_ *fasthttp.RequestCtx, caller account.Caller) error {
+		got = caller.Origin
+		return nil
+	}, 0}
+	ask := func(by authenticate, line string) {
+		ctx := new(fasthttp.RequestCtx)
+		var request fasthttp.Request
+		name, value, _ := strings.Cut(line, ": ")
+		request.Header.Set(name, value)
+		ctx.Init(&request, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}, nil)
+		nameRequest(ctx)
+		got = account.Origin{}
+		if err := st.router.call(ctx, by, note); err != nil || got.RequestID != requestID(ctx) || got.Local {
+			t.Errorf("%.12s: got %+v, %v", line, got, err)
+		}
+	}
+	ask(st.auth.overNetwork, "Authorization: Bearer "+st.token)
+	ask(st.auth.overNetwork, cookie)
+	ask(st.auth.overSocket, "Accept: */*")
+}
