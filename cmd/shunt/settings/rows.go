@@ -116,12 +116,17 @@ func (t Table) TOML() string {
 		if row.secret || row.value == nil || row.name == "config" { // a file names no other
 			continue
 		}
-		line, err := toml.Marshal(map[string]any{row.name: row.value})
-		must(err) // texts, and true or false
 		if strings.HasPrefix(row.source, fromDefault) {
 			b.WriteString("# ")
 		}
-		fmt.Fprintf(&b, "%s  # %s\n", strings.TrimSpace(string(line)), row.source)
+		fmt.Fprintf(&b, "%s  # %s\n", tomlLine(row.name, row.value), row.source)
 	}
 	return b.String()
+}
+
+// tomlLine returns the line of a setting in a file.
+func tomlLine(name string, value any) string {
+	line, err := toml.Marshal(map[string]any{name: value})
+	must(err) // texts, lists of them, and true or false
+	return strings.TrimSpace(string(line))
 }
