@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -54,6 +55,8 @@ type restarts struct {
 	server  *process
 	token   string
 	book    restartBook
+
+	stops, starts []time.Duration // how long they took
 }
 
 func newRestarts(t *testing.T, seed uint64, overTLS bool) *restarts {
@@ -133,15 +136,17 @@ func (r *restarts) run(n int) {
 		clients.Go(func() { c.run(over) })
 	}
 	for i := range n {
-		r.server.waitReady()
 		time.Sleep(time.Duration(r.random.Int64N(int64(latestRestart))))
+		begun := time.Now()
 		r.server.terminate()
+		stopped := time.Now()
 		r.start([]string{"fasthttp", "auto"}[i%2])
+		r.server.waitReady()
+		r.stops, r.starts = append(r.stops, stopped.Sub(begun)), append(r.starts, time.Since(stopped))
 		if r.t.Failed() {
 			break
 		}
 	}
-	r.server.waitReady()
 	time.Sleep(latestRestart)
 	close(over)
 	clients.Wait()
@@ -150,7 +155,14 @@ func (r *restarts) run(n int) {
 	r.server.waitReady()
 	r.compare()
 	r.server.terminate()
-	r.book.report(r.t, n)
+	if r.book.report(r.t, n); r.t.Failed() {
+		return
+	}
+	slices.Sort(r.stops)
+	slices.Sort(r.starts)
+	r.t.Logf("a stop took %v (median; longest %v), a start until ready %v (longest %v)",
+		r.stops[n/2].Round(time.Millisecond), r.stops[n-1].Round(time.Millisecond),
+		r.starts[n/2].Round(time.Millisecond), r.starts[n-1].Round(time.Millisecond))
 }
 
 // compare compares all hits with the answers. Requests that were sent twice may count twice.
