@@ -248,6 +248,9 @@ func (g *Group) dropIdle() {
 
 // Beat reports whether every event loop has obeyed the order of the last call, and gives the next. Of
 // calls with even pauses, one that returns false says that a loop has not run in the last pause.
+//
+// A loop that waits in the kernel for a disk counts as one that runs: if the file system of the
+// journal is frozen, its thread waits for the thaw, and it would wait as long in a new process.
 func (g *Group) Beat() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

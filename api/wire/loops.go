@@ -85,13 +85,14 @@ func (ls *loops) tellAll(kind orderKind) {
 	}
 }
 
-// beat reports whether every loop has taken the order of the last call, and gives the next.
+// beat reports whether every loop has taken the order of the last call, or waits in the kernel for
+// something that is not ours, and gives the next.
 func (ls *loops) beat() (all bool) {
 	all = true
 	if ls != nil {
 		for _, lp := range ls.each {
 			if lp.inbox.has(order{kind: beat}) {
-				all = false
+				all = all && lp.waitsForKernel()
 			} else {
 				lp.inbox.put(order{kind: beat})
 			}
