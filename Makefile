@@ -193,6 +193,15 @@ restarts: N = 200
 restarts: ## restart or kill the server N (200) times while another user tries to open its socket (2 min); best as root
 	SHUNTTEST_RESTARTS=$(N) $(GO) test ./cmd/shunt/e2e -run '^TestNobodyEntersTheSocketDuringRestarts$$' -v -count=1 -timeout 30m
 
+.PHONY: restart-test
+restart-test: N = 100
+restart-test: ## restart the server N (100) times behind a socket that somebody else holds, under load: no request may fail (3 min)
+	SHUNTTEST_RESTARTTEST=$(N) $(GO) test ./cmd/shunt/e2e -run '^TestRestartsBehindASocketFailNoRequest$$' -v -count=1 -timeout $$(( $(N) * 10 + 300 ))s
+
+.PHONY: sample
+sample: ## make the sample of all settings from the flags (cmd/deploy/shunt.toml)
+	$(GO) run ./cmd/shunt config --sample --data /var/lib/shunt/data > cmd/deploy/shunt.toml
+
 # The proxies are Debian's packages nginx-light and haproxy. They are installed if missing, and
 # not started (policy-rc.d).
 .PHONY: proxies

@@ -195,6 +195,7 @@ func (s *Server) buildListeners(o Options) {
 		s.public.Latency = &s.latency
 		s.public.Reader = wire.NewReader(&s.proxies, redirect.PurposeFields[:])
 	}
+	s.public.Outlived = o.Outlived
 	s.insecure = s.newGroup(s.handled(newUpgrader(s.baseURL, s.pages, o.ACMEChallenges).answer), s.redirectLimits(o))
 	s.local = s.newGroup(s.handled(s.localRoutes), wire.Limits{Connections: maxOperators})
 	s.local.MaxBody = s.bodyLimits.overSocket

@@ -13,7 +13,7 @@ import (
 // them at once, reads once for each event, and answers everything that has come in one write. A
 // connection that sends anything else goes to fasthttp, with its bytes.
 //
-// Only conns and inbox may be used by others than the loop's goroutine.
+// Only conns, inbox and thread may be used by others than the loop's goroutine.
 type loop struct {
 	number int32
 	l      *listener
@@ -22,6 +22,7 @@ type loop struct {
 	stand  net.Conn // Plain.Conn of all requests
 	conns  atomic.Int32
 	inbox  inbox
+	thread atomic.Int32 // the kernel's number of the loop's thread; 0: it has not run yet
 
 	answers         // nowMs is the time of this wake-up
 	yieldedMs int64 // when the loop last yielded
@@ -61,6 +62,7 @@ const (
 // which ends with it.
 func (lp *loop) run() {
 	runtime.LockOSThread()
+	lp.thread.Store(int32(unix.Gettid()))
 	askForShortSlice()
 	for !lp.ended {
 		told, connecting := false, false

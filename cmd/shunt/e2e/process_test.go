@@ -160,11 +160,18 @@ func launch(t *testing.T, dir string, args ...string) *process {
 // prlimit.
 func launchThrough(t *testing.T, starter []string, dir string, args ...string) *process {
 	t.Helper()
+	return launchWith(t, nil, starter, dir, args...)
+}
+
+// launchWith does what launchThrough does, and passes files to the binary, from descriptor 3 on.
+func launchWith(t *testing.T, files []*os.File, starter []string, dir string, args ...string) *process {
+	t.Helper()
 	readSources()
 	p := &process{t: t, dir: dir, ended: make(chan struct{}), listening: make(chan struct{}), ready: make(chan struct{})}
 	command := append(slices.Clone(starter), binary, "serve",
 		"--data", dir, "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--log-format", "json")
 	p.cmd = exec.Command(command[0], append(command[1:], args...)...)
+	p.cmd.ExtraFiles = files
 	stderr, err := p.cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
