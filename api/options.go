@@ -49,6 +49,7 @@ type Options struct {
 	Operations     Operations         // offered on the socket of local commands only
 
 	AuditClients   bool                      // callers have the network of their client: a /24, or a /48 of IPv6; see account.Origin
+	LogClients     bool                      // lines about failed logins and refused tokens have the client's address; no other line has
 	Logger         *slog.Logger              // default: discards
 	Version        string                    // for build_info
 	StorageMetrics func() map[string]float64 // gauges, or counters if the name ends in _total; the prefix shunt_storage_ is added

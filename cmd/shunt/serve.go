@@ -262,6 +262,7 @@ func (s *server) serveAPI(baseURL string) error {
 	o.Listens, o.AdminHosts = s.listens(), s.cfg.adminHosts
 	o.AllowHTTP, o.Pprof, o.CORSOrigins = s.cfg.allowHTTP, s.cfg.pprof, s.cfg.corsOrigins
 	o.MaxPerAddress, o.RateLimits = s.cfg.perAddress, s.cfg.rateLimits
+	s.cfg.logs.apply(&o)
 	if s.cfg.connections > 0 {
 		o.MaxConnections = min(o.MaxConnections, s.cfg.connections)
 	}
