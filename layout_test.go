@@ -111,6 +111,7 @@ var rooms = map[string]room{
 	"bench/compare/constant": {users: nobody},
 	"bench/compare/load":     {users: []string{"bench/compare", "bench/compare/batches"}},
 
+	"cmd/shunt/backups":        {knows: []string{"storage"}, never: []string{cobra}},
 	"cmd/shunt/browser":        {users: nobody},
 	"cmd/shunt/certs":          {},
 	"cmd/shunt/certs/certtest": {users: nobody},

@@ -9,8 +9,10 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"sync/atomic"
 	"time"
 
+	"shunt/api/admin"
 	"shunt/engine"
 )
 
@@ -42,6 +44,16 @@ type BlockFile struct {
 	content [sha256.Size]byte // the hash of the text that list was made from
 	warned  map[string]bool   // skipped lines of that content
 	failing bool              // the last check failed, and that was logged
+
+	shown atomic.Pointer[admin.Blocks] // for metrics; replaced, never changed
+}
+
+// figures returns the state of the list. Any number of goroutines may call it at once.
+func (f *BlockFile) figures() admin.Blocks { return *f.shown.Load() }
+
+// show publishes the state of the list.
+func (f *BlockFile) show(loadedAt time.Time, took time.Duration) {
+	f.shown.Store(&admin.Blocks{Entries: f.list.Len(), LoadedAt: loadedAt, Took: took, Failing: f.failing})
 }
 
 // OpenBlockFile reads the list at path.
@@ -77,7 +89,11 @@ func (f *BlockFile) look() {
 	case err == nil && f.failing:
 		f.log.Info("the block list can be read again", slog.Int("entries", f.list.Len()))
 	}
-	f.failing = err != nil
+	if f.failing != (err != nil) {
+		f.failing = err != nil
+		was := f.figures()
+		f.show(was.LoadedAt, was.Took)
+	}
 }
 
 // update reads the file if it may have changed since it was last read.
@@ -102,6 +118,7 @@ func (f *BlockFile) update() error {
 			return err
 		}
 		f.content = content
+		f.show(now, time.Since(now))
 	}
 	f.stat, f.readAt = stat, now
 	return nil

@@ -8,6 +8,18 @@ import (
 	"shunt/api/wire"
 )
 
+// metricSources returns the sources of all figures: those of o, and what this package makes.
+func (s *Server) metricSources(o Options) admin.Sources {
+	sources := o.Metrics
+	sources.Engine, sources.Front = o.Engine, s.counts
+	sources.Ready = func() bool { return o.Engine.Ready() && !s.drain.Begun() }
+	sources.Sessions = o.Accounts.CountSessions
+	if o.Blocks != nil {
+		sources.Blocks = o.Blocks.figures
+	}
+	return sources
+}
+
 // counts returns the counters of redirects, rules and connections, for the metrics.
 func (s *Server) counts() (front admin.Front) {
 	counts := s.redirects.Counts()

@@ -6,12 +6,13 @@ import (
 	"testing"
 
 	"shunt/api/account"
+	"shunt/api/admin"
 )
 
 func TestTheSystemPageHasEveryMetric(t *testing.T) {
 	st := newSite(t, func(o *Options) {
-		o.StorageMetrics = func() map[string]float64 {
-			return map[string]float64{"disk_bytes": 3 << 20, "log_disk_bytes": 1 << 20, "ballast_bytes": 4 << 20, "free_bytes": 9 << 20, "compactions_total": 1234, "news_total": 5}
+		o.Metrics.Store = func() admin.Storage {
+			return admin.Storage{Values: map[string]float64{"disk_bytes": 3 << 20, "log_disk_bytes": 1 << 20, "ballast_bytes": 4 << 20, "free_bytes": 9 << 20, "compactions_total": 1234}}
 		}
 	})
 	b := st.browseAs("owner@example.com", account.RoleAdmin)
@@ -39,7 +40,7 @@ func TestTheSystemPageHasEveryMetric(t *testing.T) {
 	p.want("Everything works.", "Data on disk about ", "in all: tables 2.0 MiB, log of writes with the room reserved for it 1.0 MiB, journal of hits ",
 		", reserve for a full disk 4.0 MiB. Free on the disk: 5.0 MiB", "Version test, running since ")
 	p.want("Short addresses begin with http://127.0.0.1:8080", "Links, expired ones too 1 ", "unknown code: 1",
-		"Disk space of the tables and the log of writes 3.0 MiB", "Merges of files 1,234", "From the store: news total 5", "shunt: test",
+		"Disk space of the tables and the log of writes 3.0 MiB", "Merges of files 1,234", "shunt: test",
 		"Read-only because the disk is almost full no", "Everything up to this time is on disk 2026-01-02 03:04 UTC", "index of codes:", " bots: 0 prefetches of browsers: 0")
 }
 

@@ -1,14 +1,16 @@
 package api
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"path/filepath"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -25,8 +27,26 @@ import (
 // any goroutine, any number of times. The result is sent as JSON, and so is the text of the error:
 // a user that can open the socket owns the data, so the text gives nothing away.
 type Operations struct {
-	Backup func(ctx context.Context, dir string, say func(progress string)) (result any, err error)
+	Backup func(ctx context.Context, order BackupOrder, r Report) (result any, err error)
 	Check  func(ctx context.Context, say func(progress string)) (result any, err error)
+}
+
+// A BackupOrder says which backup is wanted: one of Dir, To and Stream is set.
+type BackupOrder struct {
+	Dir       string // absolute path of an empty or absent folder for this backup
+	To        string // absolute path of a folder of backups, in which this one gets a name of its time
+	Keep      int    // with To: how many are kept; 0: all
+	Stream    bool   // the caller takes the files of a folder that the server removes afterwards
+	SkipCheck bool   // do not read what was made
+}
+
+// A Report tells the client about an operation under way.
+type Report struct {
+	// Say tells the progress.
+	Say func(progress string)
+	// Take sends made to the client and waits until the client has taken it (POST /backup/taken).
+	// Its error is that of ctx: the client has gone, or the server ends.
+	Take func(ctx context.Context, made any) error
 }
 
 // progressInterval is the time between two lines of an operation's answer. A line shows the client
@@ -42,14 +62,16 @@ type operator struct {
 	engine     *engine.Engine
 	ending     <-chan struct{} // closed when the server shuts down
 	log        *slog.Logger
-	running    sync.Mutex // held by the operation under way
+	running    sync.Mutex                // held by the operation under way
+	waiting    atomic.Pointer[operation] // waits in Take
 }
 
 // endpoints are the rows that the socket of local commands has besides those of the API.
 func (o *operator) endpoints() []endpoint {
 	var all []endpoint
 	if o.operations.Backup != nil {
-		all = append(all, endpoint{"POST", "/backup", account.Admin, o.backup, 0})
+		all = append(all, endpoint{"POST", "/backup", account.Admin, o.backup, 0},
+			endpoint{"POST", "/backup/taken", account.Admin, o.backupTaken, 0})
 	}
 	if o.operations.Check != nil {
 		all = append(all, endpoint{"POST", "/check", account.Admin, o.check, 0})
@@ -57,43 +79,81 @@ func (o *operator) endpoints() []endpoint {
 	return all
 }
 
-type backupRequest struct{ dir string }
-
-var backupFields = jsonbody.NewFields(map[string]jsonbody.Reader[backupRequest]{
-	"dir": func(r *backupRequest, value json.RawMessage) (err error) {
-		r.dir, err = jsonbody.String(value)
-		if err == nil && (!filepath.IsAbs(r.dir) || len(r.dir) > maxDirBytes || bytes.IndexByte([]byte(r.dir), 0) >= 0) {
-			err = jsonbody.FieldError("", "invalid", "must be an absolute path")
+var backupFields = jsonbody.NewFields(map[string]jsonbody.Reader[BackupOrder]{
+	"dir": func(r *BackupOrder, value json.RawMessage) (err error) { r.Dir, err = absolutePath(value); return err },
+	"to":  func(r *BackupOrder, value json.RawMessage) (err error) { r.To, err = absolutePath(value); return err },
+	"stream": func(r *BackupOrder, value json.RawMessage) (err error) {
+		r.Stream, err = jsonbody.Bool(value)
+		return err
+	},
+	"skip_check": func(r *BackupOrder, value json.RawMessage) (err error) {
+		r.SkipCheck, err = jsonbody.Bool(value)
+		return err
+	},
+	"keep": func(r *BackupOrder, value json.RawMessage) error {
+		n, err := jsonbody.Int(value)
+		if err == nil && (n < 0 || n > maxKeptBackups) {
+			err = jsonbody.FieldError("", "invalid", fmt.Sprintf("must be from 0 to %d", maxKeptBackups))
 		}
+		r.Keep = int(n)
 		return err
 	},
 })
 
-// backup is POST /backup {"dir": path}.
+// maxKeptBackups bounds the folders that a backup looks at.
+const maxKeptBackups = 10_000
+
+func absolutePath(value json.RawMessage) (string, error) {
+	path, err := jsonbody.String(value)
+	if err == nil && (!filepath.IsAbs(path) || len(path) > maxDirBytes || strings.IndexByte(path, 0) >= 0) {
+		err = jsonbody.FieldError("", "invalid", "must be an absolute path")
+	}
+	return path, err
+}
+
+// backup is POST /backup {"dir": path}, {"to": path, "keep": 7} or {"stream": true}.
 func (o *operator) backup(ctx *fasthttp.RequestCtx, _ account.Caller) error {
-	var r backupRequest
+	var r BackupOrder
 	_, invalid, err := readBody(ctx, &r, backupFields)
+	places := 0
+	for _, given := range []bool{r.Dir != "", r.To != "", r.Stream} {
+		if given {
+			places++
+		}
+	}
 	switch {
 	case err != nil:
 		return err
 	case len(invalid) > 0:
 		return invalid
-	case r.dir == "":
-		return jsonbody.FieldError("dir", "required", "is missing")
+	case places != 1:
+		return jsonbody.FieldError("dir", "required", "one of dir, to and stream must be given")
 	}
-	return o.operate(ctx, func(ctx context.Context, say func(string)) (any, error) {
-		return o.operations.Backup(ctx, r.dir, say)
+	return o.operate(ctx, func(ctx context.Context, report Report) (any, error) {
+		return o.operations.Backup(ctx, r, report)
 	})
+}
+
+// backupTaken is POST /backup/taken: the client of the operation under way has taken what was made.
+func (o *operator) backupTaken(ctx *fasthttp.RequestCtx, _ account.Caller) error {
+	running := o.waiting.Swap(nil)
+	if running == nil {
+		return problem.New(problem.NotFound, "no backup waits to be taken")
+	}
+	close(running.taken)
+	ctx.SetStatusCode(fasthttp.StatusNoContent)
+	return nil
 }
 
 // check is POST /check.
 func (o *operator) check(ctx *fasthttp.RequestCtx, _ account.Caller) error {
-	return o.operate(ctx, o.operations.Check)
+	return o.operate(ctx, func(ctx context.Context, report Report) (any, error) { return o.operations.Check(ctx, report.Say) })
 }
 
 // operate makes the progress of an operation the body of the answer: lines of JSON, {"progress":
-// text} each second, at the end {"result": …} or {"error": text}. One operation runs at a time.
-func (o *operator) operate(ctx *fasthttp.RequestCtx, do func(context.Context, func(string)) (any, error)) error {
+// text} each second, {"made": …} once if there is something to be taken, at the end {"result": …} or
+// {"error": text}. One operation runs at a time.
+func (o *operator) operate(ctx *fasthttp.RequestCtx, do func(context.Context, Report) (any, error)) error {
 	if !o.engine.Ready() {
 		return engine.ErrLoading
 	}
@@ -103,7 +163,8 @@ func (o *operator) operate(ctx *fasthttp.RequestCtx, do func(context.Context, fu
 	ctx.SetConnectionClose()
 	ctx.Response.Header.SetContentType("application/x-ndjson")
 	ctx.SetBodyStream(&operation{
-		do: do, ending: o.ending, conn: ctx.Conn(), release: o.running.Unlock, log: o.log,
+		do: do, ending: o.ending, conn: ctx.Conn(), release: o.running.Unlock, log: o.log, waiting: &o.waiting,
+		made: make(chan any, 1), taken: make(chan struct{}),
 	}, -1)
 	return nil
 }
@@ -112,11 +173,14 @@ func (o *operator) operate(ctx *fasthttp.RequestCtx, do func(context.Context, fu
 // connection's goroutine. When the client has gone, a line cannot be sent: then fasthttp closes the
 // body, which ends the operation.
 type operation struct {
-	do      func(ctx context.Context, say func(string)) (any, error)
+	do      func(ctx context.Context, report Report) (any, error)
 	ending  <-chan struct{} // closed when the server shuts down
 	conn    net.Conn
 	release func()
 	log     *slog.Logger
+	waiting *atomic.Pointer[operation]
+	made    chan any      // what Take was given
+	taken   chan struct{} // closed when the client has taken it
 
 	cancel context.CancelFunc // nil until the first Read
 	ended  chan struct{}      // closed when do has returned
@@ -165,8 +229,21 @@ func (o *operation) start() {
 	o.cancel, o.ended, o.timer = cancel, make(chan struct{}), time.NewTicker(progressInterval)
 	go func() {
 		defer close(o.ended)
-		o.result, o.err = o.do(ctx, o.say)
+		o.result, o.err = o.do(ctx, Report{Say: o.say, Take: o.take})
 	}()
+}
+
+// take is Report.Take. It may be called once.
+func (o *operation) take(ctx context.Context, made any) error {
+	o.waiting.Store(o)
+	defer o.waiting.CompareAndSwap(o, nil)
+	o.made <- made
+	select {
+	case <-o.taken:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 func (o *operation) say(progress string) {
@@ -182,6 +259,9 @@ func (o *operation) wait() {
 	case <-o.ending:
 		o.cancel()
 		<-o.ended
+	case made := <-o.made:
+		o.line(map[string]any{"made": made})
+		return
 	case <-o.timer.C:
 		wire.Renew(o.conn) // tells the sweep that the operation is working
 		o.mu.Lock()

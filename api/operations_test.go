@@ -40,8 +40,19 @@ func (o *operations) do(ctx context.Context, dir string, say func(string)) (any,
 	}
 }
 
+// backup plays a backup; one for a stream is taken by the client before it ends.
+func (o *operations) backup(ctx context.Context, order BackupOrder, r Report) (any, error) {
+	if order.Stream {
+		if err := r.Take(ctx, map[string]string{"dir": "/data/backup.stream"}); err != nil {
+			o.ended <- struct{}{}
+			return nil, err
+		}
+	}
+	return o.do(ctx, order.Dir+order.To, r.Say)
+}
+
 func (o *operations) options(options *Options) {
-	options.Operations = Operations{Backup: o.do, Check: func(ctx context.Context, say func(string)) (any, error) { return o.do(ctx, "", say) }}
+	options.Operations = Operations{Backup: o.backup, Check: func(ctx context.Context, say func(string)) (any, error) { return o.do(ctx, "", say) }}
 }
 
 // ask starts an operation on the socket of local commands.

@@ -48,12 +48,12 @@ type Options struct {
 	Pprof          bool               // /debug/pprof on the admin address even if that is not loopback
 	Operations     Operations         // offered on the socket of local commands only
 
-	AuditClients   bool                      // callers have the network of their client: a /24, or a /48 of IPv6; see account.Origin
-	LogClients     bool                      // lines about failed logins and refused tokens have the client's address; no other line has
-	Logger         *slog.Logger              // default: discards
-	Version        string                    // for build_info
-	StorageMetrics func() map[string]float64 // gauges, or counters if the name ends in _total; the prefix shunt_storage_ is added
-	Now            func() time.Time          // default time.Now
+	AuditClients bool             // callers have the network of their client: a /24, or a /48 of IPv6; see account.Origin
+	LogClients   bool             // lines about failed logins and refused tokens have the client's address; no other line has
+	Logger       *slog.Logger     // default: discards
+	Version      string           // for build_info
+	Metrics      admin.Sources    // figures made elsewhere; NewServer fills in what this package makes
+	Now          func() time.Time // default time.Now
 }
 
 // A Front is who answers the requests of the public listeners.

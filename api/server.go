@@ -155,7 +155,7 @@ func (s *Server) buildCalls(o Options) {
 
 // buildAdmin builds the pages of the admin address.
 func (s *Server) buildAdmin(o Options, hosts admin.Hosts) {
-	s.metrics = admin.NewMetrics(o.Version, admin.Sources{Engine: o.Engine, Front: s.counts, Store: o.StorageMetrics})
+	s.metrics = admin.NewMetrics(o.Version, s.metricSources(o))
 	s.adminAddress = admin.NewAddress(o.Engine, s.metrics, s.drain.Begun)
 	s.adminAddress.Hosts, s.adminAddress.Profiles = hosts, o.Pprof
 	s.adminAddress.Stalled, s.adminAddress.Now = func() bool { return s.stall.stalled(s.now.time()) }, s.now.time

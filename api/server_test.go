@@ -16,6 +16,7 @@ import (
 	"github.com/valyala/fasthttp/fasthttputil"
 
 	"shunt/api/account"
+	"shunt/api/admin"
 	"shunt/engine"
 )
 
@@ -141,7 +142,9 @@ func TestPrivateTargetsAreRefusedOnAPublicServer(t *testing.T) {
 
 func TestProfilesAreShownToThisMachineOnly(t *testing.T) {
 	st := newSite(t, func(o *Options) {
-		o.StorageMetrics = func() map[string]float64 { return map[string]float64{"disk_bytes": 7, "compactions_total": 3} }
+		o.Metrics.Store = func() admin.Storage {
+			return admin.Storage{Values: map[string]float64{"disk_bytes": 7, "compactions_total": 3}}
+		}
 	})
 	st.shorten(`{"url":"http://a/","alias":"x"}`)
 	st.get("/x", browser)

@@ -38,7 +38,7 @@ func (st *site) watch() {
 }
 
 // localOnly are paths of the socket of local commands that do not belong to the API.
-var localOnly = []string{apiRoot + "/backup", apiRoot + "/check", apiRoot + "/setup-links"}
+var localOnly = []string{apiRoot + "/backup", apiRoot + "/backup/taken", apiRoot + "/check", apiRoot + "/setup-links"}
 
 func (st *site) watched(ctx *fasthttp.RequestCtx) {
 	path, _ := splitURI(ctx.Request.Header.RequestURI())

@@ -32,7 +32,7 @@ type BulkResult struct {
 // CreateBulk makes links in one commit: all that can be made are durable and visible when it
 // returns, and after an error none is. Each item has a result of its own, in the order of the
 // items: of two items that want one code, the first gets it. Errors: ErrOwnerGone, ErrLoading,
-// ErrOverloaded, ErrReadOnly, ErrOutcomeUnknown, ErrClosed.
+// ErrFull, ErrOverloaded, ErrReadOnly, ErrOutcomeUnknown, ErrClosed.
 func (e *Engine) CreateBulk(ctx context.Context, items []BulkItem) ([]BulkResult, error) {
 	if !e.Ready() {
 		return nil, ErrLoading

@@ -48,6 +48,9 @@
 // the link is disabled or expired, and answers with the target. Hit takes no lock unless its ring
 // is full. How links and counters are read while others write them is in engine/index.
 //
+// A start loads all links, some 10 s for 10 M, and redirects do not wait for that: a link that is not
+// in the index yet is fetched from the store (loading.go). Hits count, and are flushed, meanwhile.
+//
 // # The life of a create
 //
 // A write of a code locks the code (and its case variants) in the index, reads and checks, and
@@ -140,7 +143,9 @@
 // folded ≤ head ≤ limit, and limit ≤ committed + size unless the store stalls. Positions belong to
 // a store: (epoch, committed of each ring). The kernel has a record as soon as it is stored in the
 // mapped file, so the record outlives the process (a crash: kill -9, a panic, no memory) and not
-// the power (a cut). Live counters are in memory, and each start builds them again from the store.
+// the power (a cut). Live counters are in memory, and each start builds them again from the store: from
+// a view that is older than the first flush of the epoch, so that a record that the fold has added is
+// not added again (loading.go).
 //
 // The invariant: the store's rows are exactly the records below its positions, because one batch
 // moves both. So a record is counted twice only if it is replayed from below the positions, which
@@ -286,7 +291,8 @@
 //
 // # Where to read on
 //
-//	engine.go                    Options, Open, Load, Resolve, Hit
+//	engine.go                    Options, Open, Resolve, Hit
+//	loading.go                   Load, Fetch, and how hits count meanwhile
 //	fold.go flush.go stall.go    from rings to the store; a store that hangs; Run, Close, Metrics
 //	epoch.go                     replay at a start, the next epoch
 //	link.go write.go edit.go     the fields of a link; Create, Update, Delete, Read

@@ -59,6 +59,10 @@ type Options struct {
 	// Metrics.HitsMissing.
 	PendingEntries int
 
+	// Full reports whether memory is short: then links are refused (ErrFull). Any goroutine calls
+	// it, for each link. Default: never.
+	Full func() bool
+
 	Logger *slog.Logger // default: discards
 	Now    func() time.Time
 }
@@ -93,6 +97,9 @@ func (o *Options) setDefaults() error {
 	}
 	if o.PendingEntries == 0 {
 		o.PendingEntries = DefaultPendingEntries
+	}
+	if o.Full == nil {
+		o.Full = func() bool { return false }
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

@@ -43,4 +43,7 @@ var (
 	ErrOwnsLinks = errors.New("the owner has links")
 	// ErrOverloaded: a bounded queue is full. Nothing was changed; try again.
 	ErrOverloaded = errors.New("overloaded")
+	// ErrFull: there is no memory for another link (Options.Full). Links that exist can be changed
+	// and deleted.
+	ErrFull = errors.New("the memory limit is reached (--memory-limit): links can be changed and deleted, but none can be added")
 )

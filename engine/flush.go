@@ -39,7 +39,8 @@ type flusher struct {
 	rollUp    bool                          // the flush goroutine's: there may be rows to roll up within limits
 	purge     purger                        // the flush goroutine's
 
-	rollUpFails bool // the flush goroutine's: the failure was logged
+	trusted     atomic.Bool // clock was steady at the last turn; read by Metrics
+	rollUpFails bool        // the flush goroutine's: the failure was logged
 
 	waits           atomic.Uint64 // hits that found their ring full
 	count, failures atomic.Uint64
@@ -272,6 +273,7 @@ func (e *Engine) rollUp(ctx context.Context) error {
 	f := &e.flusher
 	now := e.now()
 	steady := f.clock.steady(now, time.Now(), e.options.ClockSettles)
+	f.trusted.Store(steady)
 	if steady {
 		if err := e.closeHours(now); err != nil {
 			return err
@@ -375,6 +377,8 @@ type Metrics struct {
 	index.Figures
 	JournalBytes       uint64
 	PendingBytes       uint64
+	SketchLists        uint64                   // visitor sets not in the store yet that are lists of hashes
+	SketchesDense      uint64                   // the others, which are dense sketches
 	Redirects          [tally.NumClasses]uint64 // folded since start, by Class
 	JournalFillRatio   float64                  // of the fullest ring
 	JournalReplayed    uint64                   // records replayed at start
@@ -393,6 +397,7 @@ type Metrics struct {
 	FlushesReduced     uint64    // flushes that were too large, and left out breakdowns, or visitors too
 	LastFlush          time.Time // the last time at which all folded records were durable; at first the start
 	LastFlushTook      time.Duration
+	ClockTrusted       bool          // the wall clock has run evenly since Options.ClockSettles
 	FlushInterval      time.Duration // Options.FlushInterval
 	FlushSeconds       float64       // summed
 }
@@ -408,9 +413,11 @@ func (e *Engine) Metrics() Metrics {
 		JournalWaits: f.waits.Load(), ReferrersRefused: e.journal.Referrers.Refused(),
 		JournalBytes: e.journal.SizeBytes(), JournalFillRatio: e.journal.FillRatio(),
 		Flushes: f.count.Load(), FlushErrors: f.failures.Load(), FlushesReduced: f.reduced.Load(),
+		ClockTrusted:  f.trusted.Load(),
 		FlushInterval: e.options.FlushInterval, LastFlushTook: time.Duration(f.lastNanos.Load()), FlushSeconds: time.Duration(f.sumNanos.Load()).Seconds(),
 	}
 	m.PendingBytes, m.VisitorsDropped, m.ValuesDropped = e.pending.size()
+	m.SketchLists, m.SketchesDense = e.pending.sketches()
 	m.LastFlush = f.last()
 	for i := range m.Redirects {
 		m.Redirects[i] = e.pending.folded[i].Load()

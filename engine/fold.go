@@ -258,6 +258,19 @@ func readPending[T any](p *pending, read func(*pair) T) (gathering, flushing T, 
 	return read(p.mu.gathering), read(p.mu.flushing), p.mu.flushSeq, p.mu.inFlight
 }
 
+// sketches returns the numbers of visitor sets that are not in the store yet.
+func (p *pending) sketches() (lists, dense uint64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, x := range []*pair{p.mu.gathering, p.mu.flushing} {
+		for _, d := range []*tally.Deltas{&x.links, &x.owners} {
+			l, s := d.Sketches()
+			lists, dense = lists+uint64(l), dense+uint64(s)
+		}
+	}
+	return lists, dense
+}
+
 // size returns the memory that deltas take, and the numbers of visitors and values that were
 // dropped because memory was full.
 func (p *pending) size() (sizeBytes, droppedVisitors, droppedValues uint64) {

@@ -51,7 +51,7 @@ func (l *codeLock) unlock() {
 
 // Create makes a link. It is durable and visible when Create returns. existed reports whether the
 // link existed already (see Draft.Same). Errors: ErrTaken, InvalidError, ErrOwnerGone, ErrLoading,
-// ErrOverloaded, ErrReadOnly, ErrOutcomeUnknown, ErrClosed.
+// ErrFull, ErrOverloaded, ErrReadOnly, ErrOutcomeUnknown, ErrClosed.
 func (e *Engine) Create(ctx context.Context, d Draft) (detail Detail, existed bool, err error) {
 	if !e.Ready() {
 		return Detail{}, false, ErrLoading
@@ -132,6 +132,8 @@ func (e *Engine) creation(ctx context.Context, d *Draft, n *newLink) (m Mutation
 		return m, detail, true, err
 	case c.full, c.ownVariant, c.othersTombstone:
 		return Mutation{}, Detail{}, false, takenError(c.by, d)
+	case e.options.Full():
+		return Mutation{}, Detail{}, false, ErrFull
 	}
 	n.rec.Hot.Code, n.rec.Cold.Code = n.code, n.code
 	switch err := e.number(ctx, n, &c); {

@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,6 +44,47 @@ func (s *Store) Backup(ctx context.Context, dir string) (BackupResult, error) {
 	return result, nil
 }
 
+// Outside returns ErrInside if dir is inside the store's folder or contains it.
+func (s *Store) Outside(dir string) error {
+	if err := apart(s.folder.fs, dir, s.folder.dir); err != nil {
+		return fmt.Errorf("storage: backup: %w", err)
+	}
+	return nil
+}
+
+// BackupToStream is Backup into StreamFolder, whose table files are always hard links. The caller
+// sends the files and then calls RemoveStream. What an earlier call left is replaced, so only one
+// caller may be at it at a time.
+func (s *Store) BackupToStream(ctx context.Context) (BackupResult, error) {
+	to := &folder{fs: s.folder.fs, dir: StreamFolder(s.folder.fs, s.folder.dir)}
+	err := s.RemoveStream()
+	if err != nil {
+		return BackupResult{}, err
+	}
+	result, err := s.backup(ctx, to)
+	if err != nil {
+		return BackupResult{}, errors.Join(fmt.Errorf("storage: backup: %w", err), s.RemoveStream())
+	}
+	return result, nil
+}
+
+// RemoveStream removes StreamFolder, if there is one.
+func (s *Store) RemoveStream() error { return removeStream(s.folder) }
+
+func removeStream(of *folder) error {
+	if err := of.fs.RemoveAll(of.path(streamName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("storage: removing the copy for a stream: %w", err)
+	}
+	return nil
+}
+
+// StreamFolder is the folder, inside the data folder dir, of a backup that is sent as a stream or
+// was received as one. It is inside so that it is on the same file system and needs no other folder
+// that may be written to. Open removes what a killed process left there.
+func StreamFolder(fs vfs.FS, dir string) string {
+	return (&folder{fs: cmp.Or(fs, vfs.Default), dir: dir}).path(streamName)
+}
+
 func (s *Store) backup(ctx context.Context, to *folder) (BackupResult, error) {
 	if !s.backups.TryLock() {
 		return BackupResult{}, ErrBackupRuns
@@ -53,8 +95,10 @@ func (s *Store) backup(ctx context.Context, to *folder) (BackupResult, error) {
 	if err := to.wantEmpty(); err != nil {
 		return BackupResult{}, err
 	}
-	if err := apart(to.fs, to.dir, s.folder.dir); err != nil {
-		return BackupResult{}, err
+	if to.dir != s.folder.path(streamName) {
+		if err := apart(to.fs, to.dir, s.folder.dir); err != nil {
+			return BackupResult{}, err
+		}
 	}
 	err := to.makeFor(formatBackupName, backupPrefix, row.LayoutVersion)
 	if err == nil {
@@ -96,6 +140,13 @@ func (s *Store) verify(to *folder, durable uint64) (err error) {
 		return err
 	}
 	return checkWhole(contained, durable)
+}
+
+// IsBackup returns nil if dir holds a whole backup. It reads the format file only. Errors: those of
+// Restore about its source.
+func IsBackup(dir string) error {
+	_, err := (&folder{fs: vfs.Default, dir: dir}).wantBackup()
+	return err
 }
 
 // wantEmpty refuses a folder that exists and is not empty.

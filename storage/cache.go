@@ -14,13 +14,13 @@ const (
 	// link, since codes are not in order of time.
 	DefaultCacheBytes = 64 << 20
 
-	// memTableRoom is the memory that memtables may reserve without taking it from the blocks. It
-	// covers the queue (writes stall at maxQueuedMemTables full memtables), the one begun after
-	// those, one that Pebble keeps for reuse, and as many full ones again that are flushed and
-	// still being read. A batch of more than half a memtable (some 850,000 rows of a flush) also
+	// memTableRoom is how many full memtables may reserve memory without taking it from the blocks,
+	// which is 1 GiB if they have the default size. It covers the queue (writes stall at
+	// maxQueuedMemTables full memtables), the one begun after those, one that Pebble keeps for
+	// reuse, and as many full ones again that are flushed and still being read. A batch of more than half a memtable (some 850,000 rows of a flush) also
 	// reserves its own size until it is flushed, which takes seconds; this number does not include
 	// that.
-	memTableRoom = (2*maxQueuedMemTables + 2) * memTableBytes // 1 GiB
+	memTableRoom = 2*maxQueuedMemTables + 2
 
 	// settleInterval is the time between two runs of settle. The room may be too large by one
 	// memtable for up to twice that time. A call costs some 10 µs.
@@ -34,16 +34,17 @@ const (
 // both together have one bound. Memtables never shrink, and Pebble keeps a flushed one for reuse.
 // So once writes have made two of 128 MiB, a cache of less than 256 MiB holds nothing, not even
 // index and filter blocks, until the process ends. Therefore the capacity of this cache is its size
-// plus memTableRoom. The cache itself reserves the part of that room that memtables have not
+// plus the room of memTableRoom memtables. The cache itself reserves the part of that room that memtables have not
 // reserved, because otherwise blocks would fill it:
 //
-//	capacity = size + memTableRoom = reserved by Pebble + held here + room of blocks
+//	capacity = size + room of memtables = reserved by Pebble + held here + room of blocks
 //
 // Pebble makes a log first and its memtable after that (DB.makeRoomForWrite). So expect, which
 // Pebble calls when it makes a log, releases the size of a memtable, and settle, once a second,
 // reserves the surplus again. Between the two the room is too large, never too small.
 type blockCache struct {
-	cache *pebble.Cache
+	cache         *pebble.Cache
+	memTableBytes int64 // of a full one
 
 	mu struct {
 		sync.Mutex
@@ -53,8 +54,8 @@ type blockCache struct {
 	}
 }
 
-func newBlockCache(sizeBytes int64) *blockCache {
-	return &blockCache{cache: pebble.NewCache(sizeBytes + memTableRoom)}
+func newBlockCache(o *Options) *blockCache {
+	return &blockCache{cache: pebble.NewCache(o.CacheBytes + memTableRoom*o.MemTableBytes), memTableBytes: o.MemTableBytes}
 }
 
 // use sets the cache in the options of a database.
@@ -68,7 +69,7 @@ func (c *blockCache) expect(pebble.WALCreateInfo) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.mu.logs++
-	c.holdLocked(c.mu.held - memTableBytes)
+	c.holdLocked(c.mu.held - c.memTableBytes)
 }
 
 // opened settles for the first time. By now the logs that were made while db was opened have their
@@ -96,14 +97,16 @@ func (c *blockCache) watch(ctx context.Context, db *pebble.DB) {
 
 // settle reserves the memory that memtables have not reserved. If a log was made since the last
 // call, its memtable may be about to be made; then settle leaves the memory for it until the next
-// call.
+// call. Pebble makes one at a time, also where small memtables make several logs a second.
 func (c *blockCache) settle(db *pebble.DB) {
 	taken := reserved(db.Metrics())
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.mu.logs == 0 {
-		c.holdLocked(memTableRoom - taken)
+	held := memTableRoom*c.memTableBytes - taken
+	if c.mu.logs > 0 {
+		held -= c.memTableBytes
 	}
+	c.holdLocked(held)
 	c.mu.logs = 0
 }
 

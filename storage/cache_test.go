@@ -95,10 +95,10 @@ func (c *cachedStore) fillMemTables(t *testing.T) {
 			t.Fatalf("Set: %v", err)
 		}
 	}
-	for c.db.Metrics().MemTable.Size < memTableBytes {
+	for c.db.Metrics().MemTable.Size < DefaultMemTableBytes {
 		write()
 	}
-	for range memTableBytes * 5 / 8 / len(value) {
+	for range DefaultMemTableBytes * 5 / 8 / len(value) {
 		write()
 	}
 }
@@ -154,7 +154,7 @@ func TestTheBlockCacheHasRoomAfterReplayOfALog(t *testing.T) {
 	closeStore(t, c.Store)
 	c = openCached(t, c.dir)
 	defer closeStore(t, c.Store)
-	if m := c.db.Metrics().MemTable; m.Size+m.ZombieSize < memTableBytes/2 {
+	if m := c.db.Metrics().MemTable; m.Size+m.ZombieSize < DefaultMemTableBytes/2 {
 		t.Fatalf("after the restart memtables take %d bytes: too few to prove anything", m.Size+m.ZombieSize)
 	}
 	c.wantCached(t)
@@ -214,11 +214,11 @@ func TestTheRoomOfTheCacheIsNeverTooSmall(t *testing.T) {
 		s.cache.settle(s.db)
 	}
 	s.cache.expect(pebble.WALCreateInfo{})
-	if got, want := s.Metrics().CacheRoomBytes, uint64(DefaultCacheBytes+memTableBytes); got != want {
+	if got, want := s.Metrics().CacheRoomBytes, uint64(DefaultCacheBytes+DefaultMemTableBytes); got != want {
 		t.Errorf("before a memtable is made there is room for %d bytes, want %d", got, want)
 	}
 	s.cache.settle(s.db) // the memtable may not exist yet
-	if got, want := s.Metrics().CacheRoomBytes, uint64(DefaultCacheBytes+memTableBytes); got != want {
+	if got, want := s.Metrics().CacheRoomBytes, uint64(DefaultCacheBytes+DefaultMemTableBytes); got != want {
 		t.Errorf("after the next settle there is room for %d bytes, want %d", got, want)
 	}
 	s.cache.settle(s.db)

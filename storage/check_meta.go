@@ -64,6 +64,10 @@ var knownMeta = []struct {
 		_, err := row.DecodeBaseURL(v)
 		return err
 	}},
+	{row.MetaLastBackup, "last backup", false, func(_ *checkedMeta, v []byte) error {
+		_, err := decodeLastBackup(v)
+		return err
+	}},
 	{row.MetaFirstHour, "first whole hour", false, func(m *checkedMeta, v []byte) error { return readUint32(&m.firstHour, v) }},
 }
 

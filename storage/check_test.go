@@ -37,6 +37,9 @@ func fillForCheck(t testing.TB, s *Store) {
 	if err := s.NoteBaseURL("https://sho.rt"); err != nil {
 		t.Fatal(err)
 	}
+	if err := s.NoteBackup(checkedHour * 3_600_000); err != nil {
+		t.Fatal(err)
+	}
 	for id := uint64(1); id <= 20; id++ {
 		r := link(fmt.Sprintf("code%02d", id), id, checkedOwner, "spring")
 		if id%2 == 0 {
@@ -121,7 +124,7 @@ func TestAHealthyStoreOfEverythingHasNoFaults(t *testing.T) {
 	}
 	want := CheckReport{
 		Links: 19, Tombstones: 1, DeletedRecords: 2, ByOwner: 19, ByTag: 9, ByDeletion: 2, LinkHours: 44, OwnerHours: 4,
-		LinkDays: 11, OwnerDays: 1, LinkLives: 17, Receipts: 1, Meta: 9,
+		LinkDays: 11, OwnerDays: 1, LinkLives: 17, Receipts: 1, Meta: 10,
 	}
 	report.Files, report.FileBytes, report.Skipped = 0, 0, ""
 	if report != want {
@@ -205,6 +208,8 @@ func TestEachFaultOfARowIsFound(t *testing.T) {
 		"no store id":                                 {delRow(row.MetaKey(row.MetaStoreID)), "store id: it is missing"},
 		"a visitor key of 15 bytes":                   {putRow(row.MetaKey(row.MetaVisitorKey), make([]byte, 15)), "visitor key: "},
 		"positions that are cut off":                  {putRow(row.MetaKey(row.MetaPositions), []byte{1, 1}), "positions: "},
+		"a last backup of no time":                    {putRow(row.MetaKey(row.MetaLastBackup), make([]byte, 8)), "last backup: "},
+		"a last backup of 7 bytes":                    {putRow(row.MetaKey(row.MetaLastBackup), make([]byte, 7)), "last backup: "},
 		"a base URL that is empty":                    {putRow(row.MetaKey(row.MetaBaseURL), []byte{1}), "base URL: "},
 		"a meta row of an unknown name":               {putRow(row.MetaKey('?'), nil), "a row of no known name"},
 		"an id bound of 0":                            {putRow(row.MetaKey(row.MetaIDBound), make([]byte, 8)), "id bound: 0 is out of range"},

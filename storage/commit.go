@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"golang.org/x/sync/errgroup"
@@ -50,6 +51,9 @@ type committer struct {
 	batch mutationBatch
 
 	batches, mutations, refused atomic.Uint64
+
+	seconds histogram // of commits that succeeded, fsync included
+	sizes   histogram // mutations of each
 }
 
 type queued struct {
@@ -71,6 +75,7 @@ func (q *queued) mutations() int {
 func (c *committer) init(db *pebble.DB, w *writer) {
 	c.db, c.w = db, w
 	c.wake = make(chan struct{}, 1)
+	c.seconds, c.sizes = newHistogram(commitSeconds, 1e-9), newHistogram(commitMutations, 1)
 }
 
 // Apply implements engine.Store. It does not wait: Run commits m. A mutation that no record could
@@ -239,9 +244,12 @@ func (c *committer) commit(waiting []queued) int {
 
 func (c *committer) commitBatch(mutations int) error {
 	defer c.batch.batch.Reset()
+	start := time.Now()
 	if err := c.w.commit(c.batch.batch); err != nil {
 		return fmt.Errorf("storage: committing links: %w", err)
 	}
+	c.seconds.observeSince(start)
+	c.sizes.observe(uint64(mutations))
 	c.batches.Add(1)
 	c.mutations.Add(uint64(mutations))
 	return nil

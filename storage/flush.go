@@ -33,6 +33,7 @@ type flusher struct {
 	nextReceipt []byte // where the sweep of receipts continues; nil: at the first
 
 	rolledUp atomic.Uint64 // rows since Open; read by metrics
+	markHour atomic.Uint32 // hour of mark; read by metrics
 }
 
 func (f *flusher) init(db *pebble.DB) {

@@ -54,7 +54,7 @@ func flushDense(t *testing.T, s *Store, hour uint32, links uint64) *rowtest.Mode
 // TestAFlushOverHalfAMemtableIsWhole commits a batch whose buffer Pebble keeps.
 func TestAFlushOverHalfAMemtableIsWhole(t *testing.T) {
 	t.Parallel()
-	const links = memTableBytes / 2 / (16 << 10)
+	const links = DefaultMemTableBytes / 2 / (16 << 10)
 	s := openMem(t, vfs.NewMem())
 	defer closeStore(t, s)
 	m := flushDense(t, s, 10, links)

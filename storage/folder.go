@@ -24,7 +24,8 @@ const (
 	formatRestName   = "format.restoring" // becomes format when the restored store is whole
 	formatTmpName    = "format.tmp"
 	dbName           = "db"
-	lockName         = "LOCK" // in db
+	streamName       = "backup.stream" // a backup on its way to or from a stream: see StreamFolder
+	lockName         = "LOCK"          // in db
 
 	formatPrefix = "shunt data, version "
 	backupPrefix = "shunt backup, version "

@@ -57,7 +57,7 @@ func inspectFolder(f *folder, options *Options) (*Inspection, error) {
 	o.ReadOnly, o.DisableTableStats = true, true
 	// The reader reports damage; by default it ends the process.
 	o.EventListener = &pebble.EventListener{DataCorruption: func(pebble.DataCorruptionInfo) {}}
-	cache := newBlockCache(options.CacheBytes)
+	cache := newBlockCache(options)
 	defer cache.close() // db holds a reference of its own
 	cache.use(o)
 	db, err := pebble.Open(f.path(dbName), o)

@@ -42,6 +42,7 @@ func (s *Store) start() (err error) {
 	if s.flusher.mark, err = readMark(s.db); err != nil {
 		return err
 	}
+	s.flusher.markHour.Store(s.flusher.mark.Hour)
 	if s.flusher.sweep, err = readSweep(s.db); err != nil {
 		return err
 	}

@@ -1,6 +1,10 @@
 package storage
 
-import "github.com/cockroachdb/pebble/v2"
+import (
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+)
 
 // Metrics is a snapshot of the store's figures for a scrape. They are plain numbers, so that the
 // reader need not know Pebble. Counts begin at Open.
@@ -26,16 +30,25 @@ type Metrics struct {
 	RunningCompactions    uint64
 	RolledUpRows          uint64 // hour rows that went into day and life rows
 	FreeBytes             uint64 // on the store's disk, including its ballast; 0 if unknown
+	MinFreeBytes          uint64 // free space below which writes of links are refused; 0 if unknown or off
 	CommitQueueLength     uint64 // mutations that wait for a commit
 	CommitBatches         uint64
 	Mutations             uint64 // committed; on average Mutations / CommitBatches share one fsync
 	MutationsRefused      uint64 // because the queue was full or closed
+	WriteStalls           uint64 // times at which Pebble held back all writes
+	WriteStalled          bool   // it does so now
+	CommitSeconds         Histogram
+	CommitMutations       Histogram
+
+	// RollUpWaits is the end of the oldest hour that has rows which are not rolled up; zero if none
+	// has. It is in the future for an hour that is not over.
+	RollUpWaits time.Time
 }
 
 // Metrics returns the store's figures. It takes Pebble's mutex for some microseconds.
 func (s *Store) Metrics() Metrics {
 	p := s.db.Metrics()
-	log := logDiskBytes(p)
+	log := logDiskBytes(p, uint64(s.cache.memTableBytes))
 	var compacted uint64
 	for i := range p.Levels {
 		compacted += p.Levels[i].TableBytesCompacted
@@ -60,17 +73,32 @@ func (s *Store) Metrics() Metrics {
 		RunningCompactions:    uint64(p.Compact.NumInProgress),
 		RolledUpRows:          s.flusher.rolledUp.Load(),
 		FreeBytes:             s.space.free.Load(),
+		MinFreeBytes:          s.space.least.Load(),
 		CommitQueueLength:     uint64(s.commits.queueLength()),
 		CommitBatches:         s.commits.batches.Load(),
 		Mutations:             s.commits.mutations.Load(),
 		MutationsRefused:      s.commits.refused.Load(),
+		WriteStalls:           s.stalls.count.Load(),
+		WriteStalled:          s.stalls.now.Load(),
+		CommitSeconds:         s.commits.seconds.snapshot(),
+		CommitMutations:       s.commits.sizes.snapshot(),
+		RollUpWaits:           s.rollUpWaits(),
 	}
+}
+
+// rollUpWaits returns Metrics.RollUpWaits.
+func (s *Store) rollUpWaits() time.Time {
+	hour, waits := s.hours.first(s.flusher.markHour.Load())
+	if !waits {
+		return time.Time{}
+	}
+	return time.Unix((int64(hour)+1)*int64(time.Hour/time.Second), 0)
 }
 
 // logDiskBytes returns the disk space of the log. WAL.PhysicalSize lacks the file that is being
 // written, for which Pebble reserves 110 % of a memtable.
-func logDiskBytes(p *pebble.Metrics) uint64 {
-	const reserved = memTableBytes/10 + memTableBytes
+func logDiskBytes(p *pebble.Metrics, memTableBytes uint64) uint64 {
+	reserved := memTableBytes/10 + memTableBytes
 	older := p.WAL.PhysicalSize
 	return older + max(reserved, p.WAL.Size-min(p.WAL.Size, older))
 }

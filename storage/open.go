@@ -21,7 +21,7 @@ func Open(dir string, o Options) (*Store, error) {
 	s.folder = &folder{fs: s.fs, dir: dir}
 	s.accountWrites.slots = make(chan struct{}, maxAccountWrites)
 	s.space.init(dir, &o)
-	s.cache = newBlockCache(o.CacheBytes)
+	s.cache = newBlockCache(&o)
 	if err := s.openFolder(s.folder, &o); err != nil {
 		s.cache.close()
 		return nil, fmt.Errorf("storage: %w", err)
@@ -60,6 +60,9 @@ func (s *Store) openLocked(f *folder, o *Options) error {
 	if err := s.space.findBallast(); err != nil {
 		return err
 	}
+	if err := removeStream(f); err != nil { // before free space is looked for
+		o.Logger.Warn("what a killed backup left cannot be removed", "cause", err)
+	}
 	if state == stored {
 		s.lost, err = f.checkWrites(o, s.lock)
 		if err == nil {
@@ -76,6 +79,7 @@ func (s *Store) openLocked(f *folder, o *Options) error {
 	options := pebbleOptions(f.fs, o, s.lock, state != stored)
 	options.EventListener.BackgroundError = s.backgroundError(o.Logger)
 	options.EventListener.WALCreated = s.cache.expect
+	s.stalls.watch(options.EventListener)
 	s.cache.use(options)
 	if s.db, err = f.openDB(options); err != nil {
 		return err

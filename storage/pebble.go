@@ -1,12 +1,14 @@
 package storage
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"os"
 	"shunt/storage/row"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -26,8 +28,8 @@ const (
 	// MiB, L0 compaction at 2 sublevels, base level 64 MiB), 0.49 (64, 8, 64), 0.50 (64, 8, 256),
 	// 0.29 (96, 4, 256), 0.28 (128, 4, 256), 0.26 (128, 8, 256). Memtables begin at 256 KiB and
 	// double, so that a store with few writes has small ones.
-	memTableBytes      = 128 << 20
-	maxQueuedMemTables = 3 // writes stall beyond: 384 MiB
+	DefaultMemTableBytes = 128 << 20
+	maxQueuedMemTables   = 3 // writes stall beyond: 384 MiB
 
 	// Pebble begins to compact L0 at half of l0CompactionSublevels. Each compaction of L0 rewrites
 	// what it meets in the base level, so the more sublevels it takes at once, the less is rewritten
@@ -65,7 +67,7 @@ func pebbleOptions(fs vfs.FS, s *Options, lock *pebble.Lock, create bool) *pebbl
 		Merger:             newMerger(),
 		Logger:             pebbleLogger{s.Logger},
 		EventListener:      listen(s.Logger),
-		MemTableSize:       memTableBytes, MemTableStopWritesThreshold: maxQueuedMemTables,
+		MemTableSize:       uint64(cmp.Or(s.MemTableBytes, DefaultMemTableBytes)), MemTableStopWritesThreshold: maxQueuedMemTables,
 		CacheSize:                  DefaultCacheBytes, // Store and Inspection have a blockCache instead
 		MaxOpenFiles:               s.MaxOpenFiles,
 		L0CompactionThreshold:      l0CompactionSublevels,
@@ -95,6 +97,21 @@ func listen(log *slog.Logger) *pebble.EventListener {
 		FlushBegin:     said.FlushBegin, FlushEnd: said.FlushEnd,
 		CompactionBegin: said.CompactionBegin, CompactionEnd: said.CompactionEnd,
 	}
+}
+
+// writeStalls counts the times at which Pebble holds back all writes, until compactions or flushes
+// of memtables have caught up. Pebble calls it, metrics read it.
+type writeStalls struct {
+	count atomic.Uint64
+	now   atomic.Bool
+}
+
+func (w *writeStalls) watch(l *pebble.EventListener) {
+	l.WriteStallBegin = func(pebble.WriteStallBeginInfo) {
+		w.count.Add(1)
+		w.now.Store(true)
+	}
+	l.WriteStallEnd = func() { w.now.Store(false) }
 }
 
 // logDamage logs that a file is damaged, once per file. By default Pebble then ends the process.

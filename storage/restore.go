@@ -34,7 +34,8 @@ type RestoreResult struct {
 
 // Restore makes a store in dir from the backup in from. dir must be absent, or empty, or left by an
 // interrupted restore, which then begins again. The files are copied, so that the store shares none
-// with the backup. The store has the id of the original and a journal history of its own
+// with the backup. Only the files of a backup in StreamFolder(dir) are moved instead: they exist for
+// this Restore alone. The store has the id of the original and a journal history of its own
 // (engine.NewHistory).
 //
 // While a restore is under way, DIR/format is named DIR/format.restoring, and Open refuses the
@@ -92,11 +93,32 @@ func (r *restore) inspect() (layout uint32, err error) {
 	if layout, err = r.from.wantBackup(); err != nil {
 		return 0, err
 	}
-	if err := apart(r.to.fs, r.to.dir, r.from.dir); err != nil {
-		return 0, err
+	if !r.streamed() {
+		if err := apart(r.to.fs, r.to.dir, r.from.dir); err != nil {
+			return 0, err
+		}
 	}
 	return layout, r.to.wantRestorable()
 }
+
+// streamed reports whether the backup came as a stream into the target itself.
+func (r *restore) streamed() bool { return r.from.dir == r.to.path(streamName) }
+
+// BeginStream empties StreamFolder(dir), in which the caller puts the files of a backup, for a
+// Restore from there to dir. dir must be as Restore wants it. Errors: ErrNotEmpty.
+func BeginStream(dir string) error {
+	to := &folder{fs: vfs.Default, dir: dir}
+	if err := to.wantRestorable(); err != nil {
+		return fmt.Errorf("storage: restore: %w", err)
+	}
+	if err := removeStream(to); err != nil {
+		return err
+	}
+	return to.makeDir(StreamFolder(to.fs, dir))
+}
+
+// EndStream removes StreamFolder(dir) after a Restore from there, or instead of one.
+func EndStream(dir string) error { return removeStream(&folder{fs: vfs.Default, dir: dir}) }
 
 // runLocked checks the target again, since another process may have written to it meanwhile.
 func (r *restore) runLocked(ctx context.Context, lock *pebble.Lock, layout uint32) error {
@@ -147,7 +169,7 @@ func (f *folder) wantRestorable() error {
 		return err
 	}
 	for _, name := range names {
-		if name == formatTmpName || name == "lost+found" { // a crash before the renaming; a fresh file system
+		if name == formatTmpName || name == "lost+found" || name == streamName { // a crash before the renaming; a fresh file system; a stream that was cut off
 			continue
 		}
 		if name == dbName {
@@ -184,12 +206,26 @@ func (r *restore) copyDB(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if err := r.copyFile(ctx, name); err != nil {
+		if err := r.bring(ctx, name); err != nil {
 			return fmt.Errorf("copying %s: %w", name, err)
 		}
 		r.result.Files++
 	}
 	return r.to.syncDir(r.to.path(dbName))
+}
+
+// bring copies a file, or moves it if it came in a stream: its content is durable then, because the
+// format file, the last of a stream, was synced after it.
+func (r *restore) bring(ctx context.Context, name string) error {
+	if !r.streamed() {
+		return r.copyFile(ctx, name)
+	}
+	info, err := r.from.fs.Stat(r.from.fs.PathJoin(r.from.path(dbName), name))
+	if err != nil {
+		return err
+	}
+	r.result.Bytes += uint64(info.Size())
+	return r.from.fs.Rename(r.from.fs.PathJoin(r.from.path(dbName), name), r.to.fs.PathJoin(r.to.path(dbName), name))
 }
 
 func (r *restore) copyFile(ctx context.Context, name string) (err error) {

@@ -24,14 +24,14 @@ const (
 // L0, and maxQueuedMemTables memtables. Without these bounds, the roll-up of one hour of
 // 200,000 hits/s over 10 million links raised L0 from 4 sublevels to 36.
 const (
-	rollUpL0Sublevels   = 12                // compaction begins at half of l0CompactionSublevels
-	rollUpMemTableBytes = 2 * memTableBytes // the one that is written to, and one that is being flushed
+	rollUpL0Sublevels = 12 // compaction begins at half of l0CompactionSublevels
+	rollUpMemTables   = 2  // the one that is written to, and one that is being flushed
 )
 
 // RollUp implements engine.Store. A chunk is at most 4,096 rows of one table of one hour, about 10
 // ms and an fsync; or a chunk of a sweep of days, once all hours are rolled up.
 func (s *Store) RollUp(l engine.RollUpLimits) (more bool, err error) {
-	if behind(s.db.Metrics()) || s.space.readOnly.Load() {
+	if behind(s.db.Metrics(), s.cache.memTableBytes) || s.space.readOnly.Load() {
 		return true, engine.ErrBehind
 	}
 	hour, ok := s.hours.first(s.flusher.mark.Hour)
@@ -55,8 +55,8 @@ func (s *Store) RollUp(l engine.RollUpLimits) (more bool, err error) {
 }
 
 // behind reports whether Pebble has so much to do that a roll-up must wait.
-func behind(m *pebble.Metrics) bool {
-	return m.Levels[0].Sublevels > rollUpL0Sublevels || m.MemTable.Size > rollUpMemTableBytes
+func behind(m *pebble.Metrics, memTableBytes int64) bool {
+	return m.Levels[0].Sublevels > rollUpL0Sublevels || m.MemTable.Size > rollUpMemTables*uint64(memTableBytes)
 }
 
 // Kept implements engine.Store.
@@ -92,6 +92,7 @@ func (s *Store) rollChunk(from row.Mark) error {
 		return err
 	}
 	s.flusher.mark = to
+	s.flusher.markHour.Store(to.Hour)
 	s.flusher.rolledUp.Add(rows)
 	return nil
 }

@@ -167,8 +167,8 @@ func TestRollUpWaitsLongBeforeWritesStall(t *testing.T) {
 		{0, maxQueuedMemTables, true},
 	} {
 		m := &pebble.Metrics{}
-		m.Levels[0].Sublevels, m.MemTable.Size = c.sublevels, uint64(c.memTables)*memTableBytes
-		if got := behind(m); got != c.want {
+		m.Levels[0].Sublevels, m.MemTable.Size = c.sublevels, uint64(c.memTables)*DefaultMemTableBytes
+		if got := behind(m, DefaultMemTableBytes); got != c.want {
 			t.Errorf("%d sublevels, %d memtables: got %v, want %v", c.sublevels, c.memTables, got, c.want)
 		}
 	}

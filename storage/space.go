@@ -74,6 +74,7 @@ type space struct {
 
 	readOnly atomic.Bool
 	free     atomic.Uint64 // bytes at the last check, including the ballast
+	least    atomic.Uint64 // bytes of the floor at the last check
 	kept     atomic.Uint64 // bytes of the ballast at the last check; mu is held while it is made
 
 	mu struct {
@@ -166,6 +167,7 @@ func (s *space) look() error {
 	floor := s.floor.of(usage.TotalBytes)
 	free := usage.AvailBytes + s.mu.ballast
 	s.free.Store(free)
+	s.least.Store(floor)
 	s.kept.Store(s.mu.ballast)
 	if time.Since(s.mu.lastFull) < fullFor {
 		return nil

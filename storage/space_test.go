@@ -181,7 +181,7 @@ func TestMetricsCountTheLogAndTheBallast(t *testing.T) {
 		stop := start(t, s)
 		time.Sleep(3 * spaceInterval)
 		m := s.Metrics()
-		if m.LogDiskBytes < memTableBytes || m.DiskBytes <= m.LogDiskBytes || m.BallastBytes != maxBallastBytes {
+		if m.LogDiskBytes < DefaultMemTableBytes || m.DiskBytes <= m.LogDiskBytes || m.BallastBytes != maxBallastBytes {
 			t.Errorf("got %d bytes of which %d are the log, and a ballast of %d", m.DiskBytes, m.LogDiskBytes, m.BallastBytes)
 		}
 		stop()

@@ -37,6 +37,10 @@ type Options struct {
 	// CacheBytes is the size of the block cache, not counting the memory of memtables; default
 	// DefaultCacheBytes.
 	CacheBytes int64
+	// MemTableBytes is the size of a full memtable, of which there may be up to eight (memTableRoom)
+	// and two stay; default DefaultMemTableBytes. Small ones take less memory and cost more
+	// compaction.
+	MemTableBytes int64
 }
 
 func (o Options) withDefaults() Options {
@@ -44,6 +48,7 @@ func (o Options) withDefaults() Options {
 	o.FS = cmp.Or(o.FS, vfs.Default)
 	o.MaxOpenFiles = cmp.Or(o.MaxOpenFiles, DefaultOpenFiles)
 	o.CacheBytes = cmp.Or(o.CacheBytes, DefaultCacheBytes)
+	o.MemTableBytes = cmp.Or(o.MemTableBytes, DefaultMemTableBytes)
 	return o
 }
 
@@ -61,6 +66,7 @@ type Store struct {
 	opening atomic.Bool
 	lost    uint64 // number of the last acknowledged write, if the store has lost some and that is accepted
 	space   space
+	stalls  writeStalls
 	writer  writer
 	commits committer
 	ids     struct {

@@ -71,6 +71,8 @@ type Accounts struct {
 	hashing hashing
 	uses    uses
 	callers *callers
+
+	sessions *sessionCount
 }
 
 // New returns the accounts in table. If now is nil, it is time.Now. Nothing else may write to the
@@ -79,9 +81,9 @@ func New(table Table, now func() time.Time) *Accounts {
 	if now == nil {
 		now = time.Now
 	}
-	known := newCallers()
+	known, sessions := newCallers(), newSessionCount()
 	return &Accounts{
-		table: toldTable{table, known}, now: now, random: rand.Reader, writes: make(chan struct{}, 1),
+		table: toldTable{table, known, sessions}, sessions: sessions, now: now, random: rand.Reader, writes: make(chan struct{}, 1),
 		hashing: newHashing(engine.Cores()), uses: newUses(), callers: known,
 	}
 }

@@ -169,7 +169,8 @@ func (c *callers) remove(of credential) {
 // Accounts has no other.
 type toldTable struct {
 	Table
-	callers *callers
+	callers  *callers
+	sessions *sessionCount
 }
 
 // Write tells callers that the write begins, and that it has ended before it calls done.
@@ -177,6 +178,7 @@ func (t toldTable) Write(sets [][2][]byte, deletes [][]byte, done func(error)) {
 	t.callers.writeBegins(sets, deletes)
 	t.Table.Write(sets, deletes, func(err error) {
 		t.callers.writeEnded()
+		t.sessions.written(sets, deletes, err)
 		done(err)
 	})
 }

@@ -38,8 +38,12 @@ func newCollector(sources Sources) *collector {
 	c := &collector{sources: sources}
 	for _, s := range table {
 		for _, m := range s.metrics {
-			if m.send != nil {
-				c.senders = append(c.senders, tableSender{prometheus.NewDesc(m.name, m.help, m.labels, nil), m.send})
+			send := m.send
+			if send == nil && strings.HasPrefix(m.name, storePrefix) {
+				send = sendStored(m.name)
+			}
+			if send != nil {
+				c.senders = append(c.senders, tableSender{prometheus.NewDesc(m.name, m.help, m.labels, nil), send})
 			}
 		}
 	}
@@ -55,28 +59,26 @@ func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (c *collector) Collect(ch chan<- prometheus.Metric) {
-	now := &snapshot{front: c.sources.Front(), engine: c.sources.Engine.Metrics(), readOnly: c.sources.Engine.ReadOnly()}
+	now := newSnapshot(&c.sources)
 	for _, s := range c.senders {
 		s.send(now, sender{s.desc, ch})
 	}
 }
 
-// storeCollector collects the store's own figures. The store chooses their names, so it describes
-// nothing in advance.
-type storeCollector struct{ read func() map[string]float64 }
-
-func (storeCollector) Describe(chan<- *prometheus.Desc) {}
-
-func (c storeCollector) Collect(ch chan<- prometheus.Metric) {
-	if c.read == nil {
-		return
-	}
-	for name, v := range c.read() {
-		kind := prometheus.GaugeValue
-		if strings.HasSuffix(name, "_total") {
-			kind = prometheus.CounterValue
+// sendStored returns how a figure of the store is sent, if the store reports it.
+func sendStored(name string) func(*snapshot, sender) {
+	short := strings.TrimPrefix(name, storePrefix)
+	counts := strings.HasSuffix(name, "_total")
+	return func(s *snapshot, out sender) {
+		v, reported := s.store.Values[short]
+		b, bucketed := s.store.Histograms[short]
+		switch {
+		case bucketed:
+			out.histogram(b)
+		case reported && counts:
+			out.ch <- prometheus.MustNewConstMetric(out.desc, prometheus.CounterValue, v)
+		case reported:
+			out.gauge(v)
 		}
-		d := prometheus.NewDesc("shunt_storage_"+name, "From the store: "+strings.ReplaceAll(name, "_", " ")+".", nil, nil)
-		ch <- prometheus.MustNewConstMetric(d, kind, v)
 	}
 }

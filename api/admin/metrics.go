@@ -5,6 +5,7 @@ import (
 	"errors"
 	"runtime"
 	"strconv"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -22,14 +23,6 @@ type Metrics struct {
 	authFailures   prometheus.Counter
 }
 
-// Sources are the functions that return figures which are counted elsewhere. They are called
-// whenever Prometheus asks, from any goroutine.
-type Sources struct {
-	Engine *engine.Engine
-	Front  func() Front
-	Store  func() map[string]float64 // gauges, or counters if the name ends in _total; nil: none
-}
-
 // NewMetrics returns the metrics of a program; version is empty if the program has none.
 func NewMetrics(version string, sources Sources) *Metrics {
 	m := &Metrics{
@@ -39,8 +32,8 @@ func NewMetrics(version string, sources Sources) *Metrics {
 		linkWrites:     newCounters("shunt_link_writes_total"),
 		authFailures:   newCounters("shunt_auth_failures_total").WithLabelValues(),
 	}
-	m.registry.MustRegister(m.requests, m.requestSeconds, m.linkWrites, m.authFailures, newBuildInfo(version),
-		newCollector(sources), storeCollector{sources.Store},
+	m.registry.MustRegister(m.requests, m.requestSeconds, m.linkWrites, m.authFailures, newBuildInfo(version), newStartTime(),
+		newCollector(sources),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -68,6 +61,15 @@ func newBuildInfo(version string) prometheus.Collector {
 	})
 	buildInfo.Set(1)
 	return buildInfo
+}
+
+// newStartTime returns the time of the start of the process, or rather of its metrics, which is some
+// milliseconds later.
+func newStartTime() prometheus.Collector {
+	row := rowOf("shunt_start_time_seconds")
+	started := prometheus.NewGauge(prometheus.GaugeOpts{Name: row.name, Help: row.help})
+	started.Set(unixSeconds(time.Now()))
+	return started
 }
 
 // Seconds returns the observer of the durations of requests to route.

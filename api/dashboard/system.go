@@ -41,6 +41,9 @@ func valueText(unit admin.Unit, v admin.Value) template.HTML {
 	case admin.Info:
 		return template.HTML(template.HTMLEscapeString(v.Text))
 	case admin.Moment:
+		if v.N == 0 {
+			return "never"
+		}
 		return timeTag(time.UnixMilli(int64(v.N * 1000)))
 	case admin.YesNo:
 		if v.N == 0 {

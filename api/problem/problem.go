@@ -44,6 +44,7 @@ var (
 	Loading         = &Kind{503, "loading", "Links are still being loaded", "1"}
 	ReadOnly        = &Kind{503, "read_only", "Nothing can be written at present", "10"}
 	Overloaded      = &Kind{503, "overloaded", "Too much to do at present", "1"}
+	MemoryFull      = &Kind{503, "overloaded", "Too much to do at present", "10"} // garbage is collected every 10 s
 	OutcomeUnknown  = &Kind{503, "outcome_unknown", "The store did not answer in time", "1"}
 
 	IdempotencyMismatch = &Kind{422, "idempotency_mismatch", "The Idempotency-Key was used for another request", ""}
@@ -69,6 +70,7 @@ var table = []struct {
 	{engine.ErrOutcomeUnknown, OutcomeUnknown},
 	{engine.ErrReadOnly, ReadOnly},
 	{engine.ErrOverloaded, Overloaded},
+	{engine.ErrFull, MemoryFull},
 	{engine.ErrClosed, Overloaded},
 	{account.ErrUnauthorized, Unauthorized},
 	{account.ErrNoToken, NotFound},

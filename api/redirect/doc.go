@@ -1,5 +1,5 @@
 // Package redirect is the hot path: it decides what a request for a code gets, and counts it. It
-// knows the engine and package visitor, and no HTTP library: bytes go in, and bytes come out. Front
+// knows the engine, package visitor and the turnstile, and no HTTP library: bytes go in, and bytes come out. Front
 // doors call Decide and Commit for each request; previews, QR codes and link objects ask it too.
 //
 // # Terms
@@ -17,6 +17,14 @@
 // Redirect ./api, trusted proxy and X-Forwarded-For included): 0.67 µs and no allocation in the
 // handler for a browser, 0.61 µs for a bot; a referrer and a country cost 0.1 µs more (dims=on
 // against dims=off); a test holds the zero.
+//
+// # While links are loaded
+//
+// A code that is not in memory may be in the store. Decide does not wait for a disk, so it says
+// Unread; a front door whose goroutine may wait calls DecideUnread, which reads the link into memory
+// (loading.go). An event loop hands such a connection to fasthttp, where it stays. At most two reads a
+// core run at once, and the turnstile is fair to clients. A code is unknown only if the store says so.
+// A link with a cap waits until all hits are loaded: before that nobody knows whether it is used up.
 //
 // # The order of checks
 //

@@ -9,11 +9,13 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"syscall"
 	"time"
 
 	"shunt/api"
 	"shunt/api/account"
+	"shunt/api/admin"
 	"shunt/cmd/shunt/console"
 	"shunt/engine"
 	"shunt/storage"
@@ -26,13 +28,15 @@ type core struct {
 	engine   *engine.Engine
 	accounts *account.Accounts
 	created  bool // the folder was made by this process
+
+	lastBackup atomic.Pointer[lastBackup] // nil: none in this process
 }
 
 // openStore opens the store in s.dataDir as a part of parts, and makes it if there is none and
 // create is true.
 func (c *core) openStore(parts *stack, s *dataSettings, create bool, log *slog.Logger) (err error) {
 	o := storage.Options{
-		Logger: log, MinFree: s.minFree, AcceptLoss: s.acceptLoss, MaxOpenFiles: openTables(), CacheBytes: s.cacheBytes,
+		Logger: log, MinFree: s.minFree, AcceptLoss: s.acceptLoss, MaxOpenFiles: openTables(), CacheBytes: s.cacheBytes, MemTableBytes: s.memTableBytes,
 	}
 	c.store, err = storage.Open(s.dataDir, o)
 	if errors.Is(err, storage.ErrNoStore) && create {
@@ -65,7 +69,7 @@ func (c *core) apiOptions(s *dataSettings, baseURL string, log *slog.Logger) api
 	return api.Options{
 		MaxConnections: maxConnections(),
 		Engine:         c.engine, Accounts: c.accounts, BaseURL: baseURL, Listens: []string{s.listen}, PrivateTargets: s.privateTargets,
-		Logger: log, Version: versionText(), StorageMetrics: c.storageMetrics,
+		Logger: log, Version: versionText(), Metrics: admin.Sources{Store: c.storageMetrics},
 		Operations: api.Operations{Backup: c.backUp, Check: c.check},
 	}
 }

@@ -91,6 +91,7 @@ func (s *server) speakHTTPS(o *api.Options) {
 		return
 	}
 	s.parts.run("certificate", s.certs.Run)
+	o.Metrics.Certificate = certificateFigures(s.certs)
 	s.public = tls.NewListener(s.public, certs.TLSConfig(s.certs))
 	o.HSTSMaxAge = s.cfg.https.hstsMaxAge
 	if s.redirects == nil {

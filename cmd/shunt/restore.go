@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"shunt/cmd/shunt/backups"
 	"shunt/cmd/shunt/console"
 	"shunt/cmd/shunt/settings"
 	"shunt/engine/plural"
@@ -17,28 +18,42 @@ import (
 )
 
 func newRestore(stdout, stderr io.Writer) *cobra.Command {
-	data, asJSON, skipCheck := dataSettings{}, false, false
+	data, asJSON, skipCheck, archive := dataSettings{}, false, false, ""
 	cmd := &cobra.Command{
-		Use:   "restore DIR",
+		Use:   "restore DIR | --tar -",
 		Short: "Make a data folder from a backup",
 		Long: `Make a data folder (--data) from the backup in the folder DIR. The data folder must be empty or must
 not exist: to go back to a backup, stop the server and move the old folder away first. The backup is
-verified, then copied, and is not changed.
+verified, then copied, and is not changed. --tar - takes the backup from standard input instead, as
+'shunt backup --tar -' wrote it; it is unpacked in the data folder, so nothing else needs room for it.
 
 An interrupted restore leaves a folder that nothing serves; run it again to start over. The restored
 data starts a new journal, so it never has the hits that the original recorded after the backup.`,
 		Example: `  mv shunt-data shunt-data.old
   shunt restore /backups/monday
-  shunt restore /backups/monday --data /var/lib/shunt`,
-		Args: exactly("DIR"),
+  shunt restore /backups/monday --data /var/lib/shunt
+  shunt restore --tar - --data ./again < shunt.tar`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			switch given := cmd.Flags().Changed("tar"); {
+			case !given:
+				return exactly("DIR")(cmd, args)
+			case archive != "-":
+				return settings.UsageErrorf("--tar %s: only - is possible; for a file write --tar - < %s", archive, console.Quote(archive))
+			}
+			return exactly()(cmd, args)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if archive != "" {
+				return restoreStream(cmd.Context(), &data, cmd.InOrStdin(), skipCheck, asJSON, stdout, stderr)
+			}
 			return restoreData(cmd.Context(), &data, args[0], skipCheck, asJSON, stdout, stderr)
 		},
 	}
 	addFolder(cmd, &data)
 	cmd.Flags().BoolVar(&skipCheck, "skip-check", false, "copy the backup without verifying it first")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
-	settings.MarkArguments(cmd.Flags(), "json", "skip-check")
+	cmd.Flags().StringVar(&archive, "tar", "", "restore the tar archive on standard input; `-` is the only value")
+	settings.MarkArguments(cmd.Flags(), "json", "skip-check", "tar")
 	return cmd
 }
 
@@ -71,6 +86,24 @@ func restoreData(
 	}
 	_, err = fmt.Fprintf(stdout, "restored %s in %s to %s\n", console.Size(made.Bytes), plural.Of(made.Files, "file", "files"), made.Dir)
 	return err
+}
+
+// restoreStream restores from a tar archive. It is received into a folder in the data folder, whose
+// files then become those of the store.
+func restoreStream(
+	ctx context.Context, data *dataSettings, archive io.Reader, skipCheck, asJSON bool, stdout, stderr io.Writer,
+) (err error) {
+	if err := storage.BeginStream(data.dataDir); err != nil {
+		return restoreError("standard input", data.dataDir, err)
+	}
+	defer func() { err = errors.Join(err, storage.EndStream(data.dataDir)) }()
+	show, from := console.NewProgress(stderr), storage.StreamFolder(nil, data.dataDir)
+	err = backups.Receive(ctx, archive, from, func(received uint64) { show.Say("receiving: " + console.Size(received)) })
+	show.End()
+	if err != nil {
+		return fmt.Errorf("restore: standard input: %w; nothing was restored", err)
+	}
+	return restoreData(ctx, data, from, skipCheck, asJSON, stdout, stderr)
 }
 
 // checkBackup refuses a backup that has faults.

@@ -95,6 +95,7 @@ type server struct {
 	blocks               *api.BlockFile // nil without --block-list
 	public, admin, local net.Listener
 	redirects            net.Listener // to HTTPS; nil: none
+	memory               *memory.Limit
 	core                 core
 }
 
@@ -228,9 +229,7 @@ func (s *server) openData() error {
 	if err != nil {
 		return err
 	}
-	if s.cfg.data.cacheBytes = s.cfg.cacheSize; s.cfg.cacheSize == cacheSizeByMemory {
-		s.cfg.data.cacheBytes = memory.CacheBytes(memory.Usable(os.DirFS("/")))
-	}
+	s.chooseMemory()
 	if err := s.core.openStore(s.parts, &s.cfg.data, true, s.say.Log); err != nil {
 		return err
 	}
@@ -243,11 +242,12 @@ func (s *server) openData() error {
 	}
 	s.parts.onStop("socket", closeListener(s.local))
 	options := engine.Options{
-		FlushInterval: s.cfg.flushInterval, KeptHours: s.cfg.keptHours, KeptDays: s.cfg.keptDays, Logger: s.say.Log,
+		FlushInterval: s.cfg.flushInterval, KeptHours: s.cfg.keptHours, KeptDays: s.cfg.keptDays, Full: s.memory.Full, Logger: s.say.Log,
 	}
 	if err := s.core.openEngine(s.parts, &s.cfg.data, options); err != nil {
 		return err
 	}
+	s.parts.run("memory limit", s.memory.Run)
 	sayLeft(memory.Folder(), s.say.Log)
 	return nil
 }
@@ -261,6 +261,7 @@ func (s *server) serveAPI(baseURL string) error {
 	o.Brand, o.NoDashboard = s.brand, s.cfg.noDashboard
 	o.Listens, o.AdminHosts = s.listens(), s.cfg.adminHosts
 	o.AllowHTTP, o.Pprof, o.CORSOrigins = s.cfg.allowHTTP, s.cfg.pprof, s.cfg.corsOrigins
+	o.Metrics.Memory = s.memoryFigures()
 	o.MaxPerAddress, o.RateLimits = s.cfg.perAddress, s.cfg.rateLimits
 	s.cfg.logs.apply(&o)
 	if s.cfg.connections > 0 {

@@ -32,6 +32,7 @@ type serveConfig struct {
 	countryHeader  string
 	flushInterval  time.Duration
 	cacheSize      int64
+	memoryLimit    int64 // bytes, or memoryLimitByMemory or noMemoryLimit
 	keptHours      int
 	keptDays       int
 	connections    int // 0: as many as there are descriptors for
@@ -72,6 +73,7 @@ func addServeSettings(cmd *cobra.Command, cfg *serveConfig) {
 		"how often hits are written; a power cut loses at most this much", parseFlushInterval)
 	settings.Var(fs, &cfg.cacheSize, "cache-size", "SIZE", "auto",
 		"memory for cached blocks of the store, such as 256MiB (auto: a sixteenth of the memory, from 64MiB to 1GiB)", parseCacheSize)
+	addMemoryLimit(fs, &cfg.memoryLimit)
 	settings.Var(fs, &cfg.keptHours, "keep-hours", "N", strconv.Itoa(engine.DefaultKeptHours),
 		"how many hours to keep hourly figures", settings.CountUpTo(engine.MaxKeptHours))
 	settings.Var(fs, &cfg.keptDays, "keep-days", "N", strconv.Itoa(engine.DefaultKeptDays),

@@ -37,6 +37,7 @@ type dataSettings struct {
 	minFree        storage.Floor
 	acceptLoss     bool
 	cacheBytes     int64 // 0: the store's default
+	memTableBytes  int64 // 0: the store's default
 	listen         string
 	baseURL        string
 	acmeDomain     string

@@ -230,6 +230,10 @@ func (d *Deltas) Count() int { return len(d.entries) }
 // memory was full.
 func (d *Deltas) Dropped() (visitors, values uint64) { return d.visitors.dropped, d.values.dropped }
 
+// Sketches returns the number of visitor sets in d: those that are still lists of hashes, and those
+// that are dense sketches.
+func (d *Deltas) Sketches() (lists, dense int) { return d.visitors.lists, len(d.visitors.sketches) }
+
 // SizeBytes returns the memory that d holds.
 func (d *Deltas) SizeBytes() uint64 {
 	return uint64(4*cap(d.index)+64*cap(d.entries)) + d.visitors.sizeBytes() + d.values.sizeBytes()

@@ -29,6 +29,7 @@ type visitorLists struct {
 	blocks   []hashBlock
 	free     uint32   // chain of blocks that compact freed
 	sketches []Sketch // of entries that became dense
+	lists    int      // entries with visitors that are not dense
 	scratch  []uint64 // reused by compact
 
 	dropped uint64
@@ -45,6 +46,7 @@ func (v *visitorLists) add(e *delta, hash uint64) {
 		v.sketches[e.chain].Add(hash)
 	case e.length == 0:
 		e.first, e.length = hash, 1
+		v.lists++
 	case e.first != hash:
 		v.appendHash(e, hash)
 	}
@@ -127,13 +129,14 @@ func (v *visitorLists) compact(e *delta) {
 	}
 }
 
-// freeChain empties an entry's list and frees its blocks.
+// freeChain empties an entry's list, which is not empty, and frees its blocks.
 func (v *visitorLists) freeChain(e *delta) {
 	for e.chain != 0 {
 		block := &v.blocks[e.chain-1]
 		e.chain, block.older, v.free = block.older, v.free, e.chain
 	}
 	e.length = 0
+	v.lists--
 }
 
 // sketch returns an entry's visitors. The sketch shares memory with v or with scratch. The second
@@ -159,7 +162,7 @@ func (v *visitorLists) reset() {
 		return
 	}
 	clear(v.sketches) // they hold pointers: let the collector free those
-	v.blocks, v.sketches, v.free = v.blocks[:0], v.sketches[:0], 0
+	v.blocks, v.sketches, v.free, v.lists = v.blocks[:0], v.sketches[:0], 0, 0
 }
 
 func (v *visitorLists) sizeBytes() uint64 {

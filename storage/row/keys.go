@@ -76,6 +76,7 @@ const (
 //	h  first whole hour          4 bytes big-endian: hour rows before it are deleted
 //	q  sequence of writes        (merged) see AppendSequence
 //	b  base URL                  see AppendBaseURL; absent until a server has run
+//	k  last backup               8 bytes big-endian: Unix ms at its end; absent until there was one
 const (
 	MetaLayout     = 'f'
 	MetaStoreID    = 's'
@@ -88,6 +89,7 @@ const (
 	MetaFirstHour  = 'h'
 	MetaSequence   = 'q'
 	MetaBaseURL    = 'b'
+	MetaLastBackup = 'k'
 )
 
 const HoursPerDay = 24

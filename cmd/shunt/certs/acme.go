@@ -40,6 +40,9 @@ type ACME struct {
 	manager *autocert.Manager
 	log     *slog.Logger
 	current atomic.Pointer[tls.Certificate] // nil: there is none yet
+
+	failing  atomic.Bool   // the last attempt failed, or the renewal is overdue
+	failures atomic.Uint64 // attempts that failed; a look that finds the renewal overdue is one
 }
 
 // ACMEOptions say whom to ask for a certificate, and for which domain.
@@ -101,6 +104,7 @@ func (a *ACME) Run(ctx context.Context) error {
 			if ctx.Err() != nil {
 				return nil
 			}
+			a.failed()
 			wait, retry = retry, min(2*retry, acmeMaxRetry)
 			a.log.Warn("no certificate; trying again", slog.String("domain", a.domain), slog.Any("cause", err),
 				slog.String("authority", a.manager.Client.DirectoryURL), slog.String("needs", acmeNeeds), slog.Duration("in", wait))
@@ -124,11 +128,20 @@ func (a *ACME) look(now time.Time) (wait time.Duration) {
 	leaf := a.current.Load().Leaf
 	lifetime := leaf.NotAfter.Sub(leaf.NotBefore)
 	renewal := min(lifetime/3, 30*24*time.Hour)
-	if leaf.NotAfter.Sub(now) < renewal*3/4 {
+	if overdue := leaf.NotAfter.Sub(now) < renewal*3/4; !overdue {
+		a.failing.Store(false)
+	} else {
+		a.failed()
 		a.log.Warn("the certificate has not been renewed", slog.String("domain", a.domain), slog.Time("expires", leaf.NotAfter),
 			slog.String("authority", a.manager.Client.DirectoryURL), slog.String("needs", acmeNeeds))
 	}
 	return max(time.Second, min(lifetime/acmeLooks, acmeLookInterval))
+}
+
+// failed notes an attempt that failed.
+func (a *ACME) failed() {
+	a.failures.Add(1)
+	a.failing.Store(true)
 }
 
 // fetch asks for the certificate in force: autocert's memory has it, or its folder, or else the

@@ -11,6 +11,7 @@ import (
 type Source interface {
 	Certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) // may be called from any goroutine, and does not block
 	Run(ctx context.Context) error                              // keeps it up to date
+	State() State                                               // costs a few atomic reads; may be called from any goroutine
 }
 
 // TLSConfig is TLS 1.2 and 1.3 with forward secrecy and authenticated encryption (RFC 9325), for

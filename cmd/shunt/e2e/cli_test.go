@@ -114,6 +114,8 @@ func TestUsageErrorsExitWith2AndNameTheMistake(t *testing.T) {
 		"a server without a token":         {[]string{"add", "http://a.b", "--server", "https://sho.rt"}, "SHUNT_TOKEN"},
 		"a user at a server with a token":  {[]string{"stats", "x", "--server", "https://sho.rt", "--token", "x", "--user", "u"}, "--user"},
 		"a cache of 0 bytes":               {[]string{"serve", "--cache-size", "0"}, "--cache-size.*256MiB"},
+		"a memory limit of 1 MiB":          {[]string{"serve", "--memory-limit", "1MiB"}, "--memory-limit.*64MiB"},
+		"a memory limit without a unit":    {[]string{"serve", "--memory-limit", "lots"}, "--memory-limit.*2GiB"},
 		"a header name with a space in it": {[]string{"serve", "--client-ip-header", "X Y"}, "--client-ip-header"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"shunt/storage"
 )
 
 const (
@@ -18,6 +20,11 @@ const (
 	cacheShare   = 16
 	minAutoCache = 64 << 20
 	maxAutoCache = 1 << 30
+
+	// During heavy writes there are five memtables, and two or three stay: with a sixteenth each,
+	// they take a third of a small machine's memory, and leave the rest to links.
+	memTableShare    = 16
+	minMemTableBytes = 8 << 20
 )
 
 // CacheBytes returns the size of the cache of a process that may use memory bytes; 0: it is not
@@ -26,15 +33,28 @@ func CacheBytes(memory uint64) int64 {
 	return int64(min(max(memory/cacheShare, minAutoCache), maxAutoCache))
 }
 
+// MemTableBytes returns the size of the store's memtables in a process that may use memory bytes; 0:
+// it is not known how many.
+func MemTableBytes(memory uint64) int64 {
+	if memory == 0 {
+		return storage.DefaultMemTableBytes
+	}
+	return int64(min(max(memory/memTableShare, minMemTableBytes), storage.DefaultMemTableBytes))
+}
+
 // Usable returns how many bytes of memory this process may use: the machine's, or what its control
 // groups or GOMEMLIMIT say, if that is less; 0 if none is known.
 func Usable(root fs.FS) uint64 {
-	limit := min(groupMemory(root), uint64(debug.SetMemoryLimit(-1)), machineMemory())
+	limit := min(physical(root), uint64(debug.SetMemoryLimit(-1)))
 	if limit >= math.MaxInt64 {
 		return 0
 	}
 	return limit
 }
+
+// physical returns how many bytes the machine has, or the control groups of this process allow if
+// that is less; MaxInt64 or more if none is known.
+func physical(root fs.FS) uint64 { return min(groupMemory(root), machineMemory()) }
 
 // groupMemory returns the lowest limit of the control groups that this process is in, of either
 // version (cgroups(7)). In a container the path of a group may be the host's; then only the root is

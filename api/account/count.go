@@ -1,0 +1,61 @@
+package account
+
+import "sync/atomic"
+
+// sessionCount is the number of rows of sessions in the table. It is counted once, and then follows
+// the writes: a row is set once, under a new key, and only rows that were read under the write lock
+// are deleted.
+type sessionCount struct{ n atomic.Int64 }
+
+func newSessionCount() *sessionCount { return new(sessionCount) }
+
+// written follows a write that has ended with err, before the next one begins.
+func (c *sessionCount) written(sets [][2][]byte, deletes [][]byte, err error) {
+	if err != nil {
+		return
+	}
+	n := 0
+	for _, row := range sets {
+		n += isSession(row[0])
+	}
+	for _, key := range deletes {
+		n -= isSession(key)
+	}
+	if n != 0 {
+		c.n.Add(int64(n))
+	}
+}
+
+func isSession(key []byte) int {
+	if len(key) > 0 && key[0] == sessionTable {
+		return 1
+	}
+	return 0
+}
+
+// sessionTable is the first byte of the keys of sessions; see sessionKey.
+const sessionTable = 'c'
+
+// CountSessions returns the number of sessions in the table, those included that have expired and
+// are not deleted yet. Until Run has counted those of earlier runs, it is too low. It costs an
+// atomic read.
+func (a *Accounts) CountSessions() uint64 { return uint64(max(0, a.sessions.n.Load())) }
+
+// beginCount counts the sessions that the table has. Writers wait for it: 320,000 sessions, which
+// are all that MaxUsers can have, take some 0.1 s.
+func (a *Accounts) beginCount() error {
+	lock, err := a.lockWrites()
+	if err != nil {
+		return err
+	}
+	defer lock.unlock()
+	n := int64(0)
+	err = a.table.Scan([]byte{sessionTable}, func([]byte, []byte) (bool, error) {
+		n++
+		return true, nil
+	})
+	if err == nil {
+		a.sessions.n.Store(n)
+	}
+	return err
+}

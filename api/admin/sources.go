@@ -1,0 +1,102 @@
+package admin
+
+import (
+	"time"
+
+	"shunt/engine"
+)
+
+// Sources are the functions that return figures which are made elsewhere. Each is called at every
+// scrape, from any goroutine and from several at once, so it must not block, read a disk or scan a
+// table: it reads atomics. A function that is nil has no figures: its metrics are absent.
+//
+// Engine and Front are required; NewServer fills them in. cmd fills in the others through
+// api.Options.Metrics, except where a part of package api makes the figure.
+type Sources struct {
+	Engine *engine.Engine
+	Front  func() Front
+
+	Store         func() Storage     // the store's own figures, as shunt_storage_*
+	Certificate   func() Certificate // of the public address; nil: it does not speak TLS
+	Blocks        func() Blocks      // the block list; nil: there is none
+	Sessions      func() uint64      // sessions of logins in the table, ended ones too until they are swept
+	Memory        func() Memory      // the memory limit; nil: --memory-limit off
+	AccessDropped func() uint64      // lines that the access log dropped since the start; nil: there is no access log
+	Shed          func() []Count     // requests refused because of overload since the start, by kind; every kind, also with 0
+	Backup        func() Backup      // the last backup; nil: this program makes none
+	Ready         func() bool        // /readyz is 200; nil: the engine is ready
+	Loaded        func() float64     // the share of links that are in memory, 0 to 1; nil: 0 until the engine is ready, then 1
+	Reloads       func() Reloads     // reloads of the settings; nil: they cannot be reloaded
+}
+
+// Storage is what the store reports. A name lacks the prefix shunt_storage_, and must have a row in
+// storeMetrics: a name without one is not shown, and fails TestTheStoresFiguresHaveRows.
+type Storage struct {
+	Values     map[string]float64 // gauges, or counters if the name ends in _total
+	Histograms map[string]Buckets
+
+	// RollUpWaits is the end of the oldest hour whose figures are not in days yet; zero if none
+	// waits, in the future for an hour that is not over; nil: unknown.
+	RollUpWaits *time.Time
+}
+
+// rollUpLag returns how long the oldest hour that is over has waited.
+func (s *Storage) rollUpLag(now time.Time) float64 {
+	if s.RollUpWaits.IsZero() {
+		return 0
+	}
+	return max(0, now.Sub(*s.RollUpWaits).Seconds())
+}
+
+// Buckets is a snapshot of a histogram. Counts has one more element than Bounds: values above the
+// last bound. Neither is changed after it was handed over.
+type Buckets struct {
+	Bounds []float64 // upper ones, inclusive, ascending, in the unit of the metric
+	Counts []uint64  // of each bucket alone, not cumulative
+	Sum    float64   // of all values
+}
+
+// A Certificate is the state of the certificate of the public address.
+type Certificate struct {
+	NotAfter time.Time // of the certificate in use; zero: there is none yet
+	ACME     bool      // it comes from an ACME authority; if not, State and Failures mean nothing
+	State    ACMEState
+	Failures uint64 // attempts to get or renew it that failed since the start
+}
+
+// An ACMEState is how far an ACME source has come.
+type ACMEState uint8
+
+const (
+	ACMEWaiting ACMEState = iota // for the first certificate, and no attempt has failed yet
+	ACMEValid                    // a certificate is in use, and is renewed in time
+	ACMEFailing                  // the last attempt failed, or a renewal is overdue
+)
+
+// Blocks is the state of the block list.
+type Blocks struct {
+	Entries  int           // hosts and targets in force
+	LoadedAt time.Time     // when the list in force was read
+	Took     time.Duration // to read it
+	Failing  bool          // the file cannot be read; the list in force is an older one
+}
+
+// Memory is what the memory limit is and what counts towards it, in bytes.
+type Memory struct {
+	Limit uint64
+	Used  []Count // by part: heap, mapped …; every part, also with 0
+	Full  bool    // new links are refused because of the limit
+}
+
+// A Backup is the last one that was made whole.
+type Backup struct {
+	At    time.Time     // of its end; zero: never. It outlives a restart of the server
+	Took  time.Duration // 0: not since the start
+	Bytes uint64        // on the disk, files shared with the data included; 0: not since the start
+}
+
+// Reloads are the reloads of the settings (SIGHUP).
+type Reloads struct {
+	LastAt   time.Time // of the last one that took effect; zero: none since the start
+	Failures uint64    // since the start
+}

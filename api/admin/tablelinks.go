@@ -1,0 +1,63 @@
+package admin
+
+var linkMetrics = []metric{
+	{
+		name: "shunt_links", help: "Live links, including expired ones.", words: "Links, expired ones too",
+		send: func(s *snapshot, out sender) { out.gauge(float64(s.engine.Links)) },
+	},
+	{
+		name: "shunt_tombstones", help: "Deleted links whose codes are still taken or whose data is not purged yet.",
+		words: "Deleted links whose codes are still kept",
+		send:  func(s *snapshot, out sender) { out.gauge(float64(s.engine.Tombstones)) },
+	},
+	{
+		name: "shunt_link_writes_total", help: "Writes of links, by result: ok, refused or failed.", labels: []string{"op", "result"},
+		words: "Changes of links since the start",
+	},
+	{
+		name: "shunt_read_only", help: "1 while links cannot be written because disk space is low.", unit: YesNo,
+		words: "Read-only because the disk is almost full",
+		send:  func(s *snapshot, out sender) { out.gauge(oneIf(s.readOnly)) },
+	},
+	{
+		name: "shunt_ready", help: "1 while /readyz says that the server is ready; 0 while it loads or shuts down.", unit: YesNo,
+		words: "Ready",
+		send:  func(s *snapshot, out sender) { out.gauge(oneIf(s.ready)) },
+	},
+	{
+		name: "shunt_loading_ratio", help: "Share of the links that are in memory: it rises to 1 after a start.", unit: Ratio,
+		words: "Links in memory",
+		send:  func(s *snapshot, out sender) { out.gauge(s.loaded) },
+	},
+}
+
+var redirectMetrics = []metric{
+	{
+		name: "shunt_hits_total", help: "Redirects counted, by kind of request.", labels: []string{"class"},
+		words:  "Redirects since the start, by who asked",
+		values: []wording{{"hit", "visitors (hits)"}, {"bot", "bots"}, {"prefetch", "prefetches of browsers"}, {"head", "HEAD requests"}},
+		send: func(s *snapshot, out sender) {
+			for class, n := range s.engine.Redirects {
+				out.counter(n, hitClasses[class])
+			}
+		},
+	},
+	{
+		name: "shunt_redirects_total", help: "Redirects answered, by HTTP status.", labels: []string{"status"},
+		words: "Redirects since the start, by status",
+		send:  func(s *snapshot, out sender) { out.counters(s.front.Redirects) },
+	},
+	{
+		name: "shunt_redirect_misses_total", help: "Requests for codes that were not redirected, by reason.", labels: []string{"reason"},
+		words: "Requests without a redirect since the start, by reason",
+		values: []wording{
+			{"not_found", "unknown code"}, {"disabled", "link disabled"}, {"expired", "link expired"}, {"exhausted", "limit of hits reached"},
+			{"loading", "links were still loading"}, {"method", "wrong method"}, {"too_long", "address too long with its query"},
+			{"blocked", "target blocked"},
+		},
+		send: func(s *snapshot, out sender) { out.counters(s.front.Misses) },
+	},
+}
+
+// hitClasses are the labels of engine.Class.
+var hitClasses = [4]string{"hit", "bot", "prefetch", "head"}

@@ -1,0 +1,124 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A cgroup is a control group of either version (cgroups(7)), with little of a core and of memory.
+// With version 1 it is two groups.
+type cgroup struct {
+	t           *testing.T
+	cpu, memory string // folders; the same one with version 2
+	version     int
+}
+
+// cpuPeriod is how long a quota of the processor is for.
+const cpuPeriod = 100 * time.Millisecond
+
+// newCgroup makes a group that may use share of one core, and memoryBytes. It is removed when t
+// ends; the processes in it must have ended by then.
+func newCgroup(t *testing.T, share float64, memoryBytes uint64) *cgroup {
+	t.Helper()
+	needRoot(t)
+	g := &cgroup{t: t}
+	name := "shunt-test-" + strconv.Itoa(os.Getpid())
+	quota, period := strconv.Itoa(int(share*float64(cpuPeriod.Microseconds()))), strconv.FormatInt(cpuPeriod.Microseconds(), 10)
+	if top := "/sys/fs/cgroup"; isCgroup2(top) {
+		g.version, g.cpu = 2, filepath.Join(top, name)
+		g.memory = g.cpu
+		g.set(top, "cgroup.subtree_control", "+cpu +memory")
+		g.makeFolders()
+		g.set(g.cpu, "cpu.max", quota+" "+period)
+		g.set(g.memory, "memory.max", strconv.FormatUint(memoryBytes, 10))
+		return g
+	}
+	g.version, g.cpu, g.memory = 1, filepath.Join("/sys/fs/cgroup/cpu", name), filepath.Join("/sys/fs/cgroup/memory", name)
+	g.makeFolders()
+	g.set(g.cpu, "cpu.cfs_period_us", period)
+	g.set(g.cpu, "cpu.cfs_quota_us", quota)
+	g.set(g.memory, "memory.limit_in_bytes", strconv.FormatUint(memoryBytes, 10))
+	return g
+}
+
+func isCgroup2(dir string) bool {
+	var s unix.Statfs_t
+	return unix.Statfs(dir, &s) == nil && s.Type == unix.CGROUP2_SUPER_MAGIC
+}
+
+func (g *cgroup) makeFolders() {
+	g.t.Helper()
+	for _, dir := range slices.Compact([]string{g.cpu, g.memory}) {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			g.t.Fatalf("making a control group: %v", err)
+		}
+		g.t.Cleanup(func() {
+			if err := os.Remove(dir); err != nil {
+				g.t.Error(err)
+			}
+		})
+	}
+}
+
+func (g *cgroup) set(dir, file, value string) {
+	g.t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, file), []byte(value), 0o600); err != nil {
+		g.t.Fatalf("control group: %v", err)
+	}
+}
+
+// starter returns a command that enters the group and becomes the command in its arguments.
+func (g *cgroup) starter() []string {
+	script := fmt.Sprintf(`echo $$ >%s/cgroup.procs && echo $$ >%s/cgroup.procs && exec "$@"`, g.cpu, g.memory)
+	return []string{"sh", "-c", script, "sh"}
+}
+
+// number reads a file of the group with a number in it; with key, the number after that key.
+func (g *cgroup) number(dir, file, key string) uint64 {
+	g.t.Helper()
+	text, err := os.ReadFile(filepath.Join(dir, file))
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	if key != "" {
+		_, after, _ := strings.Cut("\n"+string(text), "\n"+key+" ")
+		text = []byte(after)
+	}
+	fields := strings.Fields(string(text))
+	if len(fields) == 0 {
+		g.t.Fatalf("%s of the control group has no number: %q", file, text)
+	}
+	n, err := strconv.ParseUint(fields[0], 10, 64)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	return n
+}
+
+// cpuTime returns the processor time that the group has used.
+func (g *cgroup) cpuTime() time.Duration {
+	if g.version == 2 {
+		return time.Duration(g.number(g.cpu, "cpu.stat", "usage_usec")) * time.Microsecond
+	}
+	account := strings.Replace(g.cpu, "/cgroup/cpu/", "/cgroup/cpuacct/", 1)
+	if _, err := os.Stat(account); err != nil {
+		return 0
+	}
+	return time.Duration(g.number(account, "cpuacct.usage", ""))
+}
+
+// outOfMemory returns how often the system has ended a process of the group for want of memory.
+func (g *cgroup) outOfMemory() uint64 {
+	if g.version == 2 {
+		return g.number(g.memory, "memory.events", "oom_kill")
+	}
+	return g.number(g.memory, "memory.oom_control", "oom_kill")
+}

@@ -1,0 +1,97 @@
+package storage
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+func wantLastBackup(t *testing.T, s *Store, want int64) {
+	t.Helper()
+	if got, err := s.LastBackup(); err != nil || got != want {
+		t.Errorf("last backup: got %d, %v, want %d", got, err, want)
+	}
+}
+
+func TestTheTimeOfABackupOutlivesACrash(t *testing.T) {
+	mem := vfs.NewCrashableMem()
+	s := openMem(t, mem)
+	wantLastBackup(t, s, 0)
+	for _, atMs := range []int64{1_700_000_000_000, 1_600_000_000_000} { // the clock may have gone back
+		if err := s.NoteBackup(atMs); err != nil {
+			t.Fatal(err)
+		}
+		wantLastBackup(t, s, atMs)
+	}
+	backup(t, s, backupDir)
+	if err := s.NoteBackup(1_800_000_000_000); err != nil {
+		t.Fatal(err)
+	}
+	crashed := openMem(t, mem.CrashClone(loseAll()))
+	wantLastBackup(t, crashed, 1_800_000_000_000)
+	closeStore(t, crashed)
+	closeStore(t, s)
+
+	if err := restoreTo(mem, otherDir); err != nil {
+		t.Fatal(err)
+	}
+	restored := open(t, otherDir, Options{FS: mem})
+	wantLastBackup(t, restored, 1_600_000_000_000)
+	closeStore(t, restored)
+}
+
+func TestABackupForAStreamIsInsideAndRestoresByMoving(t *testing.T) {
+	dir, other := filepath.Join(t.TempDir(), "store"), filepath.Join(t.TempDir(), "restored")
+	s := open(t, dir, Options{})
+	fillForCheck(t, s)
+	v := s.Inspect()
+	rows := allRows(t, v)
+	closeInspection(t, v)
+	for range 2 { // the second replaces the first
+		made, err := s.BackupToStream(t.Context())
+		if err != nil || made.Dir != StreamFolder(nil, dir) {
+			t.Fatalf("got %+v, %v", made, err)
+		}
+	}
+	wantWhole(t, StreamFolder(nil, dir), nil, rows)
+
+	if err := BeginStream(other); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(StreamFolder(nil, other)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(StreamFolder(nil, other), os.DirFS(StreamFolder(nil, dir))); err != nil {
+		t.Fatal(err)
+	}
+	made, err := Restore(t.Context(), StreamFolder(nil, other), other, RestoreOptions{Logger: quiet})
+	if err != nil || made.Files == 0 || made.Bytes == 0 {
+		t.Fatalf("got %+v, %v", made, err)
+	}
+	if err := EndStream(other); err != nil {
+		t.Fatal(err)
+	}
+	wantWhole(t, other, nil, rows)
+	closeStore(t, s)
+
+	closeStore(t, open(t, dir, Options{}))
+	if _, err := os.Stat(StreamFolder(nil, dir)); !os.IsNotExist(err) {
+		t.Errorf("a start left what a killed backup left: %v", err)
+	}
+}
+
+func TestAStreamNeverReplacesAStore(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store")
+	closeStore(t, open(t, dir, Options{}))
+	before := contents(t, dir)
+	err := BeginStream(dir)
+	if err == nil || !strings.Contains(err.Error(), "not empty") {
+		t.Errorf("got %v", err)
+	}
+	if after := contents(t, dir); len(after) != len(before) {
+		t.Errorf("got %d files, want %d", len(after), len(before))
+	}
+}
