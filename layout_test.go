@@ -90,6 +90,7 @@ var rooms = map[string]room{
 		users: []string{"api"},
 	},
 	"api/docs":      {knows: []string{"api/page", "api/problem", "api/visitor"}, never: noHTTP},
+	"api/failures":  {knows: []string{"api/rate"}, never: noHTTP},
 	"api/jsonbody":  {knows: []string{"engine", "api/problem"}, never: noHTTP},
 	"api/jsontext":  {never: noHTTP},
 	"api/limit":     {knows: []string{"api/rate"}, never: noHTTP},

@@ -13,6 +13,7 @@ import (
 	"shunt/api/account"
 	"shunt/api/admin"
 	"shunt/api/dashboard"
+	"shunt/api/failures"
 	"shunt/api/limit"
 	"shunt/api/ops"
 	"shunt/api/page"
@@ -137,8 +138,8 @@ func (s *Server) buildCallers(o Options) {
 	}
 	s.auth = &authenticator{
 		accounts: o.Accounts, https: https, cookies: cookies{https}, pages: ownPages{originOf(s.baseURL)},
-		origins: origins{&s.proxies, o.AuditClients},
-		failed:  func() { s.metrics.AuthFailed() },
+		origins: origins{&s.proxies, o.AuditClients}, failures: failures.New(s.log, o.LogClients, s.now.time()), now: s.now,
+		failed: func() { s.metrics.AuthFailed() },
 	}
 	s.limiter = &limiter{rules: limit.New(o.RateLimits, s.now.time()), proxies: &s.proxies, now: s.now}
 	s.panics.out = s.log

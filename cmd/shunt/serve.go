@@ -304,6 +304,7 @@ func (s *server) serveAPI(baseURL string) error {
 	o.Metrics.Reloads = s.settings.figures
 	o.Metrics.Memory = s.memoryFigures()
 	o.MaxPerAddress, o.RateLimits = s.cfg.perAddress, s.cfg.rateLimits
+	s.cfg.logs.apply(&o)
 	if s.cfg.connections > 0 {
 		o.MaxConnections = min(o.MaxConnections, s.cfg.connections)
 	}
