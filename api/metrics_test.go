@@ -50,7 +50,6 @@ func allSources(t *testing.T) func(*Options) {
 			AccessDropped: func() uint64 { return 10 },
 			Shed:          func() []admin.Count { return []admin.Count{{Label: "creates", N: 11}} },
 			Backup:        func() admin.Backup { return admin.Backup{At: at, Took: time.Second, Bytes: 12} },
-			Loaded:        func() float64 { return 0.25 },
 			Reloads:       func() admin.Reloads { return admin.Reloads{LastAt: at, Failures: 13} },
 		}
 	}
@@ -122,7 +121,7 @@ func TestTheContractsMetricsAreAllThere(t *testing.T) {
 		"shunt_certificate_expiry_timestamp_seconds": "1.7e+09", `shunt_acme_state{state="failing"}`: "1", `shunt_acme_state{state="valid"}`: "0",
 		"shunt_acme_failures_total": "7", `shunt_memory_used_bytes{part="heap"}`: "8", "shunt_memory_full": "1", "shunt_access_log_dropped_total": "10",
 		`shunt_shed_total{kind="creates"}`: "11", "shunt_last_backup_timestamp_seconds": "1.7e+09", "shunt_last_backup_size_bytes": "12",
-		"shunt_loading_ratio": "0.25", "shunt_reload_failures_total": "13", "shunt_block_list_entries": "1", "shunt_ready": "1",
+		"shunt_loading_ratio": "1", "shunt_reload_failures_total": "13", "shunt_block_list_entries": "1", "shunt_ready": "1",
 		`shunt_storage_commit_mutations_bucket{le="2"}`: "7", "shunt_storage_commit_mutations_count": "12", "shunt_storage_commit_mutations_sum": "36",
 	} {
 		if got := st.metric(line); got != want {

@@ -148,7 +148,7 @@ func TestABackupGoesThroughAPipeAndBack(t *testing.T) {
 	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "the stream ended before the backup was whole") {
 		t.Errorf("half an archive: got %v: %s", err, out)
 	}
-	p = startServer(t, dir)
+	startServer(t, dir)
 	if left := backupsIn(t, dir); len(left) != 2 { // db and journal
 		t.Errorf("the data folder has %q", left)
 	}
