@@ -193,6 +193,11 @@ restarts: N = 200
 restarts: ## restart or kill the server N (200) times while another user tries to open its socket (2 min); best as root
 	SHUNTTEST_RESTARTS=$(N) $(GO) test ./cmd/shunt/e2e -run '^TestNobodyEntersTheSocketDuringRestarts$$' -v -count=1 -timeout 30m
 
+.PHONY: start-time
+start-time: LINKS = 10000000
+start-time: ## measure how soon a server with LINKS (10 M) links redirects after a start, and how fast it loads them (10 min; 4 GB of disk)
+	SHUNTTEST_START_LINKS=$(LINKS) $(GO) test ./cmd/shunt/e2e -run '^TestAStartRedirectsBeforeItHasLoaded$$' -v -count=1 -timeout 30m
+
 .PHONY: restart-test
 restart-test: N = 100
 restart-test: ## restart the server N (100) times behind a socket that somebody else holds, under load: no request may fail (3 min)
