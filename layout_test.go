@@ -90,6 +90,7 @@ var rooms = map[string]room{
 		users: []string{"api"},
 	},
 	"api/docs":      {knows: []string{"api/page", "api/problem", "api/visitor"}, never: noHTTP},
+	"api/failures":  {knows: []string{"api/rate"}, never: noHTTP},
 	"api/jsonbody":  {knows: []string{"engine", "api/problem"}, never: noHTTP},
 	"api/jsontext":  {never: noHTTP},
 	"api/limit":     {knows: []string{"api/rate"}, never: noHTTP},
@@ -110,6 +111,7 @@ var rooms = map[string]room{
 	"bench/compare/constant": {users: nobody},
 	"bench/compare/load":     {users: []string{"bench/compare", "bench/compare/batches"}},
 
+	"cmd/shunt/activation":     {never: []string{cobra}},
 	"cmd/shunt/backups":        {knows: []string{"storage"}, never: []string{cobra}},
 	"cmd/shunt/browser":        {users: nobody},
 	"cmd/shunt/certs":          {},
@@ -119,6 +121,7 @@ var rooms = map[string]room{
 	"cmd/shunt/importer":       {knows: []string{"api/client", "cmd/shunt/console", "engine/plural"}, never: []string{cobra}},
 	"cmd/shunt/linkflags":      {knows: []string{"api/client", "cmd/shunt/console", "cmd/shunt/settings"}, never: []string{cobra}},
 	"cmd/shunt/memory":         {knows: []string{"storage"}, never: []string{cobra}},
+	"cmd/shunt/notify":         {never: []string{cobra}},
 	"cmd/shunt/settings":       {never: []string{cobra}},
 	"cmd/shunt/socket":         {never: []string{cobra}},
 }

@@ -4,13 +4,16 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"net/netip"
 	"strings"
 
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
+	"shunt/api/failures"
 	"shunt/api/jsonbody"
 	"shunt/api/problem"
+	"shunt/api/wire"
 )
 
 // userHeader names the user that a local command acts as.
@@ -29,6 +32,8 @@ type authenticator struct {
 	pages    ownPages
 	origins  origins
 	failed   func() // counts a request without a valid token
+	failures *failures.Log
+	now      clock
 }
 
 // overNetwork identifies the caller by a token, or else by the cookie of a session. It refuses
@@ -43,6 +48,7 @@ func (a *authenticator) overNetwork(ctx *fasthttp.RequestCtx) (account.Caller, e
 	}
 	caller, err := a.accounts.Authenticate(token)
 	if errors.Is(err, account.ErrUnauthorized) {
+		a.note(ctx, failures.Token)
 		return account.Caller{}, a.unauthorized("the token is malformed, unknown, revoked or expired")
 	}
 	return caller, err
@@ -52,6 +58,18 @@ func (a *authenticator) overNetwork(ctx *fasthttp.RequestCtx) (account.Caller, e
 func (a *authenticator) unauthorized(detail string) error {
 	a.failed()
 	return problem.New(problem.Unauthorized, "%s", detail)
+}
+
+// note logs that what failed for the client of a request. A session that has ended is no failure:
+// every browser that was open for long would look like an attack. If a trusted proxy sends the
+// request and does not name its client, the line names nobody, so that nobody locks the proxy out.
+func (a *authenticator) note(ctx *fasthttp.RequestCtx, what failures.Kind) {
+	proxies := a.https.proxies
+	client := proxies.ClientAddr(ctx, wire.PeerAddr(ctx))
+	if !isLimited(ctx) || proxies.Trust(client) {
+		client = netip.Addr{}
+	}
+	a.failures.Note(what, client, requestID(ctx), a.now.of(ctx))
 }
 
 // oneAuthorization refuses a request with two Authorization lines, even if they are equal: the

@@ -9,6 +9,7 @@ import (
 
 	"shunt/api/account"
 	"shunt/api/dashboard"
+	"shunt/api/failures"
 	"shunt/api/page"
 	"shunt/api/problem"
 	"shunt/engine"
@@ -58,9 +59,7 @@ func (w webSessions) LookUpSetup(ctx *fasthttp.RequestCtx, code string) (account
 		return account.User{}, err
 	}
 	u, err := w.auth.accounts.LookUpSetupCode(code)
-	if !errors.Is(err, account.ErrNoSetupCode) {
-		w.limiter.hasNotTriedSetup(ctx)
-	}
+	w.noteSetup(ctx, err)
 	return u, err
 }
 
@@ -69,14 +68,22 @@ func (w webSessions) SetUp(ctx *fasthttp.RequestCtx, code, email, password strin
 		return account.Caller{}, err
 	}
 	caller, cookie, err := w.auth.accounts.UseSetupCode(strangerKey(ctx, w.limiter.proxies), code, email, password)
-	if !errors.Is(err, account.ErrNoSetupCode) {
-		w.limiter.hasNotTriedSetup(ctx)
-	}
+	w.noteSetup(ctx, err)
 	if err == nil {
 		w.auth.cookies.set(ctx, cookie, account.SessionLifetime)
 		caller.Origin = w.auth.origins.of(ctx)
 	}
 	return caller, err
+}
+
+// noteSetup logs a setup code that err refuses. If the code was right, it takes the count of the
+// attempt back.
+func (w webSessions) noteSetup(ctx *fasthttp.RequestCtx, err error) {
+	if errors.Is(err, account.ErrNoSetupCode) {
+		w.auth.note(ctx, failures.Setup)
+	} else {
+		w.limiter.hasNotTriedSetup(ctx)
+	}
 }
 
 // ChangePassword counts as an attempt to log in, because it says whether a password is right.
@@ -87,6 +94,8 @@ func (w webSessions) ChangePassword(ctx *fasthttp.RequestCtx, caller account.Cal
 	err := w.auth.accounts.ChangePassword(caller, strangerKey(ctx, w.limiter.proxies), current, password)
 	if p, _ := problem.Of(err); err == nil || p.Kind != problem.Invalid || len(p.Fields) != 1 || p.Fields[0].Field != "current" {
 		w.limiter.hasNotTried(ctx, caller.User.Name)
+	} else {
+		w.auth.note(ctx, failures.Login)
 	}
 	return err
 }

@@ -85,7 +85,8 @@ func saysHTTPS(ctx *fasthttp.RequestCtx) bool {
 }
 
 // warnUntrustedProxy logs once that a proxy on this machine is not trusted. It names only the
-// proxy's network, because no log line has the address of a client, whatever that address is.
+// proxy's network, because no line but that of a failed login or a refused token (package failures)
+// has the address of a client, whatever that address is.
 func (r *httpsRule) warnUntrustedProxy(peer netip.Addr) {
 	network := "127.0.0.0/8"
 	if peer.Is6() {

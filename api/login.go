@@ -7,6 +7,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
+	"shunt/api/failures"
 	"shunt/api/jsonbody"
 	"shunt/api/ops"
 )
@@ -59,6 +60,7 @@ func (a *accountCalls) logIn(ctx *fasthttp.RequestCtx, email, password string) (
 		a.limiter.hasNotTried(ctx, email)
 	}
 	if errors.Is(err, account.ErrUnauthorized) {
+		a.auth.note(ctx, failures.Login)
 		return account.Caller{}, a.auth.unauthorized("the e-mail address or the password is wrong")
 	}
 	if err == nil {

@@ -42,6 +42,7 @@ type Options struct {
 	NoDashboard    bool               // there is nothing under /_/ but the reference page and the logo
 	Front          Front              // of the public listeners
 	Loops          int                // event loops of each of these, where Front allows some; default: one for each core; negative: none
+	Outlived       bool               // a service manager holds the public listening sockets, and passes them to the next process
 	MaxConnections int                // limit of open public connections; default and maximum 32,768
 	MaxPerAddress  int                // of those, from one address (IPv6: one /64); default 512; negative: unlimited
 	AdminHosts     []string           // host names of the admin address, besides loopback ones; see package admin
@@ -49,6 +50,7 @@ type Options struct {
 	Operations     Operations         // offered on the socket of local commands only
 
 	AuditClients bool             // callers have the network of their client: a /24, or a /48 of IPv6; see account.Origin
+	LogClients   bool             // lines about failed logins and refused tokens have the client's address; no other line has
 	Logger       *slog.Logger     // default: discards
 	Version      string           // for build_info
 	Metrics      admin.Sources    // figures made elsewhere; NewServer fills in what this package makes

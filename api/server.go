@@ -13,6 +13,7 @@ import (
 	"shunt/api/account"
 	"shunt/api/admin"
 	"shunt/api/dashboard"
+	"shunt/api/failures"
 	"shunt/api/limit"
 	"shunt/api/ops"
 	"shunt/api/page"
@@ -57,6 +58,7 @@ type Server struct {
 	localRoutes fasthttp.RequestHandler
 
 	connections          wire.Counts // public ones
+	latency              wire.Latency
 	public, local, admin *wire.Group
 	insecure             *wire.Group
 	drain                *wire.Drain
@@ -136,8 +138,8 @@ func (s *Server) buildCallers(o Options) {
 	}
 	s.auth = &authenticator{
 		accounts: o.Accounts, https: https, cookies: cookies{https}, pages: ownPages{originOf(s.baseURL)},
-		origins: origins{&s.proxies, o.AuditClients},
-		failed:  func() { s.metrics.AuthFailed() },
+		origins: origins{&s.proxies, o.AuditClients}, failures: failures.New(s.log, o.LogClients, s.now.time()), now: s.now,
+		failed: func() { s.metrics.AuthFailed() },
 	}
 	s.limiter = &limiter{rules: limit.New(o.RateLimits, s.now.time()), proxies: &s.proxies, now: s.now}
 	s.panics.out = s.log
@@ -154,8 +156,9 @@ func (s *Server) buildCalls(o Options) {
 
 // buildAdmin builds the pages of the admin address.
 func (s *Server) buildAdmin(o Options, hosts admin.Hosts) {
-	s.metrics = admin.NewMetrics(o.Version, s.metricSources(o))
-	s.adminAddress = admin.NewAddress(o.Engine, s.metrics, s.drain.Begun)
+	sources := s.metricSources(o)
+	s.metrics = admin.NewMetrics(o.Version, sources)
+	s.adminAddress = admin.NewAddress(sources, s.metrics, s.drain.Begun)
 	s.adminAddress.Hosts, s.adminAddress.Profiles = hosts, o.Pprof
 	s.adminAddress.Stalled, s.adminAddress.Now = func() bool { return s.stall.stalled(s.now.time()) }, s.now.time
 	s.adminAddress.PrefersJSON = page.PrefersJSON
@@ -177,7 +180,7 @@ func (s *Server) buildRoutes(o Options, checked checkedOptions) {
 	}
 	s.front = &front{
 		redirects: s.redirects, proxies: &s.proxies, limiter: s.limiter, pages: s.pages, hsts: newHSTS(o.HSTSMaxAge), now: s.now,
-		panics: &s.panics, drain: s.drain, routes: s.router.routes(s.auth.overNetwork, s.endpoints()),
+		panics: &s.panics, drain: s.drain, latency: &s.latency, routes: s.router.routes(s.auth.overNetwork, s.endpoints()),
 	}
 	s.front.scratch.New = newScratch
 	operator := &operator{operations: o.Operations, engine: o.Engine, ending: s.live.ending, log: s.log}
@@ -190,8 +193,10 @@ func (s *Server) buildListeners(o Options) {
 	s.public = s.newGroup(s.front.handle, s.publicLimits(o))
 	if o.Front != FrontFasthttp {
 		s.public.Plain, s.public.PlainPanic, s.public.Loops = s.front.answerPlain, s.front.answerPanic, max(0, cmp.Or(o.Loops, engine.Cores()))
+		s.public.Latency = &s.latency
 		s.public.Reader = wire.NewReader(&s.proxies, redirect.PurposeFields[:])
 	}
+	s.public.Outlived = o.Outlived
 	s.insecure = s.newGroup(s.handled(newUpgrader(s.baseURL, s.pages, o.ACMEChallenges).answer), s.redirectLimits(o))
 	s.local = s.newGroup(s.handled(s.localRoutes), wire.Limits{Connections: maxOperators})
 	s.local.MaxBody = s.bodyLimits.overSocket

@@ -44,6 +44,7 @@ type serveConfig struct {
 	pprof          bool
 	logFormat      string
 	logLevel       slog.Level
+	logs           logSettings
 }
 
 // addServeSettings gives cmd the settings of serve.
@@ -96,6 +97,7 @@ func addServeSettings(cmd *cobra.Command, cfg *serveConfig) {
 	settings.WordVar(fs, &cfg.logFormat, "log-format", "FORMAT", "text", "text or json", "text", "json")
 	settings.Var(fs, &cfg.logLevel, "log-level", "LEVEL", "info", "debug, info, warn or error", settings.ParseLevel)
 	settings.CompleteWords(fs, "log-level", "debug", "info", "warn", "error")
+	addLogSettings(fs, &cfg.logs)
 }
 
 // check refuses settings that contradict each other.

@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -15,7 +16,8 @@ import (
 )
 
 // This test proves that nothing about visitors is kept: not in the data, the journal, a backup, the
-// logs, or the metrics. The visitors and their requests are in plantedways_test.go, the search is
+// logs, or the metrics. With --log-clients on, the log names the clients of failed logins and refused
+// tokens in lines of their own, and nobody else. The visitors and their requests are in plantedways_test.go, the search is
 // in plantedsearch_test.go.
 
 const plantedNumber = 1_000
@@ -73,6 +75,8 @@ func TestNothingAboutVisitorsIsKept(t *testing.T) {
 	p.passTLS()
 	p.server.terminate()
 	p.search("after a replay and HTTPS")
+	p.passNamed()
+	p.search("without the lines of failures")
 	p.wantControls()
 	p.wantShortOnesByChance()
 }
@@ -84,6 +88,7 @@ func (p *plantation) start(args ...string) {
 	args = append([]string{
 		"--journal-dir", p.journal, "--trusted-proxy", "127.0.0.1", "--log-level", "debug", "--limit-misses", "2/h", "--limit-creates", "1/h",
 		"--limit-logins", "1/h", "--block-list", p.blocks, "--base-url", "https://sho.example", "--private-targets", "allow",
+		"--log-clients", "off",
 	}, args...)
 	p.server = launchThrough(p.t, starter, p.dir, args...).waitReady()
 	p.said = append(p.said, p.server)
@@ -168,6 +173,46 @@ func (p *plantation) passTLS() {
 	}
 	p.told = append(p.told, ask(p.t, p.server.admin+"/metrics", ""))
 }
+
+// passNamed starts the server with --log-clients on, and sends the requests of some clients in every
+// way. The lines of failures are checked and not searched: they, and nothing else, may have the
+// address of a client, and only of one that failed to log in or sent a wrong token.
+func (p *plantation) passNamed() {
+	p.t.Helper()
+	p.start("--log-format", "text", "--log-clients", "on")
+	server := p.said[len(p.said)-1]
+	p.said = p.said[:len(p.said)-1]
+	ask(p.t, p.server.public+"/capped", "")
+	named := make(map[string]string)
+	for i, c := range p.clients[:2*len(plantedWays)] {
+		p.words["unique"] = fmt.Sprint(3_000_000 + i)
+		wayOf(i).send(p.t, p.server, c, p.words)
+		named[c.address.String()] = wayOf(i).refused
+	}
+	p.server.terminate()
+	lines := 0
+	for line := range strings.Lines(server.stderr()) {
+		m := failureLine.FindStringSubmatch(line)
+		if m == nil {
+			p.told = append(p.told, line)
+			continue
+		}
+		lines++
+		if named[m[2]] != m[1] {
+			p.t.Errorf("the address of a client that did something else is named: %s", line)
+		}
+		delete(named, m[2])
+	}
+	for address, message := range named {
+		if message != "" {
+			p.t.Errorf("%s: no line names %s", message, address)
+		}
+	}
+	p.t.Logf("%d lines name the clients of failures", lines)
+}
+
+// failureLine is the whole of a line that names a client.
+var failureLine = regexp.MustCompile(`^time=\S+ level=WARN msg="(login failed|token refused)" client=(\S+) request_id=[0-9A-Za-z]{16}\n$`)
 
 func (p *plantation) put(path, text string) {
 	p.t.Helper()

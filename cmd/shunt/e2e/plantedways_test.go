@@ -91,6 +91,8 @@ type plantedWay struct {
 	times  int    // how often it is sent; 0: once
 	direct bool   // by a peer that is not a trusted proxy
 	admin  bool   // to the admin address
+
+	refused string // the message of the line that names the client; empty: there is none
 }
 
 const (
@@ -159,7 +161,7 @@ var plantedWays = []plantedWay{
 	{name: "TLS to a plain port", raw: "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03{secret}{agent}\r\n\r\n"},
 
 	{name: "an API call without a token", status: 401, line: "GET /api/v1/me"},
-	{name: "an API call with a wrong token", status: 401, line: shorten, fields: asNobody, body: `{"url":"http://{secret}.example/"}`},
+	{name: "an API call with a wrong token", status: 401, line: shorten, fields: asNobody, body: `{"url":"http://{secret}.example/"}`, refused: "token refused"},
 	{name: "a missing scope", status: 403, line: "PATCH /api/v1/links/known", fields: asReader, body: `{"title":"{secret}"}`},
 	{name: "malformed JSON", status: 400, line: shorten, fields: asAdmin, body: `{"url":"http://{secret}.example/"`},
 	{name: "an invalid target", status: 422, line: shorten, fields: asAdmin, body: `{"url":"ftp://{secret}.example/","{secret}":1}`},
@@ -181,9 +183,9 @@ var plantedWays = []plantedWay{
 	{name: "a new token", status: 201, line: "POST /api/v1/tokens", fields: asAdmin, body: `{"name":"planted"}`},
 	{name: "an unknown session", status: 401, line: "GET /api/v1/me", fields: "Cookie: shunt_session={secret}; __Host-shunt_session={secret}\r\n"},
 	{name: "a login", status: 200, line: login, fields: inJSON, body: `{"email":"ann@planted.example","password":"correct horse battery"}`},
-	{name: "a wrong password", status: 401, line: login, fields: inJSON, body: `{"email":"ann@planted.example","password":"{secret}"}`},
-	{name: "an unknown user", status: 401, line: login, fields: inJSON, body: `{"email":"{secret}@planted.example","password":"{secret}"}`},
-	{name: "too many logins", status: 429, line: login, fields: inJSON, body: `{"email":"{secret}@planted.example","password":"{secret}"}`, times: 2},
+	{name: "a wrong password", status: 401, line: login, fields: inJSON, body: `{"email":"ann@planted.example","password":"{secret}"}`, refused: "login failed"},
+	{name: "an unknown user", status: 401, line: login, fields: inJSON, body: `{"email":"{secret}@planted.example","password":"{secret}"}`, refused: "login failed"},
+	{name: "too many logins", status: 429, line: login, fields: inJSON, body: `{"email":"{secret}@planted.example","password":"{secret}"}`, times: 2, refused: "login failed"},
 
 	{name: "a redirect without the proxy", status: 302, line: "GET /known?{secret}", direct: true},
 	{name: "misses without the proxy", status: 429, line: "GET /nowhere", times: 4, direct: true},

@@ -1,0 +1,50 @@
+package e2e
+
+import (
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestFail2banReadsTheLog runs the filter of cmd/deploy by fail2ban's own program over what the
+// server has logged about a wrong token and a wrong password, in both forms.
+func TestFail2banReadsTheLog(t *testing.T) {
+	if os.Getenv("SHUNTTEST_FAIL2BAN") == "" {
+		t.Skip("make fail2ban runs this test: it needs Debian's package fail2ban")
+	}
+	filter, err := filepath.Abs("../../deploy/fail2ban/filter.d/shunt.conf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, format := range []string{"text", "json"} {
+		t.Run("format="+format, func(t *testing.T) {
+			p := launch(t, t.TempDir(), "--log-format", format).waitReady()
+			for path, body := range map[string]string{"/tokens": `{"name":"x"}`, "/session": `{"email":"ann@example.com","password":"x"}`} {
+				r, err := http.NewRequest("POST", p.public+"/api/v1"+path, strings.NewReader(body))
+				if err != nil {
+					t.Fatal(err)
+				}
+				r.Header = http.Header{"Authorization": {"Bearer x"}, "Content-Type": {"application/json"}}
+				answer, err := http.DefaultClient.Do(r)
+				if err != nil || answer.StatusCode != http.StatusUnauthorized {
+					t.Fatalf("%s: got %v, %v", path, answer, err)
+				}
+				_, _ = io.Copy(io.Discard, answer.Body)
+				_ = answer.Body.Close()
+			}
+			p.terminate()
+			log := filepath.Join(t.TempDir(), "log")
+			if err := os.WriteFile(log, []byte(p.stderr()), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			out, err := exec.Command("fail2ban-regex", "-o", "<ip>", log, filter).CombinedOutput()
+			if got := strings.Fields(string(out)); err != nil || strings.Join(got, " ") != "127.0.0.1 127.0.0.1" {
+				t.Errorf("got %q, %v from\n%s", got, err, p.stderr())
+			}
+		})
+	}
+}
