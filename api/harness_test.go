@@ -267,7 +267,7 @@ func (st *site) wantNothingSecretIn(name, text string) {
 func (st *site) spoil(key string) {
 	st.t.Helper()
 	done := make(chan error, 1)
-	st.table.Write([][2][]byte{{[]byte(key), []byte("{")}}, nil, func(err error) { done <- err })
+	st.table.Write([][2][]byte{{[]byte(key), []byte("{")}}, nil, nil, func(err error) { done <- err })
 	check(st.t, <-done)
 }
 

@@ -237,7 +237,7 @@ func TestStatsOfAllOwnersNeedAnAdminAndABound(t *testing.T) {
 	}
 	for users, want := range map[uint32]int{1000: 200, 1001: 422} {
 		done := make(chan error, 1)
-		st.table.Write([][2][]byte{{[]byte("s"), binary.BigEndian.AppendUint32(nil, users)}}, nil, func(err error) { done <- err })
+		st.table.Write([][2][]byte{{[]byte("s"), binary.BigEndian.AppendUint32(nil, users)}}, nil, nil, func(err error) { done <- err })
 		check(t, <-done)
 		if r := st.call("GET", "/stats?owner=all", ""); r.status != want || want == 422 && r.fields() != "owner:too_many" {
 			t.Errorf("%d users: got %d %s", users, r.status, r.body)

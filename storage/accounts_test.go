@@ -19,7 +19,7 @@ func put(key, value string) [2][]byte { return [2][]byte{[]byte(key), []byte(val
 // writeAccounts writes rows of accounts and waits for the result.
 func writeAccounts(table *AccountTable, sets [][2][]byte, deletes [][]byte) error {
 	done := make(chan error, 1)
-	table.Write(sets, deletes, func(err error) { done <- err })
+	table.Write(sets, deletes, nil, func(err error) { done <- err })
 	return <-done
 }
 
@@ -105,7 +105,7 @@ func TestCloseWaitsForAccountWritesUnderWay(t *testing.T) {
 		table := s.Accounts()
 		done := make(chan error, maxAccountWrites+1)
 		for i := range maxAccountWrites {
-			table.Write([][2][]byte{{{byte(i)}, nil}}, nil, func(err error) { done <- err })
+			table.Write([][2][]byte{{{byte(i)}, nil}}, nil, nil, func(err error) { done <- err })
 		}
 		synctest.Wait()
 		if len(done) != 0 {
@@ -130,7 +130,7 @@ func TestCloseWaitsForAccountWritesUnderWay(t *testing.T) {
 
 func TestARefusedWriteOfAccountsIsDoneOnce(t *testing.T) {
 	calls := 0
-	(&AccountTable{}).Write(nil, [][]byte{{1}}, func(err error) {
+	(&AccountTable{}).Write(nil, [][]byte{{1}}, nil, func(err error) {
 		if calls++; err == nil {
 			t.Error("a read-only table was written")
 		}

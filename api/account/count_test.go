@@ -34,7 +34,7 @@ func TestSessionsAreCountedOverEveryWriteAndRestart(t *testing.T) {
 	want("when all have expired", MaxSessions)
 	f.logIn(t, "ann@example.com")
 	want("after the next login", 1)
-	if err := f.EndSessions(u.ID); err != nil {
+	if err := f.EndSessions(Caller{}, u.ID); err != nil {
 		t.Fatal(err)
 	}
 	want("after the end of all", 0)

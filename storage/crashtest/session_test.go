@@ -95,7 +95,7 @@ func (s *session) close() error {
 // writeAccounts writes rows of accounts, and waits for them as long as writers of links wait.
 func (s *session) writeAccounts(sets [][2][]byte, deletes [][]byte) error {
 	done := make(chan error, 1)
-	s.store.Accounts().Write(sets, deletes, func(err error) { done <- err })
+	s.store.Accounts().Write(sets, deletes, nil, func(err error) { done <- err })
 	select {
 	case err := <-done:
 		return err

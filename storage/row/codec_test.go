@@ -55,6 +55,10 @@ var codecs = map[string]func(v []byte) ([]byte, error){
 		}
 		return AppendReceipt(nil, &r, &r.Link.Hot, &r.Link.Cold), err
 	},
+	"audit": func(v []byte) ([]byte, error) {
+		e, err := DecodeAudit(1, v)
+		return AppendAudit(nil, &e), err
+	},
 	"sweep": func(v []byte) ([]byte, error) {
 		w, err := DecodeSweep(v)
 		return AppendSweep(nil, w), err

@@ -39,6 +39,7 @@ func TestKeysAreAsPinned(t *testing.T) {
 			"40 01" + strings.Repeat("00", 62) + "02",
 		},
 		"accounts": {AccountKey([]byte("u1")), "50 7531"},
+		"audit":    {AppendAuditKey(nil, 0x0102), "60 0000000000000102"},
 	} {
 		want, err := hex.DecodeString(strings.ReplaceAll(c.want, " ", ""))
 		if err != nil || !bytes.Equal(c.got, want) {

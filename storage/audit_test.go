@@ -1,0 +1,109 @@
+package storage
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"shunt/engine"
+)
+
+// auditLog returns all entries, the newest first.
+func auditLog(t *testing.T, s *Store) (all []engine.AuditEntry) {
+	t.Helper()
+	if err := s.ListAudit(0, ^uint64(0), func(e *engine.AuditEntry) bool { all = append(all, *e); return true }); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func audited(code string, id uint64, atMs int64) engine.Mutation {
+	return engine.Mutation{
+		Hot: engine.Hot{Code: code, ID: id, Owner: 7, Target: "http://a/"}, Cold: engine.Cold{Code: code, Version: 1},
+		By: &engine.By{AtMs: atMs, User: 7, Name: "ann", RequestID: "r"},
+	}
+}
+
+func TestEachChangeLeavesAnEntryInTheAuditLog(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store")
+	s := open(t, dir, Options{Create: true})
+	stop := start(t, s)
+	const at = int64(1_700_000_000_000)
+
+	made := audited("a", 1, at)
+	apply(t, s, made)
+	edited := audited("a", 1, at-5000) // the clock went back
+	edited.Hot.Target, edited.Before = "http://b/", &engine.Record{Hot: made.Hot, Cold: made.Cold}
+	apply(t, s, edited)
+	quiet := audited("b", 2, at)
+	quiet.By = nil
+	apply(t, s, quiet)
+	gone := audited("a", 1, at+1)
+	gone.Before = &engine.Record{Hot: edited.Hot, Cold: edited.Cold}
+	gone.Hot = engine.Hot{Code: "a", ID: 1, Owner: 7, Flags: engine.FlagTombstone, DeletedAtMs: at + 1}
+	apply(t, s, gone)
+	if err := tryApplyAll(s, engine.Bulk{
+		Creations: []engine.Mutation{{Hot: engine.Hot{Code: "z", ID: 5, Owner: 7, Target: "http://z/"}, Cold: engine.Cold{Code: "z", Version: 1}},
+			{Hot: engine.Hot{Code: "m", ID: 6, Owner: 7, Target: "http://m/"}, Cold: engine.Cold{Code: "m", Version: 1}}},
+		By: made.By, Existing: 1, Failed: 2,
+	}); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	s.Accounts().Write([][2][]byte{{[]byte("k"), []byte("v")}}, nil,
+		&engine.AuditEntry{Action: engine.UserAdded, By: engine.By{AtMs: at + 2, Local: true}, User: 3}, func(err error) { done <- err })
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	closeStore(t, s)
+
+	s = open(t, dir, Options{})
+	stop = start(t, s)
+	apply(t, s, audited("c", 3, at-1)) // stamps go on after a restart
+	stop()
+	log := auditLog(t, s)
+	var got []engine.AuditAction
+	for i, e := range log {
+		got = append(got, e.Action)
+		if i > 0 && e.Stamp >= log[i-1].Stamp {
+			t.Errorf("entry %d has stamp %d, after %d", i, e.Stamp, log[i-1].Stamp)
+		}
+		if e.At().Before(time.UnixMilli(at)) || e.At().After(time.UnixMilli(at+2)) {
+			t.Errorf("entry %d is of %v", i, e.At())
+		}
+	}
+	want := []engine.AuditAction{
+		engine.LinkCreated, engine.UserAdded, engine.LinksCreated, engine.LinkDeleted, engine.LinkEdited, engine.LinkCreated,
+	}
+	if len(got) != len(want) {
+		t.Fatalf("got %v, want %v", got, want)
+	}
+	for i := range want {
+		if got[i] != want[i] {
+			t.Errorf("got %v, want %v", got, want)
+			break
+		}
+	}
+	if e := log[4]; e.Before.Hot.Target != "http://a/" || e.After.Hot.Target != "http://b/" || e.By.Name != "ann" {
+		t.Errorf("the edit: got %+v", e)
+	}
+	if e := log[2]; e.Created != 2 || e.Existing != 1 || e.Failed != 2 || e.FirstCode != "m" || e.LastCode != "z" {
+		t.Errorf("the bulk: got %+v", e)
+	}
+	closeStore(t, s)
+}
+
+func TestOldEntriesOfTheAuditLogAreSwept(t *testing.T) {
+	s := openTemp(t)
+	for i, code := range []string{"a", "b", "c"} {
+		apply(t, s, audited(code, uint64(i+1), int64(i+1)*1000))
+	}
+	if err := s.SweepAudit(engine.AuditStamp(2000)); err != nil {
+		t.Fatal(err)
+	}
+	log := auditLog(t, s)
+	if len(log) != 2 || log[0].After.Hot.Code != "c" || log[1].After.Hot.Code != "b" {
+		t.Errorf("got %+v, want c and b", log)
+	}
+}
