@@ -19,6 +19,7 @@ func (s *Server) endpoints() []endpoint {
 		{"GET", "/stats/{code}/live", account.StatsRead, s.live.streamStats, 0},
 		{"GET", "/stats", account.StatsRead, heavy.bounded(links.readOwnerStats), 0},
 		{"GET", "/misses", account.Admin, links.readMisses, 0},
+		{"GET", "/audit", account.Admin, heavy.bounded(links.readAudit), 0},
 		{"GET", "/tokens", account.TokensWrite, heavy.bounded(heavy.inTurn(calls.listTokens)), 0},
 		{"POST", "/tokens", account.TokensWrite, calls.issueToken, 0},
 		{"DELETE", "/tokens/{id}", account.TokensWrite, calls.revokeToken, 0},

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"context"
 	"net/netip"
 	"time"
 )
@@ -85,11 +84,10 @@ func AuditStamp(atMs int64) uint64 { return uint64(max(atMs, 0)) << stampShift }
 func (e *AuditEntry) At() time.Time { return time.UnixMilli(int64(e.Stamp >> stampShift)).UTC() }
 
 // Audit calls fn with the entries whose stamp is at least from and below before, the newest first,
-// until fn returns false or ctx ends.
-func (e *Engine) Audit(ctx context.Context, from, before uint64, fn func(*AuditEntry) bool) error {
-	err := e.store.ListAudit(from, before, func(x *AuditEntry) bool { return ctx.Err() == nil && fn(x) })
-	if err == nil {
-		err = ctx.Err()
-	}
-	return err
+// until fn returns false. fn may keep the entry.
+func (e *Engine) Audit(from, before uint64, fn func(*AuditEntry) bool) error {
+	return e.store.ListAudit(from, before, fn)
 }
+
+// Detail returns the link of a record in the log. Its hits are those that it was imported with.
+func (r *Record) Detail(now time.Time) Detail { return detailOf(r, r.Cold.ImportedHits, now) }

@@ -1,0 +1,286 @@
+package ops
+
+import (
+	"bytes"
+	"encoding/json"
+	"strconv"
+	"strings"
+	"time"
+
+	"shunt/api/account"
+	"shunt/api/jsonbody"
+	"shunt/api/jsontext"
+	"shunt/engine"
+)
+
+// Limits of a page of the audit log. A page that has looked at auditScanned entries ends, however
+// few it has found, and its cursor goes on: so a filter that finds little costs little at a time.
+const (
+	defaultAudited  = 50
+	maxAudited      = 1000
+	auditScanned    = 10_000
+	auditStepped    = 500 // entries after which others take their turn
+	maxActorBytes   = 254 // of an e-mail address
+	maxStampsBefore = ^uint64(0)
+)
+
+// An AuditQuery is a query for a page of the audit log.
+type AuditQuery struct {
+	Actor    string // a user's number or e-mail address, or the id of a token; empty: any
+	Code     string // of a link; empty: any
+	From, To time.Time
+	Limit    int    // 0: defaultAudited
+	Before   uint64 // the stamp after which the page goes on; 0: from the newest on
+}
+
+// An AuditPage is a page of the audit log, the newest entry first.
+type AuditPage struct {
+	Data       []AuditEntry `json:"data"`
+	NextCursor *string      `json:"next_cursor"`
+}
+
+// An AuditEntry is an entry of the audit log as the API shows it.
+type AuditEntry struct {
+	ID        string          `json:"id"`
+	At        time.Time       `json:"at"`
+	Action    string          `json:"action"`
+	Actor     AuditActor      `json:"actor"`
+	Code      string          `json:"code,omitempty"`       // of a link, or the first of several
+	LastCode  string          `json:"last_code,omitempty"`  // of several
+	User      uint32          `json:"user,omitempty"`       // that was changed
+	TokenID   string          `json:"token_id,omitempty"`   // that was made or revoked
+	Before    json.RawMessage `json:"before,omitempty"`     // the fields that changed, an object
+	After     json.RawMessage `json:"after,omitempty"`      // the same
+	Counts    *AuditCounts    `json:"counts,omitempty"`     // of several links
+	RequestID string          `json:"request_id,omitempty"` // X-Request-Id
+	Network   string          `json:"network,omitempty"`    // of the client, if it is kept
+}
+
+// An AuditActor is who made a change.
+type AuditActor struct {
+	User    uint32 `json:"user,omitempty"`
+	Email   string `json:"email,omitempty"` // at that time
+	Via     string `json:"via"`             // token, session, local, or none: a setup link
+	TokenID string `json:"token_id,omitempty"`
+}
+
+// AuditCounts says what became of the links of one request.
+type AuditCounts struct {
+	Created  uint32 `json:"created"`
+	Existing uint32 `json:"existing"`
+	Failed   uint32 `json:"failed"`
+}
+
+// auditActions are the names of actions.
+var auditActions = map[engine.AuditAction]string{
+	engine.LinkCreated: "link.created", engine.LinkEdited: "link.edited", engine.LinkDeleted: "link.deleted",
+	engine.LinksCreated: "links.created", engine.LinksImported: "links.imported",
+	engine.UserAdded: "user.added", engine.UserEdited: "user.edited", engine.UserDeleted: "user.deleted",
+	engine.TokenIssued: "token.issued", engine.TokenRevoked: "token.revoked",
+	engine.SetupLinkMade: "setup_link.made", engine.SetupLinkUsed: "setup_link.used", engine.SessionsEnded: "sessions.ended",
+}
+
+var auditParameters = map[string]parameterReader[AuditQuery]{
+	"cursor": func(q *AuditQuery, value string) (err error) {
+		if q.Before, err = strconv.ParseUint(value, 10, 64); value != "" && (err != nil || q.Before == 0) {
+			return jsonbody.FieldError("", "invalid", "is not a cursor of this list; start again without a cursor")
+		}
+		return nil
+	},
+	"actor": func(q *AuditQuery, value string) error {
+		q.Actor = value
+		return checkTextParameter(value, maxActorBytes)
+	},
+	"code": func(q *AuditQuery, value string) error {
+		if q.Code = value; value != "" && !engine.ValidCode([]byte(value)) {
+			return jsonbody.FieldError("", "invalid", "is not a code")
+		}
+		return nil
+	},
+	"from": func(q *AuditQuery, value string) (err error) {
+		q.From, err = readMoment(value)
+		return err
+	},
+	"to": func(q *AuditQuery, value string) (err error) {
+		q.To, err = readMoment(value)
+		return err
+	},
+	"limit": func(q *AuditQuery, value string) error {
+		n, err := strconv.ParseUint(value, 10, 16)
+		if err != nil || n < 1 || n > maxAudited {
+			return jsonbody.FieldError("", "range", "must be 1 to "+strconv.Itoa(maxAudited))
+		}
+		q.Limit = int(n)
+		return nil
+	},
+}
+
+// ParseAudit reads the parameters of a list of the audit log.
+func ParseAudit(caller account.Caller, p Parameters) (q AuditQuery, err error) {
+	guard, err := readParameters(caller, p, &q, auditParameters, maxListValueBytes)
+	if err == nil && (guard.AnyOwner || guard.Owner != caller.User.ID) {
+		err = UnknownParameter([]byte("owner"))
+	}
+	return q, err
+}
+
+// Audit returns a page of the audit log. The handler must take a place with BeginHeavy before.
+func (c *Calls) Audit(caller account.Caller, q AuditQuery) (page AuditPage, err error) {
+	if q.Limit == 0 {
+		q.Limit = defaultAudited
+	}
+	from, before := engine.AuditStamp(q.From.UnixMilli()), uint64(maxStampsBefore)
+	if q.From.IsZero() {
+		from = 0
+	}
+	if !q.To.IsZero() {
+		before = engine.AuditStamp(q.To.UnixMilli())
+	}
+	if q.Before != 0 {
+		before = min(before, q.Before)
+	}
+	page.Data = []AuditEntry{}
+	scanned, last := 0, uint64(0)
+	more := true
+	for more && scanned < auditScanned {
+		step := 0
+		more = false
+		err = c.InTurn(caller, func() error {
+			return c.engine.Audit(from, before, func(e *engine.AuditEntry) bool {
+				if len(page.Data) == q.Limit || step == auditStepped {
+					more = true
+					return false
+				}
+				step, last = step+1, e.Stamp
+				if q.wants(e) {
+					page.Data = append(page.Data, c.auditEntry(e))
+				}
+				return true
+			})
+		})
+		if err != nil {
+			return AuditPage{}, err
+		}
+		before = last
+		if scanned += step; len(page.Data) == q.Limit {
+			break
+		}
+	}
+	if more {
+		cursor := strconv.FormatUint(last, 10)
+		page.NextCursor = &cursor
+	}
+	return page, nil
+}
+
+// wants reports whether e is by the actor and about the code of q. Several links are about each code
+// between the first and the last.
+func (q *AuditQuery) wants(e *engine.AuditEntry) bool {
+	if q.Actor != "" && !strings.EqualFold(q.Actor, e.By.Name) && q.Actor != e.By.TokenID &&
+		(e.By.User == 0 || q.Actor != strconv.FormatUint(uint64(e.By.User), 10)) {
+		return false
+	}
+	switch {
+	case q.Code == "":
+		return true
+	case e.After != nil:
+		return e.After.Hot.Code == q.Code
+	case e.Before != nil:
+		return e.Before.Hot.Code == q.Code
+	}
+	return e.FirstCode != "" && e.FirstCode <= q.Code && q.Code <= e.LastCode
+}
+
+func (c *Calls) auditEntry(e *engine.AuditEntry) AuditEntry {
+	x := AuditEntry{
+		ID: strconv.FormatUint(e.Stamp, 10), At: e.At(), Action: auditActions[e.Action], Actor: auditActor(&e.By),
+		Code: e.FirstCode, LastCode: e.LastCode, User: e.User, TokenID: e.TokenID, RequestID: e.By.RequestID,
+	}
+	if e.By.Network.IsValid() {
+		x.Network = e.By.Network.String()
+	}
+	switch {
+	case e.Action == engine.LinksCreated || e.Action == engine.LinksImported:
+		x.Counts = &AuditCounts{e.Created, e.Existing, e.Failed}
+	case e.Before != nil || e.After != nil:
+		x.Code, x.Before, x.After = c.auditLink(e)
+	default:
+		x.Before, x.After = auditChanges(e.Changes)
+	}
+	return x
+}
+
+func auditActor(by *engine.By) AuditActor {
+	a := AuditActor{User: by.User, Email: by.Name, TokenID: by.TokenID, Via: "none"}
+	switch {
+	case by.TokenID != "":
+		a.Via = "token"
+	case by.SessionID != "":
+		a.Via = "session"
+	case by.Local:
+		a.Via = "local"
+	}
+	return a
+}
+
+// auditLink returns the code of a link, and its fields that changed, as link objects show them. A
+// creation shows those that are not the default, a deletion too.
+func (c *Calls) auditLink(e *engine.AuditEntry) (code string, before, after json.RawMessage) {
+	none := engine.Record{}
+	was, is := &none, &none
+	if e.Before != nil {
+		was, code = e.Before, e.Before.Hot.Code
+	}
+	if e.After != nil {
+		is, code = e.After, e.After.Hot.Code
+	}
+	now := c.now()
+	x, y := c.shown(was.Detail(now)), c.shown(is.Detail(now))
+	for i := range table {
+		f := &table[i]
+		if f.set == nil || f.write == nil {
+			continue
+		}
+		if a, b := f.write(nil, &x), f.write(nil, &y); !bytes.Equal(a, b) {
+			before, after = appendMember(before, f.name, a), appendMember(after, f.name, b)
+		}
+	}
+	return code, endObject(before, e.Before != nil), endObject(after, e.After != nil)
+}
+
+// auditChanges returns the fields of an account that changed. A password has no values: it is true
+// where it changed.
+func auditChanges(changes []engine.AuditChange) (before, after json.RawMessage) {
+	for _, change := range changes {
+		if change.Before == "" && change.After == "" {
+			after = appendMember(after, change.Field, []byte(`"changed"`))
+			continue
+		}
+		if change.Before != "" {
+			before = appendMember(before, change.Field, jsontext.AppendString(nil, change.Before))
+		}
+		if change.After != "" {
+			after = appendMember(after, change.Field, jsontext.AppendString(nil, change.After))
+		}
+	}
+	return endObject(before, len(before) > 0), endObject(after, len(after) > 0)
+}
+
+func appendMember(dst []byte, name string, value []byte) []byte {
+	separator := byte('{')
+	if len(dst) > 0 {
+		separator = ','
+	}
+	return append(append(append(append(dst, separator, '"'), name...), `":`...), value...)
+}
+
+// endObject ends the object that appendMember has begun, and returns nil if there is none.
+func endObject(dst []byte, there bool) []byte {
+	switch {
+	case !there:
+		return nil
+	case len(dst) == 0:
+		return []byte("{}")
+	}
+	return append(dst, '}')
+}
