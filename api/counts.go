@@ -14,6 +14,9 @@ func (s *Server) metricSources(o Options) admin.Sources {
 	sources.Engine, sources.Front = o.Engine, s.counts
 	sources.Ready = func() bool { return o.Engine.Ready() && !s.drain.Begun() }
 	sources.Sessions = o.Accounts.CountSessions
+	if o.Access != nil {
+		sources.AccessDropped = o.Access.Dropped
+	}
 	if o.Blocks != nil {
 		sources.Blocks = o.Blocks.figures
 	}
