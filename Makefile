@@ -193,6 +193,20 @@ restarts: N = 200
 restarts: ## restart or kill the server N (200) times while another user tries to open its socket (2 min); best as root
 	SHUNTTEST_RESTARTS=$(N) $(GO) test ./cmd/shunt/e2e -run '^TestNobodyEntersTheSocketDuringRestarts$$' -v -count=1 -timeout 30m
 
+.PHONY: start-time
+start-time: LINKS = 10000000
+start-time: ## measure how soon a server with LINKS (10 M) links redirects after a start, and how fast it loads them (10 min; 4 GB of disk)
+	SHUNTTEST_START_LINKS=$(LINKS) $(GO) test ./cmd/shunt/e2e -run '^TestAStartRedirectsBeforeItHasLoaded$$' -v -count=1 -timeout 30m
+
+.PHONY: restart-test
+restart-test: N = 100
+restart-test: ## restart the server N (100) times behind a socket that somebody else holds, under load: no request may fail (3 min)
+	SHUNTTEST_RESTARTTEST=$(N) $(GO) test ./cmd/shunt/e2e -run '^TestRestartsBehindASocketFailNoRequest$$' -v -count=1 -timeout $$(( $(N) * 10 + 300 ))s
+
+.PHONY: sample
+sample: ## make the sample of all settings from the flags (cmd/deploy/shunt.toml)
+	$(GO) run ./cmd/shunt config --sample --data /var/lib/shunt/data > cmd/deploy/shunt.toml
+
 # The proxies are Debian's packages nginx-light and haproxy. They are installed if missing, and
 # not started (policy-rc.d).
 .PHONY: proxies
@@ -202,6 +216,20 @@ proxies:
 		test -e $$policy || { trap "rm -f $$policy" EXIT; printf '#!/bin/sh\nexit 101\n' >$$policy; chmod +x $$policy; }; \
 		apt-get update -q; DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends nginx-light haproxy; \
 	fi
+
+# Prometheus is Debian's package. It is installed if missing, and not started.
+.PHONY: prometheus-tools
+prometheus-tools:
+	@if ! { command -v prometheus && command -v promtool; } >/dev/null; then \
+		policy=/usr/sbin/policy-rc.d; \
+		test -e $$policy || { trap "rm -f $$policy" EXIT; printf '#!/bin/sh\nexit 101\n' >$$policy; chmod +x $$policy; }; \
+		apt-get update -q; DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends prometheus; \
+	fi
+
+.PHONY: prometheus-test
+prometheus-test: sick-tools prometheus-tools ## make alerts fire and clear in a real Prometheus, and ask it the dashboard's queries (a minute); needs root, installs prometheus
+	$(GO) test ./api -count=1 -run 'RulesAndDashboard|EveryAlertHas|RunbooksCommands|PrometheusLinter'
+	SHUNTTEST_PROMETHEUS=1 $(GO) test ./cmd/shunt/e2e -run '^TestPrometheusAlertsOnFaultsAndAnswersTheDashboard$$' -v -count=1 -timeout 10m
 
 .PHONY: desync
 desync: proxies ## send ambiguous requests through a real nginx and HAProxy (20 s); as root it installs them

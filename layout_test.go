@@ -112,6 +112,7 @@ var rooms = map[string]room{
 	"bench/compare/constant": {users: nobody},
 	"bench/compare/load":     {users: []string{"bench/compare", "bench/compare/batches"}},
 
+	"cmd/shunt/activation":     {never: []string{cobra}},
 	"cmd/shunt/backups":        {knows: []string{"storage"}, never: []string{cobra}},
 	"cmd/shunt/browser":        {users: nobody},
 	"cmd/shunt/certs":          {},
@@ -121,6 +122,7 @@ var rooms = map[string]room{
 	"cmd/shunt/importer":       {knows: []string{"api/client", "cmd/shunt/console", "engine/plural"}, never: []string{cobra}},
 	"cmd/shunt/linkflags":      {knows: []string{"api/client", "cmd/shunt/console", "cmd/shunt/settings"}, never: []string{cobra}},
 	"cmd/shunt/memory":         {knows: []string{"storage"}, never: []string{cobra}},
+	"cmd/shunt/notify":         {never: []string{cobra}},
 	"cmd/shunt/settings":       {never: []string{cobra}},
 	"cmd/shunt/socket":         {never: []string{cobra}},
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -32,13 +33,13 @@ const (
 	maxLineWarnings = 20
 )
 
-// A BlockFile is a block list in a file that is read again when it changes. Run and update must be
-// called from one goroutine.
+// A BlockFile is a block list in a file that is read again when it changes.
 type BlockFile struct {
 	list engine.BlockList
 	path string
 	log  *slog.Logger
 
+	mu      sync.Mutex        // held while the file is read
 	stat    os.FileInfo       // when content was read
 	readAt  time.Time         // when content was read
 	content [sha256.Size]byte // the hash of the text that list was made from
@@ -54,6 +55,22 @@ func (f *BlockFile) figures() admin.Blocks { return *f.shown.Load() }
 // show publishes the state of the list.
 func (f *BlockFile) show(loadedAt time.Time, took time.Duration) {
 	f.shown.Store(&admin.Blocks{Entries: f.list.Len(), LoadedAt: loadedAt, Took: took, Failing: f.failing})
+}
+
+// Prepare reads the file, and returns a function that puts in force what the file has then. If it
+// returns an error, nothing has changed.
+func (f *BlockFile) Prepare() (commit func(), err error) {
+	if _, err := statRegular(f.path); err != nil {
+		return nil, err
+	}
+	text, err := readUpTo(f.path, maxBlockFileBytes)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := new(engine.BlockList).Replace(text); err != nil {
+		return nil, fmt.Errorf("%s: %w", f.path, err)
+	}
+	return f.look, nil
 }
 
 // OpenBlockFile reads the list at path.
@@ -82,6 +99,8 @@ func (f *BlockFile) Run(ctx context.Context) error {
 
 // look checks the file once.
 func (f *BlockFile) look() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	err := f.update()
 	switch {
 	case err != nil && !f.failing:
@@ -96,14 +115,11 @@ func (f *BlockFile) look() {
 	}
 }
 
-// update reads the file if it may have changed since it was last read.
+// update reads the file if it may have changed since it was last read. mu must be held.
 func (f *BlockFile) update() error {
-	stat, err := os.Stat(f.path)
+	stat, err := statRegular(f.path)
 	if err != nil {
 		return err
-	}
-	if !stat.Mode().IsRegular() { // opening a pipe would wait for its writer
-		return fmt.Errorf("%s is not a regular file", f.path)
 	}
 	if f.stat != nil && f.unchanged(stat) {
 		return nil
@@ -122,6 +138,15 @@ func (f *BlockFile) update() error {
 	}
 	f.stat, f.readAt = stat, now
 	return nil
+}
+
+// statRegular returns the stat of a regular file; opening a pipe would wait for its writer.
+func statRegular(path string) (os.FileInfo, error) {
+	stat, err := os.Stat(path)
+	if err == nil && !stat.Mode().IsRegular() {
+		err = fmt.Errorf("%s is not a regular file", path)
+	}
+	return stat, err
 }
 
 // unchanged reports whether the file is certainly the same as when it was last read.

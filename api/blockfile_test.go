@@ -56,6 +56,31 @@ func TestTheBlockListIsReadAgainWhenItsFileChanges(t *testing.T) {
 	}
 }
 
+func TestMetricsSayHowTheBlockListIs(t *testing.T) {
+	f := openBlockFile(t, writeTo(t, "list", []byte("evil.example\n")), testLogger(io.Discard))
+	first := f.figures()
+	if first.Entries != 1 || first.Failing || time.Since(first.LoadedAt) > time.Hour || first.Took <= 0 {
+		t.Errorf("at first: got %+v", first)
+	}
+	text, err := os.ReadFile(f.path)
+	check(t, err)
+	check(t, os.Remove(f.path))
+	f.look()
+	if got := f.figures(); !got.Failing || got.Entries != 1 || got.LoadedAt != first.LoadedAt {
+		t.Errorf("without its file: got %+v", got)
+	}
+	f.write(t, string(text))
+	if got := f.figures(); got != first {
+		t.Errorf("with the same text again: got %+v, want %+v", got, first)
+	}
+	check(t, os.Remove(f.path))
+	f.look()
+	f.write(t, "evil.example\nother.example\n")
+	if got := f.figures(); got.Failing || got.Entries != 2 || !got.LoadedAt.After(first.LoadedAt) {
+		t.Errorf("with another: got %+v", got)
+	}
+}
+
 func TestAnUnchangedBlockListIsNotReadAgain(t *testing.T) {
 	f := openBlockFile(t, writeTo(t, "list", []byte("evil.example\n")), testLogger(io.Discard))
 	old := time.Now().Add(-time.Hour)

@@ -28,12 +28,12 @@ func createdExchange() *exchanged {
 		method: "POST", target: "/api/v1/shorten", request: []byte(`{"url":"https://example.org/","title":null,"redirect_status":null}`),
 		asked:  http.Header{"Content-Type": {"application/json"}},
 		status: 201, body: []byte(aLink),
-		header: http.Header{"Content-Type": {"application/json"}, "Etag": {`"1"`}, "Location": {"/api/v1/links/hello"}},
+		header: http.Header{"Content-Type": {"application/json"}, "Etag": {`"1"`}, "Location": {"/api/v1/links/hello"}, "X-Request-Id": {"r"}},
 	}
 }
 
 func (x *exchanged) problem(status int, body string) {
-	x.status, x.body, x.header = status, []byte(body), http.Header{"Content-Type": {"application/problem+json"}}
+	x.status, x.body, x.header = status, []byte(body), http.Header{"Content-Type": {"application/problem+json"}, "X-Request-Id": {"r"}}
 }
 
 func (x *exchanged) replace(old, new string) {
@@ -70,21 +70,21 @@ var contractFaults = map[string]func(x *exchanged){
 	},
 	"a body where it is not allowed": func(x *exchanged) {
 		x.method, x.target, x.request, x.status = "DELETE", "/api/v1/links/hello", nil, 204
-		x.header = http.Header{"Content-Type": {"application/json"}}
+		x.header = http.Header{"Content-Type": {"application/json"}, "X-Request-Id": {"r"}}
 	},
 	"a line that is neither link nor problem": func(x *exchanged) {
 		x.method, x.target, x.request, x.status, x.body = "GET", "/api/v1/export", nil, 200, []byte(aLink+"\n{}\n")
-		x.header = http.Header{"Content-Type": {"application/x-ndjson"}}
+		x.header = http.Header{"Content-Type": {"application/x-ndjson"}, "X-Request-Id": {"r"}}
 	},
 	"an event of another name": func(x *exchanged) {
 		x.method, x.target, x.request, x.status = "GET", "/api/v1/stats/hello/live", nil, 200
 		x.body = []byte("event: hit\ndata: {\"hits\":1,\"unique\":1}\n\n")
-		x.header = http.Header{"Content-Type": {"text/event-stream"}}
+		x.header = http.Header{"Content-Type": {"text/event-stream"}, "X-Request-Id": {"r"}}
 	},
 	"an item of a bulk": func(x *exchanged) {
 		x.target, x.request = "/api/v1/shorten/bulk", []byte(`[{"url":"https://example.org/","note":""}]`)
 		x.status, x.body = 200, []byte(`{"created":1,"existing":0,"failed":0,"results":[{"index":0,"status":201,"link":`+aLink+`}]}`)
-		x.header = http.Header{"Content-Type": {"application/json"}}
+		x.header = http.Header{"Content-Type": {"application/json"}, "X-Request-Id": {"r"}}
 	},
 }
 

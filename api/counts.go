@@ -12,7 +12,9 @@ import (
 func (s *Server) metricSources(o Options) admin.Sources {
 	sources := o.Metrics
 	sources.Engine, sources.Front = o.Engine, s.counts
+	sources.Latency = s.latencies
 	sources.Ready = func() bool { return o.Engine.Ready() && !s.drain.Begun() }
+	sources.Loaded = func() float64 { return o.Engine.LoadProgress().Share }
 	sources.Sessions = o.Accounts.CountSessions
 	if o.Access != nil {
 		sources.AccessDropped = o.Access.Dropped
@@ -21,6 +23,12 @@ func (s *Server) metricSources(o Options) admin.Sources {
 		sources.Blocks = o.Blocks.figures
 	}
 	return sources
+}
+
+// latencies returns how long answers to requests for codes took.
+func (s *Server) latencies() admin.Exponential {
+	c := s.latency.Counts()
+	return admin.Exponential{Zero: c.Zero, First: wire.LatencyFirst, Counts: c.Buckets[:], Sum: c.Seconds}
 }
 
 // counts returns the counters of redirects, rules and connections, for the metrics.

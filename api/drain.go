@@ -14,12 +14,17 @@ const (
 	drainFor  = 3 * time.Second        // how long keep-alive clients have to send one more request and be told to close
 	drainPoll = 10 * time.Millisecond  // time between two checks whether all have gone
 	silentFor = 2 * wire.SweepInterval // how old a connection without a byte must be to be cut; more than one, less than drainFor
+
+	// If the next process accepts at the same sockets, its clients wait for the end of this one. The
+	// times run from the end of accepting.
+	outlivedKeptFor   = 250 * time.Millisecond // how long keep-alive clients have then
+	outlivedSilentFor = time.Second            // and those that have never sent a byte
 )
 
 // Shutdown drains the server: /readyz reports not ready, every later answer carries Connection:
 // close, the public and the local listeners are closed, and live streams end. Clients have drainFor
-// to finish and disconnect, those that have never sent a byte silentFor. Then idle connections are
-// closed, and Shutdown waits for requests under way until ctx ends. The admin address is closed
+// to finish and disconnect, those that have never sent a byte silentFor; less if another process waits
+// for the sockets (Options.Outlived). Then idle connections are closed, and Shutdown waits for requests under way until ctx ends. The admin address is closed
 // last. If Shutdown returns the error of ctx, connections may be left.
 func (s *Server) Shutdown(ctx context.Context) error {
 	if !s.drain.Begin() {
@@ -42,14 +47,28 @@ func (s *Server) awaitClients(ctx context.Context) {
 	defer cancel()
 	poll := time.NewTicker(drainPoll)
 	defer poll.Stop()
-	for s.public.Open()+s.insecure.Open()+s.local.Open() > 0 {
-		for _, g := range s.clients() {
-			g.CloseSilent(silentFor)
-		}
+	for begun := time.Now(); s.public.Open()+s.insecure.Open()+s.local.Open() > 0; {
+		s.cutWaiting(time.Since(begun))
 		select {
 		case <-poll.C:
 		case <-ctx.Done():
 			return
+		}
+	}
+}
+
+// cutWaiting closes connections on which no request is under way and that have had their time. drained
+// is the time since the listeners were closed.
+func (s *Server) cutWaiting(drained time.Duration) {
+	for _, g := range s.clients() {
+		if g.CloseSilent(silentFor); !s.public.Outlived {
+			continue
+		}
+		if drained >= outlivedKeptFor {
+			g.CloseKept()
+		}
+		if drained >= outlivedSilentFor {
+			g.CloseSilent(0)
 		}
 	}
 }

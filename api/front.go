@@ -33,6 +33,7 @@ type front struct {
 	now       clock
 	panics    *panicLog
 	drain     *wire.Drain
+	latency   *wire.Latency           // of requests that fasthttp reads; wire measures the others
 	heads     datedHeads              // of answerPlain
 	scratch   sync.Pool               // of *scratch
 	routes    fasthttp.RequestHandler // of every path that is not a code
@@ -98,6 +99,7 @@ func (f *front) serveCode(ctx *fasthttp.RequestCtx, code, query []byte) {
 	} else {
 		f.miss(ctx, o, sc.request.Client, now)
 	}
+	f.latency.Observe(time.Since(ctx.Time()), ctx.ConnID())
 	sc.request = redirect.Request{} // nothing of ctx outlives it
 	f.scratch.Put(sc)
 }

@@ -189,6 +189,13 @@ func TestOperationsAreOnTheSocketOnlyAndForAdmins(t *testing.T) {
 		"no folder":             {st.localAt.Dial, "/backup", `{}`, nil, 422},
 		"a folder with a NUL":   {st.localAt.Dial, "/backup", `{"dir":"/a\u0000b"}`, nil, 422},
 		"a folder of 5000":      {st.localAt.Dial, "/backup", `{"dir":"/` + strings.Repeat("a", 5000) + `"}`, nil, 422},
+		"two places":            {st.localAt.Dial, "/backup", `{"dir":"/a","to":"/b"}`, nil, 422},
+		"a relative series":     {st.localAt.Dial, "/backup", `{"to":"b"}`, nil, 422},
+		"a negative keep":       {st.localAt.Dial, "/backup", `{"to":"/b","keep":-1}`, nil, 422},
+		"a field of no meaning": {st.localAt.Dial, "/backup", `{"to":"/b","kept":1}`, nil, 422},
+		"nothing to be taken":   {st.localAt.Dial, "/backup/taken", "", nil, 404},
+		"taken by a member":     {st.localAt.Dial, "/backup/taken", "", []string{"Shunt-User", "b@example.org"}, 403},
+		"taken from elsewhere":  {st.publicAt.Dial, "/backup/taken", "", []string{"Authorization", "Bearer " + st.token}, 404},
 		"no JSON":               {st.localAt.Dial, "/backup", `dir=/a`, nil, 400},
 	} {
 		response := ask(t, st, c.dial, c.path, c.body, c.header...)
@@ -198,6 +205,43 @@ func TestOperationsAreOnTheSocketOnlyAndForAdmins(t *testing.T) {
 	}
 	if len(o.begun) > 0 {
 		t.Error("an operation was started")
+	}
+}
+
+func TestABackupForAStreamWaitsUntilItIsTaken(t *testing.T) {
+	o := newOperations()
+	st := newSite(t, o.options)
+	response := ask(t, st, st.localAt.Dial, "/backup", `{"stream":true}`)
+	lines := bufio.NewReader(response.Body)
+	made, err := lines.ReadString('\n')
+	if err != nil || made != `{"made":{"dir":"/data/backup.stream"}}`+"\n" || len(o.begun) > 0 {
+		t.Fatalf("got %q, %v", made, err)
+	}
+	if taken := ask(t, st, st.localAt.Dial, "/backup/taken", ""); taken.StatusCode != http.StatusNoContent {
+		t.Errorf("got %d", taken.StatusCode)
+	}
+	next(t, o.begun)
+	o.end <- nil
+	if _, last := lastLine(t, lines); last["result"] == nil {
+		t.Errorf("got %v", last)
+	}
+	next(t, o.ended)
+
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) { // its place is free after its answer
+		response = ask(t, st, st.localAt.Dial, "/backup", `{"stream":true}`)
+		if response.StatusCode == http.StatusOK || time.Now().After(deadline) {
+			break
+		}
+	}
+	if _, err := bufio.NewReader(response.Body).ReadString('\n'); err != nil {
+		t.Fatal(err)
+	}
+	if err := response.Body.Close(); err != nil {
+		t.Fatal(err)
+	}
+	next(t, o.ended) // because its client has gone
+	if len(o.begun) > 0 {
+		t.Error("it went on although nobody took it")
 	}
 }
 

@@ -43,6 +43,7 @@ type Options struct {
 	NoDashboard    bool               // there is nothing under /_/ but the reference page and the logo
 	Front          Front              // of the public listeners
 	Loops          int                // event loops of each of these, where Front allows some; default: one for each core; negative: none
+	Outlived       bool               // a service manager holds the public listening sockets, and passes them to the next process
 	MaxConnections int                // limit of open public connections; default and maximum 32,768
 	MaxPerAddress  int                // of those, from one address (IPv6: one /64); default 512; negative: unlimited
 	AdminHosts     []string           // host names of the admin address, besides loopback ones; see package admin

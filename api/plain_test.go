@@ -123,9 +123,15 @@ func TestPlainMissesAreLimitedLikeOthers(t *testing.T) {
 
 func TestAPlainRequestWhileLoadingIsToldToComeBack(t *testing.T) {
 	d := newTwoDoorsTo(t, unloadedSite(t, throughFasthttp(nil)), unloadedSite(t, nil))
+	d.both(func(st *site) {
+		st.plantAll()
+		if r := st.get("/capped"); r.status != 503 { // from here on it is in memory
+			t.Errorf("got %+v", r)
+		}
+	})
 	for _, lines := range missLines {
 		for _, method := range []string{"GET", "HEAD"} {
-			answer, _ := d.ask("192.0.2.1", requestText(method, "/x", "", lines...))
+			answer, _ := d.ask("192.0.2.1", requestText(method, "/capped", "", lines...))
 			if answer[9:12] != "503" || !strings.Contains(answer, "\r\nRetry-After: ") {
 				t.Errorf("got %s", answer)
 			}

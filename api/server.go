@@ -59,6 +59,7 @@ type Server struct {
 	localRoutes fasthttp.RequestHandler
 
 	connections          wire.Counts // public ones
+	latency              wire.Latency
 	public, local, admin *wire.Group
 	insecure             *wire.Group
 	drain                *wire.Drain
@@ -156,8 +157,9 @@ func (s *Server) buildCalls(o Options) {
 
 // buildAdmin builds the pages of the admin address.
 func (s *Server) buildAdmin(o Options, hosts admin.Hosts) {
-	s.metrics = admin.NewMetrics(o.Version, s.metricSources(o))
-	s.adminAddress = admin.NewAddress(o.Engine, s.metrics, s.drain.Begun)
+	sources := s.metricSources(o)
+	s.metrics = admin.NewMetrics(o.Version, sources)
+	s.adminAddress = admin.NewAddress(sources, s.metrics, s.drain.Begun)
 	s.adminAddress.Hosts, s.adminAddress.Profiles = hosts, o.Pprof
 	s.adminAddress.Stalled, s.adminAddress.Now = func() bool { return s.stall.stalled(s.now.time()) }, s.now.time
 	s.adminAddress.PrefersJSON = page.PrefersJSON
@@ -179,7 +181,7 @@ func (s *Server) buildRoutes(o Options, checked checkedOptions) {
 	}
 	s.front = &front{
 		redirects: s.redirects, proxies: &s.proxies, limiter: s.limiter, pages: s.pages, hsts: newHSTS(o.HSTSMaxAge), now: s.now,
-		panics: &s.panics, drain: s.drain, routes: s.router.routes(s.auth.overNetwork, s.endpoints()),
+		panics: &s.panics, drain: s.drain, latency: &s.latency, routes: s.router.routes(s.auth.overNetwork, s.endpoints()),
 	}
 	s.front.access = o.Access
 	s.front.scratch.New = newScratch
@@ -200,8 +202,10 @@ func (s *Server) buildListeners(o Options) {
 	}
 	if o.Front != FrontFasthttp {
 		s.public.Plain, s.public.PlainPanic, s.public.Loops = s.front.answerPlain, s.front.answerPanic, max(0, cmp.Or(o.Loops, engine.Cores()))
+		s.public.Latency = &s.latency
 		s.public.Reader = wire.NewReader(&s.proxies, redirect.PurposeFields[:])
 	}
+	s.public.Outlived = o.Outlived
 	s.insecure = s.newGroup(s.handled(newUpgrader(s.baseURL, s.pages, o.ACMEChallenges).answer), s.redirectLimits(o))
 	s.local = s.newGroup(s.handled(s.localRoutes), wire.Limits{Connections: maxOperators})
 	s.local.MaxBody = s.bodyLimits.overSocket

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -33,6 +34,32 @@ func rollUpAll(t testing.TB, s *Store, l engine.RollUpLimits, after func()) (chu
 		}
 	}
 	return chunks - 1
+}
+
+func TestTheOldestHourThatIsNotRolledUpIsKnown(t *testing.T) {
+	mem := vfs.NewMem()
+	s := openMem(t, mem)
+	endOf := func(hour int64) time.Time { return time.Unix((hour+1)*3600, 0) }
+	want := func(when string, want time.Time) {
+		t.Helper()
+		if got := s.Metrics().RollUpWaits; !got.Equal(want) {
+			t.Errorf("%s: got %v, want %v", when, got, want)
+		}
+	}
+	want("at first", time.Time{})
+	f := newModelFlush()
+	f.add(23, 1, 7, rowtest.Hit(1))
+	f.add(30, 1, 7, rowtest.Hit(3))
+	flush(t, s, 1, f)
+	want("after a flush", endOf(23))
+	rollUpAll(t, s, upTo(30), nil)
+	want("after a roll-up", endOf(30))
+	closeStore(t, s)
+	s = openMem(t, mem)
+	want("after a restart", endOf(30))
+	rollUpAll(t, s, upTo(31), nil)
+	want("after all", time.Time{})
+	closeStore(t, s)
 }
 
 func TestRolledUpHoursAreInDaysAndLives(t *testing.T) {

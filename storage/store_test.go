@@ -318,6 +318,33 @@ func TestMetricsCountCommitsAndBytes(t *testing.T) {
 	if m.Mutations != 1 || m.CommitBatches != 1 || m.DiskBytes == 0 || m.MemTableBytes == 0 || m.WALBytes == 0 {
 		t.Errorf("got %+v", m)
 	}
+	done := make(chan error)
+	s.ApplyAll(engine.Bulk{Creations: []engine.Mutation{creation(link("b", 2, 1)), creation(link("c", 3, 1)), creation(link("d", 4, 1))}},
+		func(err error) { done <- err })
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	m = s.Metrics()
+	commits := uint64(0)
+	for _, n := range m.CommitSeconds.Counts {
+		commits += n
+	}
+	if sizes := m.CommitMutations; sizes.Sum != 4 || sizes.Counts[0] != 1 || sizes.Counts[2] != 1 || commits != 2 || m.CommitSeconds.Sum <= 0 {
+		t.Errorf("after commits of 1 and of 3 links: got sizes %+v, durations %+v", sizes, m.CommitSeconds)
+	}
+}
+
+func TestAValueIsInTheBucketOfItsBound(t *testing.T) {
+	h := newHistogram([]float64{1, 2, 4}, 1)
+	for _, value := range []uint64{0, 1, 2, 3, 4, 5, 100} {
+		h.observe(value)
+	}
+	if s := h.snapshot(); !slices.Equal(s.Counts, []uint64{2, 1, 2, 2}) || s.Sum != 115 {
+		t.Errorf("got %+v", s)
+	}
+	if n := testing.AllocsPerRun(100, func() { h.observe(3) }); n != 0 {
+		t.Errorf("an observation allocates %v times", n)
+	}
 }
 
 func TestACorruptRecordIsAnErrorThatNamesItsCode(t *testing.T) {

@@ -59,7 +59,7 @@ func TestWaysInFollowAPlainModel(t *testing.T) {
 			m.addUser(r)
 		}
 		actions := map[string]func(*rapid.T){
-			"":                      func(r *rapid.T) { m.compare(r) },
+			"":                      func(r *rapid.T) { m.compare(r); f.wantCounted(t) },
 			"a new code":            func(r *rapid.T) { m.newSetupCode(r, m.draw(r)) },
 			"another new code":      func(r *rapid.T) { m.newSetupCode(r, m.draw(r)) },
 			"a use":                 func(r *rapid.T) { m.useSetupCode(r, m.draw(r)) },

@@ -12,12 +12,10 @@ import (
 	"github.com/valyala/fasthttp/pprofhandler"
 
 	"shunt/api/problem"
-	"shunt/engine"
 )
 
 // An Address answers requests on the admin address. Set its fields before its first use.
 type Address struct {
-	Engine   *engine.Engine
 	Hosts    Hosts            // besides loopback ones
 	Profiles bool             // /debug/pprof even if the address is not loopback
 	Draining func() bool      // reports whether the server is shutting down
@@ -27,12 +25,14 @@ type Address struct {
 	// PrefersJSON reports whether the lines of Accept ask for JSON; nil: they never do.
 	PrefersJSON func(accept [][]byte) bool
 
-	pages map[string]fasthttp.RequestHandler
+	sources Sources // of the conditions
+	started time.Time
+	pages   map[string]fasthttp.RequestHandler
 }
 
-// NewAddress returns an Address that shows m.
-func NewAddress(e *engine.Engine, m *Metrics, draining func() bool) *Address {
-	a := &Address{Engine: e, Draining: draining}
+// NewAddress returns an Address that shows m, and the health that follows from sources.
+func NewAddress(sources Sources, m *Metrics, draining func() bool) *Address {
+	a := &Address{sources: sources, Draining: draining, started: time.Now()}
 	a.pages = map[string]fasthttp.RequestHandler{
 		"/metrics": fasthttpadaptor.NewFastHTTPHandler(promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})),
 		"/healthz": a.healthy,

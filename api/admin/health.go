@@ -76,7 +76,24 @@ var conditions = []condition{
 			"Check the disk, and do not stop the server by force.")
 	}},
 	{"flush_late", "", (*healthNow).lateFlush},
+	{"memory", "", func(h *healthNow) string {
+		return sayIf(h.memory != nil && h.memory.Full, "The memory limit is reached, so links cannot be created. "+
+			"Raise --memory-limit, or give the computer more memory. Links still redirect, and can be changed and deleted.")
+	}},
+	{"certificate", "", (*healthNow).badCertificate},
+	{"block_list", "", func(h *healthNow) string {
+		return sayIf(h.blocks != nil && h.blocks.Failing, "The block list cannot be read, so the last one that could is in force. "+
+			"Check the file of --block-list and the server's log.")
+	}},
+	{"clock", "", func(h *healthNow) string {
+		return sayIf(!h.metrics.ClockTrusted && h.up > clockSettled, "The computer's clock was changed in the last minutes, so old figures "+
+			"and deleted links are not cleared for now. Check the time service of the computer.")
+	}},
 }
+
+// clockSettled is how long a server runs before its clock counts as wrong: each start waits until the
+// clock has run evenly for that long.
+const clockSettled = engine.DefaultClockSettles + time.Minute
 
 // sayIf returns text if a condition holds.
 func sayIf(holds bool, text string) string {
@@ -101,19 +118,60 @@ func (h *healthNow) lateFlush() string {
 	return text + " Hits still count. Check the disk and the server's log."
 }
 
+// certificateDays is how many days before its end a certificate that nobody renews by itself is a
+// condition.
+const certificateDays = 14
+
+func (h *healthNow) badCertificate() string {
+	c := h.certificate
+	if c == nil {
+		return ""
+	}
+	left := c.NotAfter.Sub(h.now)
+	switch {
+	case c.NotAfter.IsZero() && c.ACME && c.State == ACMEWaiting: // it was just asked for
+		return ""
+	case c.NotAfter.IsZero():
+		return "There is no certificate, so HTTPS does not work. Check the server's log."
+	case left <= 0:
+		return "The certificate has expired, so browsers refuse HTTPS. Renew it; check the server's log."
+	case c.ACME && c.State == ACMEFailing:
+		return "The certificate could not be renewed, and works for " + days(left) + " more. The server tries again. Check the server's log."
+	case !c.ACME && left < certificateDays*24*time.Hour:
+		return "The certificate expires in " + days(left) + ". Renew it; the server reads the new file by itself."
+	}
+	return ""
+}
+
+// days returns a time in whole days, or hours if there are less than two days.
+func days(d time.Duration) string {
+	if d < 48*time.Hour {
+		return plural.Of(int(d.Hours()), "hour", "hours")
+	}
+	return plural.Of(int(d.Hours())/24, "day", "days")
+}
+
 // healthNow is what the conditions look at.
 type healthNow struct {
 	draining, ready, readOnly, stalled bool
 	metrics                            engine.Metrics
 	now                                time.Time
+	up                                 time.Duration // since the start
+
+	// nil: there is none
+	certificate *Certificate
+	blocks      *Blocks
+	memory      *Memory
 }
 
 // Health returns the health of the server as it is now. It costs microseconds. Any number of
 // goroutines may call it at once.
 func (a *Address) Health() Health {
+	from := &a.sources
 	now := &healthNow{
-		draining: a.Draining(), ready: a.Engine.Ready(), readOnly: a.Engine.ReadOnly(),
-		stalled: a.Stalled != nil && a.Stalled(), metrics: a.Engine.Metrics(), now: time.Now(),
+		draining: a.Draining(), ready: from.Engine.Ready(), readOnly: from.Engine.ReadOnly(),
+		stalled: a.Stalled != nil && a.Stalled(), metrics: from.Engine.Metrics(), now: time.Now(), up: time.Since(a.started),
+		certificate: asked(from.Certificate), blocks: asked(from.Blocks), memory: asked(from.Memory),
 	}
 	if a.Now != nil {
 		now.now = a.Now()
@@ -127,7 +185,7 @@ func (a *Address) Health() Health {
 		}
 	}
 	if !now.ready {
-		h.addProgress(a.Engine.LoadProgress())
+		h.addProgress(from.Engine.LoadProgress())
 	}
 	return h
 }

@@ -1,6 +1,12 @@
 package admin
 
-import "testing"
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"shunt/engine"
+)
 
 func TestALoadSaysHowFarItIsInALine(t *testing.T) {
 	number := func(n float64) *float64 { return &n }
@@ -17,5 +23,76 @@ func TestALoadSaysHowFarItIsInALine(t *testing.T) {
 		if got := h.Line(); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
+	}
+}
+
+var healthTime = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+// well returns a server that is well, after change.
+func well(change func(*healthNow)) *healthNow {
+	h := &healthNow{
+		ready: true, now: healthTime, up: time.Hour, metrics: engine.Metrics{ClockTrusted: true, LastFlush: healthTime, FlushInterval: time.Second},
+		certificate: &Certificate{NotAfter: healthTime.AddDate(0, 0, 15)}, blocks: new(Blocks), memory: new(Memory),
+	}
+	change(h)
+	return h
+}
+
+func TestEachConditionIsSeenAlone(t *testing.T) {
+	certificate := func(c Certificate) func(*healthNow) { return func(h *healthNow) { h.certificate = &c } }
+	in := healthTime.Add
+	for name, c := range map[string]struct {
+		change func(*healthNow)
+		wrong  string // names of conditions
+	}{
+		"all is well":                  {func(*healthNow) {}, ""},
+		"no TLS, block list and limit": {func(h *healthNow) { h.certificate, h.blocks, h.memory = nil, nil, nil }, ""},
+		"stopping":                     {func(h *healthNow) { h.draining = true }, "draining"},
+		"loading":                      {func(h *healthNow) { h.ready = false }, "loading"},
+		"a full disk":                  {func(h *healthNow) { h.readOnly = true }, "read_only"},
+		"a stalled store":              {func(h *healthNow) { h.stalled = true }, "stalled"},
+		"a stalled journal":            {func(h *healthNow) { h.metrics.JournalStandby = true }, "journal_standby"},
+		"hits in memory only":          {func(h *healthNow) { h.metrics.JournalUnprotected = 1 }, "hits_unprotected"},
+		"no flush for a minute":        {func(h *healthNow) { h.metrics.LastFlush = in(-61 * time.Second) }, ""},
+		"no flush for longer":          {func(h *healthNow) { h.metrics.LastFlush = in(-62 * time.Second) }, "flush_late"},
+		"a full memory":                {func(h *healthNow) { h.memory.Full = true }, "memory"},
+		"an unreadable block list":     {func(h *healthNow) { h.blocks.Failing = true }, "block_list"},
+		"a clock that jumped":          {func(h *healthNow) { h.metrics.ClockTrusted = false }, "clock"},
+		"a clock after a start":        {func(h *healthNow) { h.metrics.ClockTrusted, h.up = false, clockSettled }, ""},
+		"a certificate of a week":      {certificate(Certificate{NotAfter: in(7 * 24 * time.Hour)}), "certificate"},
+		"a renewed one of a week":      {certificate(Certificate{NotAfter: in(7 * 24 * time.Hour), ACME: true, State: ACMEValid}), ""},
+		"one that is not renewed":      {certificate(Certificate{NotAfter: in(time.Hour), ACME: true, State: ACMEFailing}), "certificate"},
+		"an expired one":               {certificate(Certificate{NotAfter: in(0), ACME: true, State: ACMEValid}), "certificate"},
+		"none as yet":                  {certificate(Certificate{ACME: true, State: ACMEWaiting}), ""},
+		"none at all":                  {certificate(Certificate{ACME: true, State: ACMEFailing}), "certificate"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			now := well(c.change)
+			var wrong []string
+			for _, row := range conditions {
+				detail := row.look(now)
+				if detail == "" {
+					continue
+				}
+				wrong = append(wrong, row.name)
+				if !strings.HasSuffix(detail, ".") {
+					t.Errorf("%s: %q is not a sentence", row.name, detail)
+				}
+			}
+			if got := strings.Join(wrong, " "); got != c.wrong {
+				t.Errorf("got %q, want %q", got, c.wrong)
+			}
+		})
+	}
+}
+
+func TestEveryNameOfAConditionIsInTheContract(t *testing.T) {
+	const contract = "draining loading read_only stalled journal_standby hits_unprotected flush_late memory certificate block_list clock"
+	var names []string
+	for _, c := range conditions {
+		names = append(names, c.name)
+	}
+	if got := strings.Join(names, " "); got != contract {
+		t.Errorf("got %q, want %q", got, contract)
 	}
 }

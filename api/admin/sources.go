@@ -10,11 +10,12 @@ import (
 // scrape, from any goroutine and from several at once, so it must not block, read a disk or scan a
 // table: it reads atomics. A function that is nil has no figures: its metrics are absent.
 //
-// Engine and Front are required; NewServer fills them in. cmd fills in the others through
+// Engine, Front and Latency are required; NewServer fills them in. cmd fills in the others through
 // api.Options.Metrics, except where a part of package api makes the figure.
 type Sources struct {
-	Engine *engine.Engine
-	Front  func() Front
+	Engine  *engine.Engine
+	Front   func() Front
+	Latency func() Exponential // how long answers to requests for codes took, in seconds
 
 	Store         func() Storage     // the store's own figures, as shunt_storage_*
 	Certificate   func() Certificate // of the public address; nil: it does not speak TLS

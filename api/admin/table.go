@@ -38,6 +38,7 @@ type snapshot struct {
 	readOnly bool
 	ready    bool
 	loaded   float64
+	latency  Exponential
 	store    Storage
 
 	// nil: absent
@@ -55,7 +56,7 @@ type snapshot struct {
 func newSnapshot(from *Sources) *snapshot {
 	s := &snapshot{
 		now: time.Now(), front: from.Front(), engine: from.Engine.Metrics(), readOnly: from.Engine.ReadOnly(), ready: from.Engine.Ready(),
-		certificate: asked(from.Certificate), blocks: asked(from.Blocks), sessions: asked(from.Sessions), memory: asked(from.Memory),
+		latency: from.Latency(), certificate: asked(from.Certificate), blocks: asked(from.Blocks), sessions: asked(from.Sessions), memory: asked(from.Memory),
 		accessDropped: asked(from.AccessDropped), backup: asked(from.Backup), reloads: asked(from.Reloads),
 	}
 	if from.Ready != nil {

@@ -1,5 +1,7 @@
 package admin
 
+import "strings"
+
 // storeMetrics are the figures that the store reports. They are counters if their names end in
 // _total, histograms if the store reports buckets, and gauges if not.
 var storeMetrics = []metric{
@@ -113,3 +115,13 @@ var storeMetrics = []metric{
 
 // storePrefix is what the names of Storage lack.
 const storePrefix = "shunt_storage_"
+
+// StoreNames returns the names of the figures that a store has to report: the keys of Storage.
+func StoreNames() (names []string) {
+	for _, m := range storeMetrics {
+		if short, of := strings.CutPrefix(m.name, storePrefix); of {
+			names = append(names, short)
+		}
+	}
+	return names
+}

@@ -25,24 +25,24 @@ type Allowance struct {
 // while a is used.
 func (r *Rules) Ask(a *Allowance, scope Scope, owner []byte, network netip.Addr) {
 	if owner != nil {
-		a.under(&r.own[scope], owner)
+		a.under(r.own[scope].Load(), owner)
 	}
 	if !network.IsValid() {
 		return
 	}
 	a.network = network.As16()
-	a.under(&r.byNetwork[scope], a.network[:])
+	a.under(r.byNetwork[scope].Load(), a.network[:])
 	var found bool
 	if a.site, found = siteOf(network); found {
-		a.under(&r.bySite[scope], a.site[:])
+		a.under(r.bySite[scope].Load(), a.site[:])
 	}
 }
 
 // TakeForNetwork takes one event of a scope that is limited by network only. It is Ask and Take for
 // misses: an Allowance escapes to the heap, so it is made only for a refusal.
 func (r *Rules) TakeForNetwork(scope Scope, network netip.Addr, at time.Time) (refused *Allowance, wait time.Duration) {
-	limit := &r.byNetwork[scope]
-	if limit.table == nil || !network.IsValid() {
+	limit := r.byNetwork[scope].Load()
+	if limit == nil || limit.table == nil || !network.IsValid() {
 		return nil, 0
 	}
 	key := network.As16()
@@ -56,9 +56,9 @@ func (r *Rules) TakeForNetwork(scope Scope, network netip.Addr, at time.Time) (r
 	return refused, verdict.Wait
 }
 
-// under adds a rule that applies to the request, unless the rule is off.
+// under adds a rule that applies to the request, unless there is none or it is off.
 func (a *Allowance) under(r *rule, key []byte) {
-	if r.table != nil {
+	if r != nil && r.table != nil {
 		a.asked[a.n].rule, a.asked[a.n].key = r, key
 		a.n++
 	}

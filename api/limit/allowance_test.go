@@ -23,9 +23,9 @@ func TestARefusalInARaceIsGivenBack(t *testing.T) {
 	one := rate.Limit{Events: 1, Period: time.Hour, Burst: 1}
 	account, address := newRule("account", one, at), newRule("address", rate.Limit{Events: 2, Period: time.Hour, Burst: 2}, at)
 	var a Allowance
-	a.under(&account, []byte("a"))
-	a.under(&account, []byte("a"))
-	a.under(&address, []byte("b"))
+	a.under(account, []byte("a"))
+	a.under(account, []byte("a"))
+	a.under(address, []byte("b"))
 	if wait := a.Take(at, 1); wait == 0 {
 		t.Error("both requests were allowed, want one")
 	}

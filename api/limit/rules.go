@@ -47,26 +47,37 @@ var scopeNames = [numScopes]string{"creates", "calls", "logins", "misses"}
 
 // A rule is a limit with the table that enforces it. The table is nil if the limit is off.
 type rule struct {
+	limit  rate.Limit
 	name   string // in the header fields of an answer
 	policy string // its member of RateLimit-Policy
 	table  *rate.Table
 }
 
-func newRule(name string, l rate.Limit, epoch time.Time) rule {
+func newRule(name string, l rate.Limit, epoch time.Time) *rule {
 	if l.Off() {
-		return rule{name: name}
+		return &rule{limit: l, name: name}
 	}
 	quota, window := l.Quota()
 	policy := `"` + name + `";q=` + strconv.Itoa(quota) + ";w=" + strconv.Itoa(window)
-	return rule{name, policy, rate.NewTable(l, epoch)}
+	return &rule{l, name, policy, rate.NewTable(l, epoch)}
 }
 
 // Rules are the limits of a server. Any number of goroutines may use them at once.
 type Rules struct {
-	own       [numScopes]rule // by token, or by account and address
-	byNetwork [numScopes]rule
-	bySite    [numScopes]rule // by the /48 of an IPv6 address
+	own       [numScopes]slot // by token, or by account and address
+	byNetwork [numScopes]slot
+	bySite    [numScopes]slot // by the /48 of an IPv6 address
 	refused   [numScopes]atomic.Uint64
+}
+
+// A slot has the rule that is in force; nil: there is none.
+type slot struct{ atomic.Pointer[rule] }
+
+// put puts l in force. The same limit as before keeps its counts.
+func (s *slot) put(name string, l rate.Limit, epoch time.Time) {
+	if old := s.Load(); old == nil || old.limit != l {
+		s.Store(newRule(name, l, epoch))
+	}
 }
 
 // siteShare is the limit of a /48 as a multiple of the limit of an address. A site gets a /48 (RFC
@@ -84,15 +95,21 @@ func siteLimit(l rate.Limit) rate.Limit {
 // New returns rules with nothing counted yet. A time before epoch counts as epoch.
 func New(l Limits, epoch time.Time) *Rules {
 	r := new(Rules)
-	r.own[Creates] = newRule("creates", l.Creates, epoch)
-	r.own[Calls] = newRule("calls", l.Calls, epoch)
-	r.own[Logins] = newRule("logins", l.Logins, epoch)
-	r.byNetwork[Creates] = newRule("address-creates", l.Creates, epoch)
-	r.byNetwork[Calls] = newRule("address-calls", l.Calls, epoch)
-	r.byNetwork[Logins] = newRule("address-logins", l.AddressLogins, epoch)
-	r.byNetwork[Misses] = newRule("misses", l.Misses, epoch)
-	r.bySite[Logins] = newRule("site-logins", siteLimit(l.AddressLogins), epoch)
+	r.Replace(l, epoch)
 	return r
+}
+
+// Replace puts l in force. A limit that changes begins with nothing counted; the others keep their
+// counts, and so do the numbers of refused requests. Calls must not overlap.
+func (r *Rules) Replace(l Limits, epoch time.Time) {
+	r.own[Creates].put("creates", l.Creates, epoch)
+	r.own[Calls].put("calls", l.Calls, epoch)
+	r.own[Logins].put("logins", l.Logins, epoch)
+	r.byNetwork[Creates].put("address-creates", l.Creates, epoch)
+	r.byNetwork[Calls].put("address-calls", l.Calls, epoch)
+	r.byNetwork[Logins].put("address-logins", l.AddressLogins, epoch)
+	r.byNetwork[Misses].put("misses", l.Misses, epoch)
+	r.bySite[Logins].put("site-logins", siteLimit(l.AddressLogins), epoch)
 }
 
 // Refuse counts a request of that scope as refused.

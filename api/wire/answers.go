@@ -1,6 +1,9 @@
 package wire
 
-import "net"
+import (
+	"net"
+	"time"
+)
 
 // answers answers the plain requests that have come on a connection, all that there are in one piece
 // of memory, so that they go out in one write. Both doors use it. It belongs to one goroutine.
@@ -8,6 +11,7 @@ type answers struct {
 	g           *Group
 	maxRequests uint32 // of a connection
 	nowMs       int64  // Unix time
+	watch       stopwatch
 	plain       Plain
 	out         []byte
 	start       int  // where the present answer begins in out
@@ -15,7 +19,14 @@ type answers struct {
 }
 
 func newAnswers(g *Group) answers {
-	return answers{g: g, maxRequests: uint32(g.server().MaxRequestsPerConn), out: make([]byte, 0, 2*flushBytes)}
+	return answers{g: g, watch: stopwatch{shard: g.Latency.shard()}, maxRequests: uint32(g.server().MaxRequestsPerConn), out: make([]byte, 0, 2*flushBytes)}
+}
+
+// begin begins a wake-up. busy says that there are many.
+func (a *answers) begin(busy bool) {
+	now := time.Now()
+	a.nowMs = now.UnixMilli()
+	a.watch.start(now, busy)
 }
 
 // flushBytes is how many bytes of answers are sent at once, or more by one answer.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"net"
 	"net/netip"
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/valyala/fasthttp"
@@ -27,16 +28,31 @@ func AddrOf(a net.Addr) netip.Addr {
 	return thisMachine
 }
 
-// Proxies are the peers that may name the client of a request that they forward.
+// Proxies are the peers that may name the client of a request that they forward. They are shared, so
+// they must not be copied.
 type Proxies struct {
-	Trusted       []netip.Prefix
-	Header        string // the one header with the client's address; empty: none
-	CountryHeader string // the header with the client's country; empty: none
+	Trusted       []netip.Prefix // at first; Replace replaces them
+	Header        string         // the one header with the client's address; empty: none
+	CountryHeader string         // the header with the client's country; empty: none
+
+	replaced atomic.Pointer[[]netip.Prefix] // nil: Trusted
+}
+
+// Replace trusts the proxies in trusted instead. A request that is being read may be judged by the old
+// ones, the new ones, or, hop by hop, both. trusted must not change any more.
+func (p *Proxies) Replace(trusted []netip.Prefix) { p.replaced.Store(&trusted) }
+
+// trusted returns the networks of the trusted proxies.
+func (p *Proxies) trusted() []netip.Prefix {
+	if r := p.replaced.Load(); r != nil {
+		return *r
+	}
+	return p.Trusted
 }
 
 // Trust reports whether addr is a trusted proxy.
 func (p *Proxies) Trust(addr netip.Addr) bool {
-	for _, prefix := range p.Trusted {
+	for _, prefix := range p.trusted() {
 		if prefix.Contains(addr) {
 			return true
 		}
@@ -48,7 +64,7 @@ func (p *Proxies) Trust(addr netip.Addr) bool {
 // proxy, the rightmost hop in the header that is not a trusted proxy. Several lines of the header
 // are one list. It does not allocate.
 func (p *Proxies) ClientAddr(ctx *fasthttp.RequestCtx, peer netip.Addr) netip.Addr {
-	if len(p.Trusted) == 0 || p.Header == "" || !p.Trust(peer) {
+	if len(p.trusted()) == 0 || p.Header == "" || !p.Trust(peer) {
 		return peer
 	}
 	return p.rightmostClient(peer, ctx.Request.Header.PeekAll(p.Header))

@@ -1,7 +1,10 @@
 package wire
 
 import (
+	"bytes"
 	"net/netip"
+	"os"
+	"strconv"
 	"syscall"
 	"unsafe"
 
@@ -104,4 +107,11 @@ func waitingAt(socket int) int {
 		return unix.SOMAXCONN
 	}
 	return int(info.Unacked) // of a listening socket (tcp_get_info in the kernel)
+}
+
+// waitsForKernel reports whether the loop's thread is in uninterruptible sleep (D in proc(5)), as in a
+// page fault that a disk must serve.
+func (lp *loop) waitsForKernel() bool {
+	stat, err := os.ReadFile("/proc/self/task/" + strconv.Itoa(int(lp.thread.Load())) + "/stat")
+	return err == nil && bytes.HasPrefix(stat[bytes.LastIndexByte(stat, ')')+1:], []byte(" D "))
 }

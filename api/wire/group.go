@@ -45,6 +45,14 @@ type Group struct {
 	// Reader reads the plain requests. It is required if Plain is set.
 	Reader *Reader
 
+	// Latency measures the answers of Plain; nil: nothing does.
+	Latency *Latency
+
+	// Outlived says that the listening sockets outlive the process: a service manager holds them and
+	// passes them to the next one. When the listeners are closed, connections that wait at the sockets
+	// are left to that process.
+	Outlived bool
+
 	// Loops is the number of event loops of each listener that loops can serve: a TCP or Unix listener
 	// without TLS, on Linux. The loops own its connections until one sends a request that is not
 	// plain. 0: fasthttp owns all connections from the beginning.
@@ -154,6 +162,8 @@ func (g *Group) Sweep() {
 }
 
 // CloseListeners closes the listeners and returns when no goroutine accepts connections any more.
+// No connection that was accepted is lost by that; one that waits at a socket is accepted by a loop
+// or, if the socket is Outlived, left.
 // fasthttp counts a goroutine that accepts as a connection, and its Shutdown checks only ten times
 // a second whether all connections have gone.
 func (g *Group) CloseListeners() error {
@@ -177,6 +187,18 @@ func (g *Group) CloseSilent(age time.Duration) {
 	defer g.mu.Unlock()
 	for _, l := range g.mu.listeners {
 		l.closeSilent(age)
+	}
+}
+
+// CloseKept closes the connections whose requests are all answered, if there was one. Their clients may
+// be sending the next one; a client may repeat that elsewhere, because it gets no byte of an answer
+// (RFC 9110, 9.2.2; RFC 9112, 9.3.1). Call CloseListeners first.
+func (g *Group) CloseKept() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, l := range g.mu.listeners {
+		l.loops.tellAll(closeKept)
+		l.dropKept()
 	}
 }
 
@@ -225,6 +247,21 @@ func (g *Group) dropIdle() {
 	for _, l := range g.mu.listeners {
 		l.dropIdle()
 	}
+}
+
+// Beat reports whether every event loop has obeyed the order of the last call, and gives the next. Of
+// calls with even pauses, one that returns false says that a loop has not run in the last pause.
+//
+// A loop that waits in the kernel for a disk counts as one that runs: if the file system of the
+// journal is frozen, its thread waits for the thaw, and it would wait as long in a new process.
+func (g *Group) Beat() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	all := true
+	for _, l := range g.mu.listeners {
+		all = l.loops.beat() && all
+	}
+	return all
 }
 
 // LoopConnections returns how many connections each loop of each listener owns.

@@ -5,7 +5,6 @@ import (
 	"io"
 	"net"
 	"sync/atomic"
-	"time"
 )
 
 // This file is the lane: a connection that fasthttp owns, because of TLS or because it has sent
@@ -57,11 +56,13 @@ func (c *conn) answerPlain(b []byte) (n int, err error) {
 	used, follows := 0, unread
 	for follows == unread && err == nil {
 		var read int
-		a.nowMs = time.Now().UnixMilli()
+		a.begin(false)
+		before := c.row.requests
 		read, follows = a.answerSome(b[used:], c.row, c.asServed())
 		if used += read; len(a.out) > 0 {
 			c.note(true)
 			_, err = c.Write(a.out)
+			a.watch.written(c.row.requests - before)
 		}
 	}
 	if follows == theEnd && (used < len(b) || a.cuts) {

@@ -290,11 +290,16 @@ func (l *listener) open() int {
 }
 
 // dropIdle closes the connections of fasthttp on which no request is under way.
-func (l *listener) dropIdle() {
+func (l *listener) dropIdle() { l.dropWhere(func(*row) bool { return true }) }
+
+// dropKept closes those of them that have been answered.
+func (l *listener) dropKept() { l.dropWhere((*row).heard) }
+
+func (l *listener) dropWhere(which func(*row) bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.mu.all(func(r *row) {
-		if _, busy := r.noted(); r.conn != nil && !busy {
+		if _, busy := r.noted(); r.conn != nil && !busy && which(r) {
 			r.conn.drop()
 		}
 	})

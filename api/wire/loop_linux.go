@@ -13,7 +13,7 @@ import (
 // them at once, reads once for each event, and answers everything that has come in one write. A
 // connection that sends anything else goes to fasthttp, with its bytes.
 //
-// Only conns and inbox may be used by others than the loop's goroutine.
+// Only conns, inbox and thread may be used by others than the loop's goroutine.
 type loop struct {
 	number int32
 	l      *listener
@@ -22,6 +22,7 @@ type loop struct {
 	stand  net.Conn // Plain.Conn of all requests
 	conns  atomic.Int32
 	inbox  inbox
+	thread atomic.Int32 // the kernel's number of the loop's thread; 0: it has not run yet
 
 	answers         // nowMs is the time of this wake-up
 	yieldedMs int64 // when the loop last yielded
@@ -61,6 +62,7 @@ const (
 // which ends with it.
 func (lp *loop) run() {
 	runtime.LockOSThread()
+	lp.thread.Store(int32(unix.Gettid()))
 	askForShortSlice()
 	for !lp.ended {
 		told, connecting := false, false
@@ -107,8 +109,8 @@ func (lp *loop) wait() (n int) {
 	if n == 0 {
 		n = epollWait(lp.epoll, lp.events[:], lp.intake.waitMs())
 	}
-	lp.nowMs = time.Now().UnixMilli()
 	lp.many = n >= manyEvents
+	lp.begin(lp.many)
 	return n
 }
 
@@ -149,10 +151,16 @@ func (lp *loop) read(r *row) {
 // serve answers the plain requests at the beginning of b and sends the answers; then it deals with
 // the bytes after them. begun is set if an earlier read has got the first bytes of b.
 func (lp *loop) serve(r *row, b []byte, begun bool) {
+	before := r.requests
 	used, follows := lp.answerSome(b, r, lp.stand)
 	begun, b = begun && used == 0, b[used:]
-	if len(lp.out) > 0 && !lp.send(r, b, follows == theEnd) {
-		return
+	if len(lp.out) > 0 {
+		answered := r.requests - before // before send, which may free r
+		open := lp.send(r, b, follows == theEnd)
+		lp.watch.written(answered)
+		if !open {
+			return
+		}
 	}
 	switch follows {
 	case theEnd:

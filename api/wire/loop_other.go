@@ -18,3 +18,5 @@ func (*loop) run() {}
 
 // newLoops returns nil: fasthttp serves ln.
 func (*Group) newLoops(*listener, net.Listener) *loops { return nil }
+
+func (*loop) waitsForKernel() bool { return false }

@@ -137,7 +137,9 @@ func (lp *loop) resumeAccepting() {
 }
 
 // stopAccepting accepts the connections that wait, so that none of them is reset, and then no more. The
-// last loop to do so closes the socket.
+// last loop to do so closes the socket. If the socket is outlived, connections that wait are left to
+// whoever accepts next: they are safer there than with a process that ends. The socket then stays
+// open elsewhere, and epoll would go on reporting its connections to a loop that has not removed it.
 func (lp *loop) stopAccepting() {
 	in := &lp.intake
 	if in.socket == noSocket {
@@ -158,8 +160,11 @@ func (lp *loop) stopAccepting() {
 }
 
 // emptyQueue accepts the connections that wait, as long as there are slots and descriptors. It leaves
-// those that come meanwhile, because there may be no end of them.
+// those that come meanwhile, because there may be no end of them, and all at a socket that is outlived.
 func (lp *loop) emptyQueue() {
+	if lp.g.Outlived {
+		return
+	}
 	for left := waitingAt(lp.intake.socket); left > 0 && lp.l.trySlot(); left-- {
 		fd, peer, errno := acceptNow(lp.intake.socket)
 		if errno != 0 {

@@ -32,6 +32,8 @@ func (lp *loop) obeyAll(kind orderKind) {
 		lp.acceptAll()
 	case stopAccept:
 		lp.stopAccepting()
+	case closeKept:
+		lp.eachOwned(lp.closeKept)
 	case closeIdle:
 		lp.closing = true
 		lp.closeOwned(func(r *row) bool {
@@ -65,6 +67,23 @@ func (lp *loop) obeyOne(kind orderKind, r *row) {
 			lp.close(r)
 		}
 	}
+}
+
+// closeKept closes the connection of r if it has been answered and waits for another request. One that
+// has come meanwhile is answered first; in a drain, that answer is the last.
+func (lp *loop) closeKept(r *row) {
+	if !lp.isKept(r) {
+		return
+	}
+	if lp.read(r); lp.isKept(r) {
+		lp.close(r)
+	}
+}
+
+// isKept reports whether every request on r is answered, and there was one.
+func (lp *loop) isKept(r *row) bool {
+	_, busy := r.noted()
+	return r.owner.Load() == lp.number && !busy && r.heard() && r.flags&flagLingers == 0
 }
 
 // adopt makes epoll report what comes on r, which another loop has accepted.

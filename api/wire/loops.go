@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -28,8 +29,10 @@ const (
 	adopt                       // own it from now on
 	accept                      // try to accept again: there may be a slot
 	stopAccept                  // accept what waits, and then no more
+	closeKept                   // close connections whose requests are all answered
 	closeIdle                   // close idle connections, and all others once nothing is under way
 	closeAll                    // close every connection
+	beat                        // nothing: the loop shows that it runs by taking the order
 	end                         // close every connection and end
 )
 
@@ -80,6 +83,29 @@ func (ls *loops) tellAll(kind orderKind) {
 	for i := range ls.each {
 		ls.tell(int32(i), kind, nil)
 	}
+}
+
+// beat reports whether every loop has taken the order of the last call, or waits in the kernel for
+// something that is not ours, and gives the next.
+func (ls *loops) beat() (all bool) {
+	all = true
+	if ls != nil {
+		for _, lp := range ls.each {
+			if lp.inbox.has(order{kind: beat}) {
+				all = all && lp.waitsForKernel()
+			} else {
+				lp.inbox.put(order{kind: beat})
+			}
+		}
+	}
+	return all
+}
+
+// has reports whether o waits.
+func (b *inbox) has(o order) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Contains(b.orders, o)
 }
 
 // run starts the loops.

@@ -92,6 +92,7 @@ func inherit(socket int) error {
 	return errors.Join(
 		unix.SetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_SNDBUF, sendBufferBytes),
 		unix.SetsockoptInt(socket, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1),
+		unix.SetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_KEEPALIVE, 0), // whoever passed it on may have set it
 	)
 }
 

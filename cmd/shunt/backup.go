@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"shunt/api"
+	"shunt/api/admin"
 	"shunt/cmd/shunt/backups"
 	"shunt/cmd/shunt/console"
 	"shunt/cmd/shunt/settings"
@@ -225,7 +226,7 @@ func (c *core) makeBackup(ctx context.Context, order api.BackupOrder, links uint
 	if err := c.store.NoteBackup(now.UnixMilli()); err != nil {
 		done.Warning = fmt.Sprintf("the backup is whole, but its time could not be noted for the metrics: %v", err)
 	}
-	c.lastBackup.Store(&lastBackup{at: now, took: took, bytes: done.Bytes})
+	c.backedUp.Store(&admin.Backup{At: now, Took: took, Bytes: done.Bytes})
 	return done, nil
 }
 
@@ -253,7 +254,7 @@ func (c *core) backUpToSeries(ctx context.Context, order api.BackupOrder, done *
 		return seriesError(order.To, err)
 	}
 	say("removing older backups")
-	if done.Removed, err = series.Prune(ctx, order.Keep); err != nil {
+	if done.Removed, err = series.Prune(ctx, order.Keep, done.Dir); err != nil {
 		done.Warning = fmt.Sprintf("the backup is whole, but an older one could not be removed: %v", err)
 	}
 	return nil
@@ -289,11 +290,21 @@ func verifyBackup(ctx context.Context, dir string, skip bool, say func(string)) 
 	return true, nil
 }
 
-// lastBackup describes the last backup that this process made.
-type lastBackup struct {
-	at    time.Time
-	took  time.Duration
-	bytes uint64
+// readLastBackup reads the time of the last backup that an earlier process made.
+func (c *core) readLastBackup() error {
+	atMs, err := c.store.LastBackup()
+	if err == nil && atMs > 0 {
+		c.backedUp.CompareAndSwap(nil, &admin.Backup{At: time.UnixMilli(atMs)})
+	}
+	return err
+}
+
+// lastBackup returns the last backup for the metrics. Any goroutine may call it.
+func (c *core) lastBackup() admin.Backup {
+	if last := c.backedUp.Load(); last != nil {
+		return *last
+	}
+	return admin.Backup{}
 }
 
 // backUpAlone backs up a store that nobody serves. Hits that a killed server left in its journal

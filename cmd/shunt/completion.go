@@ -61,9 +61,11 @@ func addCompletions(root *cobra.Command) {
 	}
 }
 
-// argumentOf returns the name of cmd's argument; "": it takes none.
+// argumentOf returns the name of cmd's argument, the first of several that it may take; "": it takes
+// none.
 func argumentOf(cmd *cobra.Command) string {
 	_, name, _ := strings.Cut(cmd.Use, " ")
+	name, _, _ = strings.Cut(name, " | ")
 	return name
 }
 

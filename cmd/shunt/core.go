@@ -29,7 +29,7 @@ type core struct {
 	accounts *account.Accounts
 	created  bool // the folder was made by this process
 
-	lastBackup atomic.Pointer[lastBackup] // nil: none in this process
+	backedUp atomic.Pointer[admin.Backup] // the last backup; nil: never
 }
 
 // openStore opens the store in s.dataDir as a part of parts, and makes it if there is none and
@@ -45,6 +45,9 @@ func (c *core) openStore(parts *stack, s *dataSettings, create bool, log *slog.L
 	}
 	if err != nil {
 		return storeError(s.dataDir, err)
+	}
+	if err := c.readLastBackup(); err != nil { // not worth a refusal to start
+		log.Warn("the time of the last backup cannot be read; metrics show none until the next one", "cause", err)
 	}
 	parts.onStop("store", c.store.Close)
 	parts.run("store", c.store.Run)
@@ -69,7 +72,7 @@ func (c *core) apiOptions(s *dataSettings, baseURL string, log *slog.Logger) api
 	return api.Options{
 		MaxConnections: maxConnections(),
 		Engine:         c.engine, Accounts: c.accounts, BaseURL: baseURL, Listens: []string{s.listen}, PrivateTargets: s.privateTargets,
-		Logger: log, Version: versionText(), Metrics: admin.Sources{Store: c.storageMetrics},
+		Logger: log, Version: versionText(), Metrics: admin.Sources{Store: c.storageMetrics, Backup: c.lastBackup},
 		Operations: api.Operations{Backup: c.backUp, Check: c.check},
 	}
 }

@@ -8,12 +8,15 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"sync/atomic"
 	"syscall"
 	"time"
 
+	"shunt/cmd/shunt/activation"
 	"shunt/cmd/shunt/certs"
 	"shunt/cmd/shunt/console"
 	"shunt/cmd/shunt/memory"
+	"shunt/cmd/shunt/notify"
 	"shunt/cmd/shunt/settings"
 	"shunt/cmd/shunt/socket"
 
@@ -35,13 +38,25 @@ func newServe(program string, stderr io.Writer) *cobra.Command {
 what to do next.
 
 SIGTERM (or Ctrl-C) drains: open requests are finished, every hit is written, and the exit code is 0.
-A second signal stops at once; even then no answered hit is lost, because the next start replays them.`,
+A second signal stops at once; even then no answered hit is lost, because the next start replays them.
+
+SIGHUP reads the settings again, as the next start would. Certificates, rate limits (--limit-*), the
+block list, --log-level and --trusted-proxy change at once, or, if anything is wrong, nothing does; a
+log line names the settings that need a restart.
+
+Under systemd, the server takes the sockets that a socket unit names public, http and admin
+(FileDescriptorName=) instead of --listen, --http-redirect-listen and --admin-listen, so that clients
+wait during a restart; it reports its state (Type=notify) and feeds the watchdog (WatchdogSec=).`,
 		Example: `  shunt serve
   shunt serve --data /var/lib/shunt --listen :8080 --base-url https://sho.rt --trusted-proxy 10.0.0.0/8
   shunt serve --config /etc/shunt.toml`,
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return serve(cmd.Context(), &cfg, console.New(stderr, cfg.logFormat, cfg.logLevel), program)
+			s := &server{
+				cfg: &cfg, say: console.New(stderr, cfg.logFormat, cfg.logLevel), program: program, parts: newStack(),
+				settings: newReloader(cmd),
+			}
+			return s.serve(cmd.Context())
 		},
 	}
 	addServeSettings(cmd, &cfg)
@@ -49,25 +64,35 @@ A second signal stops at once; even then no answered hit is lost, because the ne
 }
 
 // serve runs the server until ctx ends or a signal comes, and stops it. A second signal ends it in
-// the middle of stopping. program is how this one was called.
-func serve(ctx context.Context, cfg *serveConfig, say *console.Console, program string) error {
-	if err := cfg.check(); err != nil {
+// the middle of stopping. SIGHUP reloads the settings.
+func (s *server) serve(ctx context.Context) error {
+	if err := s.meetManager(); err != nil {
 		return err
 	}
+	if err := s.cfg.check(); err != nil {
+		return errors.Join(err, s.passed.Close())
+	}
 	addSparePs()
-	signals := make(chan os.Signal, 1)
+	signals, hangups := make(chan os.Signal, 1), make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM, os.Interrupt)
+	signal.Notify(hangups, syscall.SIGHUP)
 	defer signal.Stop(signals)
+	defer signal.Stop(hangups)
 	ctx, drain := context.WithCancel(ctx)
 	defer drain()
 
-	s := &server{cfg: cfg, say: say, program: program, parts: newStack()}
 	ended := make(chan error, 1)
 	go func() { ended <- s.run(ctx) }()
 	for first := (time.Time{}); ; {
 		select {
 		case err := <-ended:
 			return err
+		case <-hangups:
+			if s.say.Deserted() {
+				drain() // Ctrl-C is out of reach
+			} else {
+				s.settings.ask()
+			}
 		case sig := <-signals:
 			if first.IsZero() {
 				first = time.Now()
@@ -87,8 +112,13 @@ const sameSignal = 200 * time.Millisecond
 type server struct {
 	cfg     *serveConfig
 	say     *console.Console
-	program string
+	program string // how this one was called
 	parts   *stack
+
+	settings *reloader
+	manager  *notify.Notifier   // nil: none waits for this process
+	passed   activation.Sockets // by the service manager
+	draining atomic.Bool
 
 	countries            *visitor.Countries // nil without --geoip
 	brand                brand.Brand
@@ -99,6 +129,7 @@ type server struct {
 	redirects            net.Listener // to HTTPS; nil: none
 	memory               *memory.Limit
 	core                 core
+	served               atomic.Pointer[api.Server] // nil before the core is there
 }
 
 // run serves until ctx ends or a part fails, and stops every part that it has started.
@@ -107,6 +138,8 @@ func (s *server) run(ctx context.Context) error {
 	if err == nil {
 		select {
 		case <-ctx.Done():
+			s.draining.Store(true)
+			s.manager.Stopping(s.status())
 			s.say.Draining()
 		case err = <-s.parts.fails():
 		}
@@ -123,6 +156,8 @@ func (s *server) run(ctx context.Context) error {
 // start starts the parts in the order in which they rely on each other. Whatever can refuse comes
 // before what writes.
 func (s *server) start(ctx context.Context) error {
+	s.parts.run("service manager", func(ctx context.Context) error { return s.manager.Run(ctx, s.status) })
+	s.parts.run("watchdog", func(ctx context.Context) error { return s.manager.Watch(ctx, s.alive) })
 	if err := s.readCountries(); err != nil {
 		return err
 	}
@@ -160,6 +195,7 @@ func (s *server) start(ctx context.Context) error {
 		Version: versionText(), BaseURL: baseURL, Data: s.cfg.data.dataDir,
 		Public: s.scheme() + s.public.Addr().String(), Admin: "http://" + s.admin.Addr().String(),
 	}, s.core.created)
+	s.isReady() // codes are answered from the store until they are loaded
 	if err := s.core.load(ctx, s.say); err != nil {
 		return err
 	}
@@ -196,20 +232,24 @@ func (s *server) readBlocks() (err error) {
 // listen takes the ports before the data is opened: a second server on a port fails before it has
 // touched its data.
 func (s *server) listen() (err error) {
-	if s.public, err = s.listenOn("--listen", s.cfg.data.listen); err != nil {
+	if s.public, err = s.listenOn("--listen", activation.Public, s.cfg.data.listen); err != nil {
 		return err
 	}
 	if s.cfg.https.redirectListen != "" {
-		if s.redirects, err = s.listenOn("--http-redirect-listen", s.cfg.https.redirectListen); err != nil {
+		if s.redirects, err = s.listenOn("--http-redirect-listen", activation.HTTP, s.cfg.https.redirectListen); err != nil {
 			return err
 		}
 	}
-	s.admin, err = s.listenOn("--admin-listen", s.cfg.adminListen)
+	s.admin, err = s.listenOn("--admin-listen", activation.Admin, s.cfg.adminListen)
 	return err
 }
 
-func (s *server) listenOn(flag, address string) (net.Listener, error) {
-	ln, err := net.Listen("tcp", address)
+// listenOn returns the socket of that name, if the service manager passed one, or listens on address.
+func (s *server) listenOn(flag, name, address string) (net.Listener, error) {
+	ln, err := s.passed[name], error(nil)
+	if ln == nil {
+		ln, err = net.Listen("tcp", address)
+	}
 	if err != nil {
 		program, _ := os.Executable() // "": an example without it
 		return nil, console.ListenError(flag, address, program, err)
@@ -266,6 +306,7 @@ func (s *server) serveAPI(baseURL string) error {
 	o.Brand, o.NoDashboard = s.brand, s.cfg.noDashboard
 	o.Listens, o.AdminHosts = s.listens(), s.cfg.adminHosts
 	o.AllowHTTP, o.Pprof, o.CORSOrigins = s.cfg.allowHTTP, s.cfg.pprof, s.cfg.corsOrigins
+	o.Metrics.Reloads = s.settings.figures
 	o.Metrics.Memory = s.memoryFigures()
 	o.MaxPerAddress, o.RateLimits = s.cfg.perAddress, s.cfg.rateLimits
 	s.cfg.logs.apply(&o)
@@ -277,16 +318,19 @@ func (s *server) serveAPI(baseURL string) error {
 		o.Front = api.FrontFasthttp
 	}
 	s.speakHTTPS(&o)
+	o.Outlived = s.passed[activation.Public] != nil
 	server, err := api.NewServer(o)
 	if err != nil {
 		return settings.UsageErrorf("%w", err)
 	}
+	s.served.Store(server)
 	serveOn(s.parts, "public address", server.ServePublic, s.public)
 	if s.redirects != nil {
 		serveOn(s.parts, "redirect address", server.ServeRedirects, s.redirects)
 	}
 	serveOn(s.parts, "admin address", server.ServeAdmin, s.admin)
 	serveOn(s.parts, "socket", server.ServeLocal, s.local)
+	s.parts.run("settings", s.reloadWhenAsked)
 	drainOnStop(s.parts, server, s.say.Log)
 	s.parts.onStop("settling", func() error { // first: it goes on while clients finish
 		s.core.store.Settle()

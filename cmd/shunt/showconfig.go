@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -34,7 +36,7 @@ One file and one environment serve all commands: each takes what it needs. A sec
 file: SHUNT_TOKEN_FILE names a file that contains the value of SHUNT_TOKEN.`
 
 func newConfig(root *cobra.Command, stdout, stderr io.Writer) *cobra.Command {
-	cfg, asJSON, asTOML := serveConfig{}, false, false
+	cfg, asJSON, asTOML, asSample := serveConfig{}, false, false, false
 	cmd := &cobra.Command{
 		Use:   "config",
 		Short: "Print the settings in force and their sources",
@@ -46,17 +48,20 @@ with 2.
 ` + aboutSettings,
 		Example: `  shunt config
   shunt config --config /etc/shunt.toml --json | jq -r '."base-url".value'
-  shunt config --toml > shunt.toml`,
+  shunt config --toml > shunt.toml
+  shunt config --sample --data /var/lib/shunt/data > shunt.toml`,
 		Args: knownCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if asJSON && asTOML {
-				return settings.UsageErrorf("--json and --toml exclude each other")
+			if asJSON && asTOML || asSample && (asJSON || asTOML) {
+				return settings.UsageErrorf("--json, --toml and --sample exclude each other")
 			}
 			rows := settings.Rows(cmd.Flags(), cfg.derived)
 			var err error
 			switch {
 			case asJSON:
 				err = console.PrintValue(stdout, rows.ByName())
+			case asSample:
+				_, err = io.WriteString(stdout, sampleHead+settings.Sample(cmd.Flags(), reloadNote))
 			case asTOML:
 				_, err = io.WriteString(stdout, rows.TOML())
 			default:
@@ -68,7 +73,8 @@ with 2.
 	addAllSettings(cmd, root, &cfg)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print an object with the value and the source of each setting")
 	cmd.Flags().BoolVar(&asTOML, "toml", false, "print a file of settings, with defaults as comments")
-	settings.MarkArguments(cmd.Flags(), "json", "toml")
+	cmd.Flags().BoolVar(&asSample, "sample", false, "print a file that explains every setting, with defaults as comments")
+	settings.MarkArguments(cmd.Flags(), "json", "toml", "sample")
 	cmd.AddCommand(newConfigCheck(root, stdout, stderr))
 	return cmd
 }
@@ -77,12 +83,31 @@ with 2.
 // serve does not have: they may be in the same file.
 func addAllSettings(cmd, root *cobra.Command, cfg *serveConfig) {
 	addServeSettings(cmd, cfg)
-	for name, f := range knownSettings(root) {
+	known := knownSettings(root)
+	for _, name := range slices.Sorted(maps.Keys(known)) {
 		if cmd.Flags().Lookup(name) == nil {
-			own := *f // cobra keeps completions by flag
+			own := *known[name] // cobra keeps completions by flag
 			cmd.Flags().AddFlag(&own)
 		}
 	}
+}
+
+// sampleHead is the beginning of the output of shunt config --sample.
+const sampleHead = `# Settings of shunt, all of them, with their defaults ('shunt config --sample' prints this file). To
+# change a setting, remove the # before its name. Then check the file: shunt config check FILE.
+#
+# The variable SHUNT_LISTEN and the flag --listen take precedence over listen, and so on for the
+# others: 'shunt help environment'. A change needs a restart, except where a reload (SIGHUP,
+# 'systemctl reload shunt') is enough. One file serves all commands; each takes what it needs. Tokens
+# and passwords do not belong here.
+`
+
+// reloadNote is what a sample says about how the setting with that name changes.
+func reloadNote(name string) string {
+	if reloadable(name) {
+		return "; a reload changes it"
+	}
+	return ""
 }
 
 func newConfigCheck(root *cobra.Command, stdout, stderr io.Writer) *cobra.Command {

@@ -62,6 +62,7 @@ func TestDeltasHoldExactlyTheRecordsAddedToThem(t *testing.T) {
 					count(want[k], &r, names)
 				}
 			}
+			wantSketches(rt, &d)
 			var last key
 			err := d.Each(names, Visitors|Breakdowns, func(hour uint32, id uint64, got *Tally) error {
 				k := key{hour, id}
@@ -77,11 +78,29 @@ func TestDeltasHoldExactlyTheRecordsAddedToThem(t *testing.T) {
 				rt.Errorf("%v; keys that never came: %d", err, len(want))
 			}
 			d.Reset()
+			wantSketches(rt, &d)
 			if d.find(7, 1) != nil {
 				rt.Error("a key outlives the reset")
 			}
 		}
 	})
+}
+
+// wantSketches compares the counts of visitor sets with the entries.
+func wantSketches(rt *rapid.T, d *Deltas) {
+	lists, dense := 0, 0
+	for i := range d.entries {
+		switch d.entries[i].length {
+		case 0:
+		case visitorsDense:
+			dense++
+		default:
+			lists++
+		}
+	}
+	if gotLists, gotDense := d.Sketches(); gotLists != lists || gotDense != dense {
+		rt.Errorf("got %d lists and %d dense sketches, want %d and %d", gotLists, gotDense, lists, dense)
+	}
 }
 
 func count(t *Tally, r *redirect, names testNames) {

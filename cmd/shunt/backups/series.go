@@ -95,7 +95,8 @@ func (s *Series) claim(storeID [16]byte) error {
 func (s *Series) Close() error { return s.mark.Close() }
 
 // Begin returns the folder for the next backup, which does not exist, and removes what earlier
-// backups left unfinished. now is the time for its name; if that is taken, the next second is used.
+// backups left unfinished. now is the time for its name. If the newest name is of the same second, or
+// up to a minute later, the second after that is used, so that names keep the order of the backups.
 func (s *Series) Begin(now time.Time) (part string, err error) {
 	names, err := s.names(partSuffix)
 	if err != nil {
@@ -104,6 +105,16 @@ func (s *Series) Begin(now time.Time) (part string, err error) {
 	for _, name := range names {
 		if err := os.RemoveAll(filepath.Join(s.dir, name)); err != nil {
 			return "", err
+		}
+	}
+	whole, err := s.Whole()
+	if err != nil {
+		return "", err
+	}
+	if n := len(whole); n > 0 {
+		newest, _ := time.Parse(nameLayout, whole[n-1]) // names has parsed it
+		if after := newest.Add(time.Second); after.After(now) && after.Sub(now) < time.Minute {
+			now = after
 		}
 	}
 	for ; ; now = now.Add(time.Second) {
@@ -129,13 +140,15 @@ func (s *Series) End(part string) (whole string, err error) {
 func (s *Series) Discard(part string) error { return os.RemoveAll(part) }
 
 // Prune removes the oldest backups, by their names, until keep are left, and returns the paths of
-// the removed ones. 0 keeps all.
-func (s *Series) Prune(ctx context.Context, keep int) (removed []string, err error) {
+// the removed ones. 0 keeps all. made, the path of the latest, is kept also if the clock went back
+// and its name is the oldest.
+func (s *Series) Prune(ctx context.Context, keep int, made string) (removed []string, err error) {
 	names, err := s.Whole()
 	if err != nil || keep == 0 {
 		return nil, err
 	}
-	for len(names) > keep && ctx.Err() == nil {
+	names = slices.DeleteFunc(names, func(name string) bool { return name == filepath.Base(made) })
+	for len(names) > keep-1 && ctx.Err() == nil {
 		whole := filepath.Join(s.dir, names[0])
 		if err := os.Rename(whole, whole+partSuffix); err != nil {
 			return removed, err

@@ -55,6 +55,9 @@ func TestANewCertificateIsUsedABadOneLoggedOnce(t *testing.T) {
 		}
 	}
 	step("nothing has changed", 3, 2, 0, 0)
+	if got := source.State(); got != (State{NotAfter: source.current.Load().Leaf.NotAfter}) || got.NotAfter.Before(time.Now()) {
+		t.Errorf("got the state %+v", got)
+	}
 	cert, key := a.Issue()
 	files.Put(files.Cert, cert)
 	step("a certificate whose key is to come", 1, 2, 0, 0)
@@ -240,8 +243,16 @@ func TestACertificateNotRenewedInTimeIsLogged(t *testing.T) {
 		a := NewACME(ACMEOptions{Domain: "sho.example", DataDir: t.TempDir()}, slog.New(slog.NewTextHandler(&log, nil)))
 		now := time.Now()
 		a.current.Store(&tls.Certificate{Leaf: &x509.Certificate{NotBefore: now.Add(c.left - c.lifetime), NotAfter: now.Add(c.left)}})
+		a.failing.Store(true) // as before an attempt that succeeded
 		if wait := a.look(now); wait != c.wait || strings.Contains(log.String(), "has not been renewed") != c.overdue {
 			t.Errorf("%s: looks again in %v, says %q; want %v, said: %v", name, wait, &log, c.wait, c.overdue)
+		}
+		want := State{NotAfter: now.Add(c.left), ACME: true, Failing: c.overdue}
+		if c.overdue {
+			want.Failures = 1
+		}
+		if got := a.State(); got != want {
+			t.Errorf("%s: got the state %+v, want %+v", name, got, want)
 		}
 	}
 }

@@ -108,6 +108,27 @@ func (f *Files) Certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return f.current.Load(), nil
 }
 
+// Prepare reads the pair, as a reload asks for: it is taken without a second look.
+func (f *Files) Prepare() (commit func(), err error) {
+	certPEM, keyPEM, err := f.read()
+	if err != nil {
+		return nil, err
+	}
+	pair, err := tls.X509KeyPair(certPEM, keyPEM)
+	if err != nil {
+		return nil, f.pairError(err)
+	}
+	return func() { f.take(&pair) }, nil
+}
+
+// take puts pair in force if it is a new one.
+func (f *Files) take(pair *tls.Certificate) {
+	if slices.EqualFunc(f.current.Swap(pair).Certificate, pair.Certificate, bytes.Equal) {
+		return // as after a bad pair that has been taken back
+	}
+	f.log.Info("the certificate has been replaced", slog.String("cert", f.certPath), slog.Time("expires", pair.Leaf.NotAfter))
+}
+
 // Run looks at the files until ctx ends.
 func (f *Files) Run(ctx context.Context) error {
 	tick := time.NewTicker(lookInterval)
@@ -140,11 +161,7 @@ func (f *Files) look() {
 		f.sayRefused(err)
 		return
 	}
-	if slices.EqualFunc(f.current.Load().Certificate, pair.Certificate, bytes.Equal) {
-		return // as after a bad pair that has been taken back
-	}
-	f.current.Store(&pair)
-	f.log.Info("the certificate has been replaced", slog.String("cert", f.certPath), slog.Time("expires", pair.Leaf.NotAfter))
+	f.take(&pair)
 }
 
 // sayRefused logs why the current files are not taken. A renewal replaces one file after the other.

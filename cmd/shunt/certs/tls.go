@@ -12,6 +12,10 @@ type Source interface {
 	Certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) // may be called from any goroutine, and does not block
 	Run(ctx context.Context) error                              // keeps it up to date
 	State() State                                               // costs a few atomic reads; may be called from any goroutine
+
+	// Prepare looks for a new certificate, and returns a function that puts it in force. If it returns
+	// an error, nothing has changed.
+	Prepare() (commit func(), err error)
 }
 
 // TLSConfig is TLS 1.2 and 1.3 with forward secrecy and authenticated encryption (RFC 9325), for

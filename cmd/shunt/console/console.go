@@ -19,7 +19,8 @@ import (
 type Console struct {
 	Log    *slog.Logger
 	w      io.Writer
-	person bool // somebody reads along
+	level  slog.LevelVar // of Log
+	person bool          // somebody reads along
 
 	progress struct {
 		sync.Mutex // progress comes from several goroutines
@@ -30,8 +31,10 @@ type Console struct {
 
 // New returns a console on w. format is text or json; only text to a terminal is for a person.
 func New(w io.Writer, format string, level slog.Level) *Console {
-	options := &slog.HandlerOptions{Level: level, ReplaceAttr: forPeople}
-	c := &Console{w: w, Log: slog.New(slog.NewTextHandler(w, options))}
+	c := &Console{w: w}
+	c.level.Set(level)
+	options := &slog.HandlerOptions{Level: &c.level, ReplaceAttr: forPeople}
+	c.Log = slog.New(slog.NewTextHandler(w, options))
 	if format == "json" {
 		c.Log = slog.New(slog.NewJSONHandler(w, options))
 		return c
@@ -78,8 +81,16 @@ func (c *Console) Listening(a Addresses, created bool) {
 	fmt.Fprintf(c.w, "  data                 %s\n\n", folder)
 }
 
+// SetLevel changes the least level of what is logged.
+func (c *Console) SetLevel(level slog.Level) { c.level.Set(level) }
+
 // Person reports whether a person reads along at a terminal.
 func (c *Console) Person() bool { return c.person }
+
+// Deserted reports whether a person read along at a terminal that has been closed.
+func (c *Console) Deserted() bool {
+	return c.person && !isatty.IsTerminal(c.w.(*os.File).Fd()) // the ioctl of one that is closed fails with EIO
+}
 
 // Open shows a person the address to open next. It may hold a secret, so it is not logged: call it
 // only if Person.

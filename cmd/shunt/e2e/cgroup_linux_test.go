@@ -103,18 +103,6 @@ func (g *cgroup) number(dir, file, key string) uint64 {
 	return n
 }
 
-// cpuTime returns the processor time that the group has used.
-func (g *cgroup) cpuTime() time.Duration {
-	if g.version == 2 {
-		return time.Duration(g.number(g.cpu, "cpu.stat", "usage_usec")) * time.Microsecond
-	}
-	account := strings.Replace(g.cpu, "/cgroup/cpu/", "/cgroup/cpuacct/", 1)
-	if _, err := os.Stat(account); err != nil {
-		return 0
-	}
-	return time.Duration(g.number(account, "cpuacct.usage", ""))
-}
-
 // outOfMemory returns how often the system has ended a process of the group for want of memory.
 func (g *cgroup) outOfMemory() uint64 {
 	if g.version == 2 {

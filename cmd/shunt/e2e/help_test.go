@@ -22,11 +22,11 @@ func flagsOf(t *testing.T, command string) (names []string) {
 
 func TestHelpShowsOnlySettingsThatTheCommandReads(t *testing.T) {
 	for command, want := range map[string]string{
-		"backup":          "config data help journal-dir json min-free-space",
-		"restore":         "config data help json skip-check",
+		"backup":          "config data help journal-dir json keep min-free-space skip-check tar to",
+		"restore":         "config data help json skip-check tar",
 		"version":         "help",
 		"completion bash": "help",
-		"health":          "admin-listen config help live",
+		"health":          "admin-listen config help json live",
 	} {
 		if got := strings.Join(flagsOf(t, command), " "); got != want {
 			t.Errorf("%s: got %s, want %s", command, got, want)

@@ -122,6 +122,7 @@ type process struct {
 	dir           string // its data folder
 	public, admin string // http://host:port; public may be https://
 	ended         chan struct{}
+	listening     chan struct{} // public and admin are known
 	ready         chan struct{}
 	watch         atomic.Pointer[func(line string)] // called with each line that the process logs
 
@@ -159,11 +160,18 @@ func launch(t *testing.T, dir string, args ...string) *process {
 // prlimit.
 func launchThrough(t *testing.T, starter []string, dir string, args ...string) *process {
 	t.Helper()
+	return launchWith(t, nil, starter, dir, args...)
+}
+
+// launchWith does what launchThrough does, and passes files to the binary, from descriptor 3 on.
+func launchWith(t *testing.T, files []*os.File, starter []string, dir string, args ...string) *process {
+	t.Helper()
 	readSources()
-	p := &process{t: t, dir: dir, ended: make(chan struct{}), ready: make(chan struct{})}
+	p := &process{t: t, dir: dir, ended: make(chan struct{}), listening: make(chan struct{}), ready: make(chan struct{})}
 	command := append(slices.Clone(starter), binary, "serve",
 		"--data", dir, "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--log-format", "json")
 	p.cmd = exec.Command(command[0], append(command[1:], args...)...)
+	p.cmd.ExtraFiles = files
 	stderr, err := p.cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -198,6 +206,7 @@ func (p *process) read(stderr io.Reader) {
 		}
 		if found := listeningLine.FindStringSubmatch(lines.Text()); found != nil {
 			p.public, p.admin = found[1], found[2]
+			close(p.listening)
 		}
 		if readyLine.MatchString(lines.Text()) {
 			close(p.ready)

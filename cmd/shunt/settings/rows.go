@@ -48,6 +48,17 @@ func Rows(fs *pflag.FlagSet, derived func(name string) (text, from string)) (row
 	return rows
 }
 
+// Texts returns the text of each setting among fs.
+func Texts(fs *pflag.FlagSet) map[string]string {
+	texts := map[string]string{}
+	fs.VisitAll(func(f *pflag.Flag) {
+		if IsSetting(f) {
+			texts[f.Name] = f.Value.String()
+		}
+	})
+	return texts
+}
+
 func sourceOf(f *pflag.Flag) string {
 	switch source := f.Annotations[sourceAnnotation]; {
 	case len(source) > 0:
@@ -105,12 +116,17 @@ func (t Table) TOML() string {
 		if row.secret || row.value == nil || row.name == "config" { // a file names no other
 			continue
 		}
-		line, err := toml.Marshal(map[string]any{row.name: row.value})
-		must(err) // texts, and true or false
 		if strings.HasPrefix(row.source, fromDefault) {
 			b.WriteString("# ")
 		}
-		fmt.Fprintf(&b, "%s  # %s\n", strings.TrimSpace(string(line)), row.source)
+		fmt.Fprintf(&b, "%s  # %s\n", tomlLine(row.name, row.value), row.source)
 	}
 	return b.String()
+}
+
+// tomlLine returns the line of a setting in a file.
+func tomlLine(name string, value any) string {
+	line, err := toml.Marshal(map[string]any{name: value})
+	must(err) // texts, lists of them, and true or false
+	return strings.TrimSpace(string(line))
 }

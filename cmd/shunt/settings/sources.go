@@ -47,6 +47,22 @@ func Apply(fs *pflag.FlagSet, known map[string]*pflag.Flag, environ []string, st
 	return errors.Join(err, apply(fs, keys))
 }
 
+// CopyGiven gives the flags of to the values that the command line gave those of from.
+func CopyGiven(to, from *pflag.FlagSet) error {
+	var errs []error
+	from.Visit(func(f *pflag.Flag) {
+		if sourceOf(f) != fromFlag || to.Lookup(f.Name) == nil {
+			return
+		}
+		text := f.Value.String()
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			text = strings.Join(list.GetSlice(), ",")
+		}
+		errs = append(errs, to.Set(f.Name, text))
+	})
+	return errors.Join(errs...)
+}
+
 func environmentName(setting string) string {
 	return EnvPrefix + strings.ToUpper(strings.ReplaceAll(setting, "-", "_"))
 }

@@ -1,0 +1,211 @@
+package api
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+
+	"shunt/api/admin"
+)
+
+// contractMetrics are the metrics of the contract with their labels, without the prefix shunt_.
+// What follows the empty line is promised to alerts and dashboards besides.
+var contractMetrics = `
+redirects_total{status} redirect_misses_total{reason} hits_total{class} request_duration_seconds{route}
+http_requests_total{route,method,code} connections rate_limited_total{scope} auth_failures_total links
+link_writes_total{op,result} engine_bytes{part} sketches{kind} journal_fill_ratio journal_standby
+journal_replayed_records flush_duration_seconds flush_errors_total last_flush_timestamp_seconds read_only
+build_info{version,goversion} storage_disk_bytes
+
+certificate_expiry_timestamp_seconds acme_state{state} acme_failures_total
+last_backup_timestamp_seconds last_backup_duration_seconds last_backup_size_bytes
+block_list_entries block_list_loaded_timestamp_seconds block_list_load_duration_seconds block_list_failing
+rollup_lag_seconds sessions clock_trusted ready loading_ratio start_time_seconds flush_interval_seconds redirect_duration_seconds
+memory_limit_bytes memory_used_bytes{part} memory_full access_log_dropped_total shed_total{kind}
+last_reload_timestamp_seconds reload_failures_total journal_unprotected_records hit_parts_lost_total{part}
+storage_free_bytes storage_min_free_bytes storage_write_stalled storage_write_stalls_total
+storage_compaction_debt_bytes storage_l0_sublevels storage_cache_room_bytes storage_cache_hits_total
+storage_cache_misses_total storage_commit_duration_seconds storage_commit_mutations
+storage_mutations_total storage_commit_batches_total
+`
+
+// allSources returns a change of options that gives them every source of figures.
+func allSources(t *testing.T) func(*Options) {
+	at := time.Unix(1_700_000_000, 0)
+	return func(o *Options) {
+		o.Blocks = openBlockFile(t, writeTo(t, "list", []byte("evil.example\n")), o.Logger)
+		o.Metrics = admin.Sources{
+			Store: func() admin.Storage { return wholeStorage(at) },
+			Certificate: func() admin.Certificate {
+				return admin.Certificate{NotAfter: at, ACME: true, State: admin.ACMEFailing, Failures: 7}
+			},
+			Memory: func() admin.Memory {
+				return admin.Memory{Limit: 9, Used: []admin.Count{{Label: "heap", N: 8}}, Full: true}
+			},
+			AccessDropped: func() uint64 { return 10 },
+			Shed:          func() []admin.Count { return []admin.Count{{Label: "creates", N: 11}} },
+			Backup:        func() admin.Backup { return admin.Backup{At: at, Took: time.Second, Bytes: 12} },
+			Reloads:       func() admin.Reloads { return admin.Reloads{LastAt: at, Failures: 13} },
+		}
+	}
+}
+
+// wholeStorage reports every figure of a store. Its oldest hour ended at rollUpWaits.
+func wholeStorage(rollUpWaits time.Time) admin.Storage {
+	s := admin.Storage{Values: map[string]float64{}, Histograms: map[string]admin.Buckets{}, RollUpWaits: &rollUpWaits}
+	for i, name := range admin.StoreNames() {
+		s.Values[name] = float64(i)
+	}
+	for _, name := range []string{"commit_duration_seconds", "commit_mutations"} {
+		delete(s.Values, name)
+		s.Histograms[name] = admin.Buckets{Bounds: []float64{1, 2}, Counts: []uint64{3, 4, 5}, Sum: 36}
+	}
+	return s
+}
+
+// A sample is a line of /metrics.
+var sample = regexp.MustCompile(`^([a-z_0-9]+)(?:\{(.*)\})? (\S+)$`)
+
+var labelPair = regexp.MustCompile(`([a-z]+)="([^"]*)"`)
+
+// samples returns the lines of /metrics that are not comments, as matches of sample.
+func (st *site) samples() (lines [][]string) {
+	st.t.Helper()
+	for line := range strings.Lines(st.metricsText()) {
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		m := sample.FindStringSubmatch(strings.TrimSpace(line))
+		if m == nil {
+			st.t.Fatalf("not a sample: %q", line)
+		}
+		lines = append(lines, m)
+	}
+	return lines
+}
+
+func TestTheContractsMetricsAreAllThere(t *testing.T) {
+	st := newSite(t, allSources(t))
+	st.shorten(`{"url":"http://a/","alias":"x"}`)
+	st.get("/x", browser)
+	st.get("/none")
+	got := map[string]string{} // labels by name
+	for _, m := range st.samples() {
+		name := strings.TrimPrefix(m[1], "shunt_")
+		if base, suffix := name[:strings.LastIndexByte(name, '_')+1], name[strings.LastIndexByte(name, '_')+1:]; base != "" && slices.Contains([]string{"bucket", "sum", "count"}, suffix) {
+			name = strings.TrimSuffix(base, "_")
+		}
+		var labels []string
+		for _, pair := range labelPair.FindAllStringSubmatch(m[2], -1) {
+			if pair[1] != "le" && pair[1] != "quantile" {
+				labels = append(labels, pair[1])
+			}
+		}
+		slices.Sort(labels)
+		got[name] = strings.Join(labels, ",")
+	}
+	for _, want := range strings.Fields(contractMetrics) {
+		name, labels, _ := strings.Cut(strings.TrimSuffix(want, "}"), "{")
+		sorted := strings.Split(labels, ",")
+		slices.Sort(sorted)
+		if has, there := got[name]; !there || has != strings.Join(sorted, ",") {
+			t.Errorf("shunt_%s: there is %v, with the labels {%s}", want, there, has)
+		}
+	}
+	for line, want := range map[string]string{
+		"shunt_certificate_expiry_timestamp_seconds": "1.7e+09", `shunt_acme_state{state="failing"}`: "1", `shunt_acme_state{state="valid"}`: "0",
+		"shunt_acme_failures_total": "7", `shunt_memory_used_bytes{part="heap"}`: "8", "shunt_memory_full": "1", "shunt_access_log_dropped_total": "10",
+		`shunt_shed_total{kind="creates"}`: "11", "shunt_last_backup_timestamp_seconds": "1.7e+09", "shunt_last_backup_size_bytes": "12",
+		"shunt_loading_ratio": "1", "shunt_reload_failures_total": "13", "shunt_block_list_entries": "1", "shunt_ready": "1",
+		`shunt_storage_commit_mutations_bucket{le="2"}`: "7", "shunt_storage_commit_mutations_count": "12", "shunt_storage_commit_mutations_sum": "36",
+	} {
+		if got := st.metric(line); got != want {
+			t.Errorf("%s: got %s, want %s", line, got, want)
+		}
+	}
+}
+
+func TestRedirectsAreMeasuredByEveryDoor(t *testing.T) {
+	for _, front := range []Front{FrontAuto, FrontFasthttp} {
+		st := newSite(t, func(o *Options) { o.Front = front })
+		st.shorten(`{"url":"http://a/","alias":"x"}`)
+		for range 5 {
+			st.get("/x", browser)
+		}
+		st.get("/none")
+		if got := st.metric("shunt_redirect_duration_seconds_count"); got != "6" {
+			t.Errorf("front %d: got %s answers, want 6", front, got)
+		}
+		if got := st.metric(`shunt_redirect_duration_seconds_bucket{le="16"}`); got != "6" {
+			t.Errorf("front %d: got %s answers within 16 s, want 6", front, got)
+		}
+		native := send(t, st.adminAt, "GET", requestText("GET", "/metrics", "",
+			"Accept: application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited"))
+		if !strings.HasPrefix(native.header.Get("Content-Type"), "application/vnd.google.protobuf") || !strings.Contains(native.body, "shunt_redirect_duration_seconds") {
+			t.Errorf("got %d %s", native.status, native.header.Get("Content-Type"))
+		}
+	}
+}
+
+func TestAFigureWithoutASourceIsAbsent(t *testing.T) {
+	st := newSite(t, nil)
+	for _, m := range st.samples() {
+		for _, prefix := range []string{"shunt_certificate", "shunt_acme", "shunt_last_backup", "shunt_block", "shunt_memory", "shunt_access", "shunt_shed", "shunt_last_reload", "shunt_storage"} {
+			if strings.HasPrefix(m[1], prefix) {
+				t.Errorf("%s is %s, although nothing reports it", m[1], m[3])
+			}
+		}
+	}
+}
+
+func TestPrometheusLinterFindsNothingToSay(t *testing.T) {
+	st := newSite(t, allSources(t))
+	st.shorten(`{"url":"http://a/","alias":"x"}`)
+	st.get("/x", browser)
+	problems, err := promlint.New(strings.NewReader(st.metricsText())).Lint()
+	check(t, err)
+	for _, p := range problems {
+		t.Errorf("%s: %s", p.Metric, p.Text)
+	}
+}
+
+// closedLabels are the values that each label may have, as a regular expression. Routes are those
+// of the server, each of which has its metric from the start.
+var closedLabels = map[string]string{
+	"status": `30[1278]`, "class": `hit|bot|prefetch|head`, "method": `GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS|other`, "code": `[1-5]\d\d`,
+	"reason": `[a-z_]{4,10}`, "scope": `creates|calls|logins|misses`, "op": `create|update|delete`, "result": `ok|refused|failed`,
+	"part": `[a-z]{4,8}`, "kind": `list|dense|creates`, "state": `waiting|valid|failing`, "loop": `\d{1,3}`, "le": `[0-9.e+-]+|\+Inf`,
+	"quantile": `[0-9.]+`, "version": `test|go[0-9.a-z-]+`, "goversion": `go\S+`,
+}
+
+func TestHostileClientsMakeNoNewLabels(t *testing.T) {
+	st := newSite(t, allSources(t))
+	closedLabels := maps.Clone(closedLabels)
+	closedLabels["route"] = "none|malformed"
+	for _, m := range labelPair.FindAllStringSubmatch(st.metricsText(), -1) {
+		if m[1] == "route" && !strings.Contains(closedLabels["route"], "|"+regexp.QuoteMeta(m[2])+"|") {
+			closedLabels["route"] += "|" + regexp.QuoteMeta(m[2])
+		}
+	}
+	for i, value := range hostileValues {
+		path := "/" + strings.NewReplacer("\x00", "", "\r", "", "\n", "", " ", "").Replace(value)
+		st.get(path, "User-Agent: "+strings.NewReplacer("\r", "", "\n", "", "\x00", "").Replace(value))
+		st.call([]string{"BREW", "PROPFIND", "G\"ET", "POST"}[i%4], "/links"+path, value)
+	}
+	samples := st.samples()
+	for _, m := range samples {
+		for _, pair := range labelPair.FindAllStringSubmatch(m[2], -1) {
+			if closed := closedLabels[pair[1]]; closed == "" || !regexp.MustCompile(`^(?:`+closed+`)$`).MatchString(pair[2]) {
+				t.Errorf("%s has a label %s", m[1], pair[0])
+			}
+		}
+	}
+	if len(samples) > 1500 {
+		t.Errorf("there are %d samples", len(samples))
+	}
+}

@@ -1,0 +1,157 @@
+package wire
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// newOutlivedSite serves a group on a listener whose socket is held by the test, too, as a service
+// manager does, and returns that socket.
+func newOutlivedSite(t *testing.T) (*loopSite, *os.File) {
+	t.Helper()
+	files := openFiles(t) + 1 // the socket
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	socket, err := ln.(*net.TCPListener).File()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { socket.Close() })
+	g := drains(newLoopGroup(2, Limits{Connections: 1000}))
+	g.Outlived = true
+	return newLoopSiteAt(t, g, ln, files), socket
+}
+
+// Of the connections that wait at a socket when its first server ends, none is reset, and none waits
+// for an answer of that server.
+func TestConnectionsThatWaitAreLeftToTheNextServer(t *testing.T) {
+	st, socket := newOutlivedSite(t)
+	release := st.hold()
+	const clients = 300 // more than loops accept before they look at their orders
+	answers := make(chan error)
+	for range clients {
+		c, r := st.dial(requestText("GET", "/x"))
+		go func() {
+			defer c.Close()
+			line, err := r.ReadString('\n')
+			if err == nil && !strings.HasPrefix(line, "HTTP/1.1 302 ") {
+				err = errors.New(line)
+			}
+			answers <- err
+		}()
+	}
+	st.Drain.Begin()
+	for _, err := range st.closeEach() {
+		check(t, err)
+	}
+	release()
+	check(t, st.CloseListeners())
+	wantNoListenerInEpoll(t, st.l)
+
+	next := newLoopGroup(2, Limits{Connections: 1000})
+	var second atomic.Int32
+	plain := next.Plain
+	next.Plain = func(out []byte, r *Plain) []byte { second.Add(1); return plain(out, r) }
+	ln, err := net.FileListener(socket)
+	check(t, err)
+	served := make(chan error)
+	go func() { served <- next.Serve(ln) }()
+	for range clients {
+		check(t, <-answers)
+	}
+	if second.Load() == 0 {
+		t.Error("the first server took all connections with it")
+	}
+	next.shutDown(t)
+	check(t, <-served)
+}
+
+// wantNoListenerInEpoll checks that the loops have removed the listening socket from epoll: it is open
+// elsewhere, so its connections would be reported for ever.
+func wantNoListenerInEpoll(t *testing.T, l *listener) {
+	t.Helper()
+	for _, lp := range l.loops.each {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/self/fdinfo/%d", lp.epoll))
+		check(t, err)
+		if data := fmt.Sprintf("data: %16x", uint32(0xffffffff)); strings.Contains(string(text), strings.TrimSpace(data)) {
+			t.Errorf("epoll has the listening socket still:\n%s", text)
+		}
+		if !strings.Contains(string(text), "tfd:") {
+			t.Fatalf("it shows no descriptors:\n%s", text)
+		}
+	}
+}
+
+// CloseKept closes connections that have been answered, after the answer to what has come meanwhile.
+func TestKeptConnectionsCloseAfterWhatHasCome(t *testing.T) {
+	st, _ := newOutlivedSite(t)
+	silent, silentReader := st.dial("")
+	begun, _ := st.dial("GET /x HT")
+	kept, keptReader := st.dial(requestText("GET", "/x"))
+	readReply(t, keptReader, "GET")
+	late, lateReader := st.dial(requestText("GET", "/x"))
+	readReply(t, lateReader, "GET")
+	byFasthttp, byFasthttpReader := st.dial(requestText("GET", "/a/b"))
+	readReply(t, byFasthttpReader, "GET")
+	st.awaitRows(5, func(*row) bool { return true })
+	for idle := 0; idle < 3; runtime.Gosched() { // the last answer may be under way
+		idle = 0
+		st.l.eachRow(func(r *row) {
+			if _, busy := r.noted(); !busy {
+				idle++
+			}
+		})
+	}
+	st.Drain.Begin()
+	check(t, st.CloseListeners())
+	_, err := io.WriteString(late, requestText("GET", "/x"))
+	check(t, err)
+	st.CloseKept()
+	if a := readReply(t, lateReader, "GET"); !a.close {
+		t.Error("the answer to what had come does not say that it is the last")
+	}
+	for name, c := range map[string]net.Conn{"kept": kept, "late": late, "of fasthttp": byFasthttp} {
+		check(t, c.SetReadDeadline(time.Now().Add(patienceOfTests)))
+		if n, err := c.Read(make([]byte, 1)); n != 0 || err == nil || isTimeout(err) {
+			t.Errorf("%s: got %d bytes, %v; want the end", name, n, err)
+		}
+	}
+	_, err = io.WriteString(silent, requestText("GET", "/x"))
+	check(t, err)
+	readReply(t, silentReader, "GET")
+	_, err = io.WriteString(begun, "TP/1.1\r\nHost: a\r\n\r\n")
+	check(t, err)
+	b := make([]byte, 12)
+	if _, err := io.ReadFull(begun, b); err != nil || string(b) != "HTTP/1.1 302" {
+		t.Errorf("a request that had begun: got %q, %v", b, err)
+	}
+}
+
+func TestABeatIsMissedOnlyWhileALoopIsHeld(t *testing.T) {
+	st := newLoopSite(t, 2, Limits{Connections: 100})
+	for st.Beat(); !st.Beat(); runtime.Gosched() { // the loops run
+	}
+	release := st.holdSome(1)
+	for st.Beat() { // an order may have been obeyed before
+		runtime.Gosched()
+	}
+	for range 1000 {
+		if st.Beat() {
+			t.Fatal("a loop that is held has obeyed an order")
+		}
+	}
+	release()
+	for !st.Beat() {
+		runtime.Gosched()
+	}
+}

@@ -1,0 +1,155 @@
+package e2e
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// figure returns the value of a metric without labels.
+func (p *process) figure(name string) string { return metricIn(ask(p.t, p.admin+"/metrics", ""), name) }
+
+// done fails the test if the command failed, and returns what it printed.
+func (r result) done(t *testing.T) string {
+	t.Helper()
+	if r.code != exitDone {
+		t.Fatalf("exit code %d: %s", r.code, r.stderr)
+	}
+	return r.stdout
+}
+
+// backupsIn returns the names of the backups of a series.
+func backupsIn(t *testing.T, dir string) (found []string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if e.IsDir() {
+			found = append(found, e.Name())
+		}
+	}
+	return found
+}
+
+func TestBackupsAreNamedByTimeVerifiedAndPruned(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	dir, series := filepath.Join(home, "data"), filepath.Join(home, "backups")
+	p := startServer(t, dir)
+	if at := p.figure("shunt_last_backup_timestamp_seconds"); at != "0" {
+		t.Errorf("before any: got %q", at)
+	}
+	for i := range 3 {
+		shunt(t, home, nil, "add", "https://example.org/"+strings.Repeat("x", i+1), "--data", dir).done(t)
+		r := shunt(t, home, nil, "backup", "--to", "backups", "--keep", "2", "--data", dir, "--json")
+		done := printed[backupDone](t, r)
+		if r.code != exitDone || done.Links != uint64(i+1) || filepath.Dir(done.Dir) != series {
+			t.Errorf("got %+v, exit code %d: %s", done, r.code, r.stderr)
+		}
+	}
+	names := backupsIn(t, series)
+	if len(names) != 2 || names[0] >= names[1] {
+		t.Fatalf("got %q", names)
+	}
+	at := p.figure("shunt_last_backup_timestamp_seconds")
+	if at == "0" || at == "" || p.figure("shunt_last_backup_size_bytes") == "0" {
+		t.Errorf("after it: got %q", at)
+	}
+	p.terminate()
+
+	shunt(t, home, nil, "backup", "--to", series, "--keep", "2", "--data", dir).done(t)
+	if now := backupsIn(t, series); len(now) != 2 || now[0] != names[1] {
+		t.Errorf("without a server: got %q after %q", now, names)
+	}
+	newest := filepath.Join(series, backupsIn(t, series)[1])
+	shunt(t, home, nil, "restore", newest, "--data", "again").done(t)
+	p = startServer(t, dir)
+	if later := p.figure("shunt_last_backup_timestamp_seconds"); later == "0" || later == at {
+		t.Errorf("after a restart: got %q", later)
+	}
+
+	other := startServer(t, filepath.Join(home, "other"))
+	shunt(t, home, nil, "backup", "--to", series, "--data", other.dir).want(t, exitFailed, "", "it has the backups of another store")
+	if left := backupsIn(t, series); len(left) != 2 {
+		t.Errorf("another store: got %q", left)
+	}
+}
+
+func TestADamagedBackupIsNotKeptAndRemovesNoOlderOne(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	dir, series := filepath.Join(home, "data"), filepath.Join(home, "backups")
+	p := startServer(t, dir)
+	for i := range 20 {
+		shunt(t, home, nil, "add", "https://example.org/"+strings.Repeat("x", i+1), "--data", dir).done(t)
+	}
+	p.terminate() // which writes tables
+	shunt(t, home, nil, "backup", "--to", series, "--keep", "1", "--data", dir).done(t)
+	before := backupsIn(t, series)
+	tables, err := filepath.Glob(filepath.Join(dir, "db", "*.sst"))
+	if err != nil || len(tables) == 0 {
+		t.Fatalf("got %q, %v", tables, err)
+	}
+	text, err := os.ReadFile(tables[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	text[100] ^= 1
+	if err := os.Remove(tables[0]); err != nil { // the older backup has a link to it
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(tables[0], text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r := shunt(t, home, nil, "backup", "--to", series, "--keep", "1", "--data", dir); r.code != exitFailed {
+		t.Errorf("got exit code %d: %s%s", r.code, r.stdout, r.stderr)
+	}
+	if after := backupsIn(t, series); len(after) != 1 || after[0] != before[0] {
+		t.Errorf("got %q, want %q", after, before)
+	}
+}
+
+func TestABackupGoesThroughAPipeAndBack(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	dir, archive := filepath.Join(home, "data"), filepath.Join(home, "a.tar")
+	p := startServer(t, dir)
+	shunt(t, home, nil, "add", "https://example.org/", "--alias", "here", "--data", dir).done(t)
+	for i := range 2 { // the second time without a server
+		r := shunt(t, home, nil, "backup", "--tar", "-", "--data", dir)
+		if r.code != exitDone || os.WriteFile(archive, []byte(r.stdout), 0o600) != nil {
+			t.Fatalf("exit code %d: %s", r.code, r.stderr)
+		}
+		cmd := exec.Command(binary, "restore", "--tar", "-", "--data", filepath.Join(home, "to", string(rune('a'+i))))
+		cmd.Stdin = strings.NewReader(r.stdout)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		shunt(t, home, nil, "show", "here", "--data", cmd.Args[len(cmd.Args)-1]).done(t)
+		if i == 0 {
+			if p.figure("shunt_last_backup_timestamp_seconds") == "0" {
+				t.Error("the backup is not in the metrics")
+			}
+			p.terminate()
+		}
+	}
+
+	text, err := os.ReadFile(archive)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(binary, "restore", "--tar", "-", "--data", filepath.Join(home, "half"))
+	cmd.Stdin = bytes.NewReader(text[:len(text)/2])
+	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "the stream ended before the backup was whole") {
+		t.Errorf("half an archive: got %v: %s", err, out)
+	}
+	startServer(t, dir)
+	if left := backupsIn(t, dir); len(left) != 2 { // db and journal
+		t.Errorf("the data folder has %q", left)
+	}
+}

@@ -1,0 +1,196 @@
+package notify
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+	"unicode/utf8"
+)
+
+// A manager is the socket of a service manager.
+type manager struct {
+	t    *testing.T
+	conn *net.UnixConn
+}
+
+// newManager listens at name and puts it into the environment.
+func newManager(t *testing.T, name string) manager {
+	t.Helper()
+	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: name, Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	t.Setenv("NOTIFY_SOCKET", name)
+	return manager{t, conn}
+}
+
+// next returns the lines of the next message.
+func (m manager) next() []string {
+	m.t.Helper()
+	b := make([]byte, 4096)
+	_ = m.conn.SetReadDeadline(time.Now().Add(10 * time.Second))
+	n, err := m.conn.Read(b)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return strings.Split(string(b[:n]), "\n")
+}
+
+// await reads messages until one has the line.
+func (m manager) await(line string) {
+	m.t.Helper()
+	for !slices.Contains(m.next(), line) {
+	}
+}
+
+func opened(t *testing.T) *Notifier {
+	t.Helper()
+	n, err := Open()
+	if err != nil || n == nil {
+		t.Fatalf("got %v, %v", n, err)
+	}
+	return n
+}
+
+func TestAManagerIsToldEachStepOfALife(t *testing.T) {
+	names := map[string]string{"a path": filepath.Join(t.TempDir(), "notify")}
+	if runtime.GOOS == "linux" {
+		names["an abstract name"] = "@shunt-notify-test-" + strconv.Itoa(os.Getpid())
+	}
+	for name, socket := range names {
+		t.Run(name, func(t *testing.T) {
+			m := newManager(t, socket)
+			n := opened(t)
+			n.look("opening the store")
+			if got := m.next(); !slices.Equal(got, []string{"EXTEND_TIMEOUT_USEC=30000000", "STATUS=opening the store"}) {
+				t.Errorf("got %q while starting", got)
+			}
+			n.Ready("ready")
+			if got := m.next(); !slices.Equal(got, []string{"READY=1", "STATUS=ready"}) {
+				t.Errorf("got %q when ready", got)
+			}
+			n.look("ready") // no message
+			n.Reloading()
+			got := m.next()
+			if len(got) != 3 || got[0] != "RELOADING=1" || !strings.HasPrefix(got[1], "MONOTONIC_USEC=") || got[2] != "STATUS=reloading" {
+				t.Errorf("got %q when reloading", got)
+			}
+			n.Ready("ready")
+			m.await("READY=1")
+			n.Stopping("draining")
+			if got := m.next(); !slices.Equal(got, []string{"STOPPING=1", "EXTEND_TIMEOUT_USEC=30000000", "STATUS=draining"}) {
+				t.Errorf("got %q when stopping", got)
+			}
+			n.Ready("a reload that ended late") // no message
+			n.look("draining")
+			if got := m.next(); !slices.Equal(got, []string{"EXTEND_TIMEOUT_USEC=30000000"}) {
+				t.Errorf("got %q while stopping", got)
+			}
+		})
+	}
+}
+
+func TestSignsOfLifeEndWhenTheProcessIsNotAlive(t *testing.T) {
+	m := newManager(t, filepath.Join(t.TempDir(), "notify"))
+	t.Setenv("WATCHDOG_USEC", "40000")
+	t.Setenv("WATCHDOG_PID", strconv.Itoa(os.Getpid()))
+	n := opened(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	var asked, alive atomic.Int32
+	alive.Store(1)
+	ended := make(chan error)
+	go func() {
+		ended <- n.Watch(ctx, func() bool { asked.Add(1); return alive.Load() == 1 })
+	}()
+	m.await("WATCHDOG=1")
+	m.await("WATCHDOG=1")
+	alive.Store(0)
+	for before := asked.Load(); asked.Load() < before+2; { // one look may have been under way
+		time.Sleep(time.Millisecond)
+	}
+	for left := true; left; { // those sent before
+		_ = m.conn.SetReadDeadline(time.Now().Add(time.Millisecond))
+		_, err := m.conn.Read(make([]byte, 4096))
+		left = err == nil
+	}
+	before := asked.Load()
+	for asked.Load() < before+3 {
+		time.Sleep(time.Millisecond)
+	}
+	_ = m.conn.SetReadDeadline(time.Now().Add(time.Millisecond))
+	b := make([]byte, 4096)
+	if k, err := m.conn.Read(b); err == nil && strings.Contains(string(b[:k]), "WATCHDOG") {
+		t.Errorf("got %q of a process that is not alive", b[:k])
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestTheWatchdogOfAnotherProcessIsNotOurs(t *testing.T) {
+	for _, c := range []struct {
+		usec, pid string
+		want      time.Duration
+	}{
+		{"30000000", "", 30 * time.Second},
+		{"30000000", strconv.Itoa(os.Getpid()), 30 * time.Second},
+		{"30000000", "1", 0},
+		{"", "", 0},
+		{"-1", "", 0},
+		{"much", "", 0},
+		{"99999999999999999999", "", 0},
+	} {
+		if got := watchdogOf(c.usec, c.pid); got != c.want {
+			t.Errorf("WATCHDOG_USEC=%q, WATCHDOG_PID=%q: got %v, want %v", c.usec, c.pid, got, c.want)
+		}
+	}
+}
+
+func TestNobodyIsToldWithoutAManager(t *testing.T) {
+	t.Setenv("NOTIFY_SOCKET", "")
+	n, err := Open()
+	if n != nil || err != nil {
+		t.Fatalf("got %v, %v", n, err)
+	}
+	n.Ready("ready")
+	n.Reloading()
+	n.Stopping("draining")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := errors.Join(n.Run(ctx, nil), n.Watch(ctx, nil)); err != nil {
+		t.Error(err)
+	}
+	t.Setenv("NOTIFY_SOCKET", filepath.Join(t.TempDir(), "gone"))
+	if n, err := Open(); n != nil || err == nil {
+		t.Errorf("a socket that is gone: got %v, %v", n, err)
+	}
+	if value, found := os.LookupEnv("NOTIFY_SOCKET"); found {
+		t.Errorf("NOTIFY_SOCKET is %q, and a child would speak for this process", value)
+	}
+}
+
+func TestAManagerThatHasGoneHoldsNothingUp(t *testing.T) {
+	m := newManager(t, filepath.Join(t.TempDir(), "notify"))
+	n := opened(t)
+	m.conn.Close()
+	n.Ready("ready")
+	n.Stopping("draining")
+}
+
+func TestAStatusIsOneShortLine(t *testing.T) {
+	got := oneLine("ready\nMAINPID=1\x00\xff " + strings.Repeat("é", maxStatusBytes))
+	if strings.ContainsAny(got, "\n\x00") || !utf8.ValidString(got) || len(got) > maxStatusBytes || !strings.HasPrefix(got, "ready MAINPID=1  ") {
+		t.Errorf("got %q", got)
+	}
+}
