@@ -92,8 +92,14 @@ func noteAccess(log *accesslog.Log, ctx *fasthttp.RequestCtx, proxies *wire.Prox
 	if !ctx.Response.IsBodyStream() {
 		e.Bytes = len(ctx.Response.Body())
 	}
+	if len(h.RawHeaders()) == 0 { // refused before it was parsed: fasthttp would say GET /
+		e.Method, e.Path = unread, unread
+	}
 	log.Note(&e)
 }
+
+// unread stands for what the server does not know of a request.
+var unread = []byte("-")
 
 // noteAccess logs a plain request that was answered with status and a body of so many bytes.
 func (f *front) noteAccess(r *wire.Plain, status, body int) {
