@@ -68,7 +68,7 @@ func TestRedirectsGoOnUnderThreeTimesTheLoad(t *testing.T) {
 	}
 	took := o.calmAfter(ended)
 	t.Logf("normal %v after the overload; memory at most %d MiB", took.Round(time.Millisecond), o.memoryPeak()>>20)
-	shed := metricIn(ask(t, o.server.admin+"/metrics", ""), `shunt_shed_total{kind="create"}`)
+	shed := metricIn(ask(t, o.server.admin+"/metrics", ""), `shunt_shed_total{kind="creates"}`)
 	if shed == "" || shed == "0" {
 		t.Errorf("shunt_shed_total says that %q creates were shed", shed)
 	}
