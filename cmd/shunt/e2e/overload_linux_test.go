@@ -62,9 +62,11 @@ func TestRedirectsGoOnUnderThreeTimesTheLoad(t *testing.T) {
 	over := o.run(lasts, overloadFactor*peak.redirects, overloadFactor*peak.redirects/redirectsPerCreate)
 	ended := time.Now()
 	t.Logf("%v of %v times that: %v", lasts, overloadFactor, over)
-	if goodput := over.redirects / peak.redirects; goodput < leastGoodput {
-		t.Errorf("%.0f redirects per second under overload are %.0f %% of %.0f, want at least %.0f %%",
-			over.redirects, 100*goodput, peak.redirects, 100*leastGoodput)
+	// On a busy machine the group gets less than its share at times; that is not the server's fault.
+	want := leastGoodput * peak.redirects * min(1, over.cores/peak.cores)
+	if over.redirects < want || over.cores < overloadShare/2 {
+		t.Errorf("%.0f redirects per second with %.3f cores under overload, want at least %.0f, with %.3f or more",
+			over.redirects, over.cores, want, overloadShare/2)
 	}
 	took := o.calmAfter(ended)
 	t.Logf("normal %v after the overload; memory at most %d MiB", took.Round(time.Millisecond), o.memoryPeak()>>20)
@@ -122,23 +124,28 @@ func loadLinks(n int) string {
 type rate struct {
 	redirects, creates float64
 	refused, dropped   float64 // creates: answered 503; not sent because all connections waited
+	cores              float64 // that the server used
 	took, createTook   time.Duration
 }
 
 func (r rate) String() string {
-	return fmt.Sprintf("%.0f redirects per second (p50 %v), %.0f creates (p99 %v), %.0f refused, %.0f not sent",
-		r.redirects, r.took.Round(time.Millisecond), r.creates, r.createTook.Round(time.Millisecond), r.refused, r.dropped)
+	return fmt.Sprintf("%.0f redirects per second (p50 %v) with %.3f cores, %.0f creates (p99 %v), %.0f refused, %.0f not sent",
+		r.redirects, r.took.Round(time.Millisecond), r.cores, r.creates, r.createTook.Round(time.Millisecond), r.refused, r.dropped)
 }
 
-// sustainable measures how many redirects per second the server answers, as many as it can, with
-// one create for each redirectsPerCreate of them.
-func (o *overload) sustainable() (r rate) {
+// sustainable measures how many redirects per second the server answers at best, with one create for
+// each redirectsPerCreate of them.
+func (o *overload) sustainable() (best rate) {
 	o.t.Helper()
-	for range 4 { // the creates follow the redirects
-		r = o.run(calmLength, 0, r.redirects/redirectsPerCreate)
-		o.t.Logf("as many redirects as possible: %v", r)
+	last := o.run(calmLength, 0, 0)
+	for range 3 { // the creates follow the redirects
+		last = o.run(calmLength, 0, last.redirects/redirectsPerCreate)
+		o.t.Logf("as many redirects as possible: %v", last)
+		if last.redirects > best.redirects {
+			best = last
+		}
 	}
-	return r
+	return best
 }
 
 // run loads the server for some time: redirects at a rate, or as many as possible with redirects ==
@@ -150,13 +157,14 @@ func (o *overload) run(length time.Duration, redirects, creates float64) (r rate
 	report := o.redirect(length, redirects)
 	all.Wait()
 	r.redirects, r.took = float64(report.Answers)/report.Elapsed.Seconds(), report.P50
+	r.cores = report.CPU.Seconds() / report.Elapsed.Seconds()
 	return r
 }
 
 // A loadReport is what of the generator's report is needed here.
 type loadReport struct {
-	Answers      uint64
-	Elapsed, P50 time.Duration
+	Answers           uint64
+	Elapsed, CPU, P50 time.Duration
 }
 
 // redirect runs the generator. It fails the test if an answer is not the right redirect.
