@@ -388,6 +388,14 @@ page-times: ## time every page on the folder of big-store: one by one, by ten pe
 	SHUNTTEST_PAGE_TIMES="$(abspath $(DIR))" SHUNTTEST_PAGE_SECONDS=$(SECONDS) SHUNTTEST_PAGE_PAIRS=$(PAIRS) SHUNTTEST_PAGE_ONLY='$(ONLY)' \
 		$(GO) test ./cmd/shunt/e2e -run '^TestPagesAreFastOnABigStore$$' -v -count=1 -timeout $$(( $(SECONDS) * ($(PAIRS) * 2 + 2) + 600 ))s
 
+.PHONY: scrape-cost
+scrape-cost: SECONDS = 10
+scrape-cost: PAIRS = 6
+scrape-cost: ## time scrapes of /metrics on the folder of big-store, and redirects with and without one a second: make scrape-cost DIR=big LINKS=1000000
+	@test -n "$(DIR)" || { echo "make scrape-cost DIR=big: name the folder that make big-store has written"; exit 2; }
+	SHUNTTEST_SCRAPE="$(abspath $(DIR))" SHUNTTEST_SCRAPE_LINKS=$(LINKS) SHUNTTEST_SCRAPE_SECONDS=$(SECONDS) SHUNTTEST_SCRAPE_PAIRS=$(PAIRS) \
+		$(GO) test ./cmd/shunt/e2e -run '^TestAScrapeCostsRedirectsNothing$$' -v -count=1 -timeout $$(( ($(SECONDS) + 2) * $(PAIRS) * 2 + 600 ))s
+
 # The three proofs run in one process, because each one alone would build the same test program.
 .PHONY: proofs
 proofs: ## run short forms of crash-clone, faults and bitflip, as make check does

@@ -80,11 +80,12 @@ var rooms = map[string]room{
 	"storage/row":         {knows: []string{"engine"}, users: []string{"storage", "bench/compare/batches"}, never: []string{pebble}},
 	"storage/row/rowtest": {knows: []string{"engine"}, users: nobody, never: []string{pebble}},
 
-	"api/account": {knows: []string{"engine", "api/turnstile"}, never: noHTTP},
-	"api/admin":   {knows: []string{"engine", "engine/plural", "api/problem"}},
-	"api/brand":   {never: noHTTP},
-	"api/chart":   {never: noHTTP},
-	"api/client":  {}, // see alone
+	"api/accesslog": {knows: []string{"api/jsontext"}, never: noHTTP},
+	"api/account":   {knows: []string{"engine", "api/turnstile"}, never: noHTTP},
+	"api/admin":     {knows: []string{"engine", "engine/plural", "api/problem"}},
+	"api/brand":     {never: noHTTP},
+	"api/chart":     {never: noHTTP},
+	"api/client":    {}, // see alone
 	"api/dashboard": {
 		knows: []string{"engine", "api/account", "api/admin", "api/chart", "api/jsonbody", "api/ops", "api/page", "api/problem", "api/turnstile"},
 		users: []string{"api"},

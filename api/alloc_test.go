@@ -8,6 +8,8 @@ import (
 
 	"github.com/maxmind/mmdbwriter"
 	"github.com/maxmind/mmdbwriter/mmdbtype"
+
+	"shunt/api/accesslog"
 )
 
 // Under the race detector sync.Pool drops objects, so this test runs without it.
@@ -54,6 +56,23 @@ func TestARedirectWithKnownHeadersAllocatesNothing(t *testing.T) {
 				t.Errorf("/%s, %s: got %d, want a redirect", code, name, got)
 			}
 		}
+	}
+}
+
+func TestAPlainRedirectInTheAccessLogAllocatesNothing(t *testing.T) {
+	change, lines := accessLogOf(t, accesslog.Options{Clients: true})
+	st := newSite(t, change)
+	st.shorten(`{"url":"http://a/","alias":"known"}`)
+	out := make([]byte, 0, 16<<10)
+	for _, path := range []string{"/known", "/unknown"} {
+		r := plainOf(t, st, "192.0.2.1", requestText("GET", path, "", browser, "Referer: https://example.com/"))
+		out = st.front.answerPlain(out[:0], r)
+		if n := testing.AllocsPerRun(200, func() { out = st.front.answerPlain(out[:0], r) }); n != 0 {
+			t.Errorf("%s: got %v allocations, want 0", path, n)
+		}
+	}
+	if n := len(lines(st)); n < 400 {
+		t.Errorf("the log has %d lines, want one for each request", n)
 	}
 }
 

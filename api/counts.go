@@ -16,6 +16,9 @@ func (s *Server) metricSources(o Options) admin.Sources {
 	sources.Ready = func() bool { return o.Engine.Ready() && !s.drain.Begun() }
 	sources.Loaded = func() float64 { return o.Engine.LoadProgress().Share }
 	sources.Sessions = o.Accounts.CountSessions
+	if o.Access != nil {
+		sources.AccessDropped = o.Access.Dropped
+	}
 	if o.Blocks != nil {
 		sources.Blocks = o.Blocks.figures
 	}

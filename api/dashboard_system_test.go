@@ -14,6 +14,7 @@ func TestTheSystemPageHasEveryMetric(t *testing.T) {
 		o.Metrics.Store = func() admin.Storage {
 			return admin.Storage{Values: map[string]float64{"disk_bytes": 3 << 20, "log_disk_bytes": 1 << 20, "ballast_bytes": 4 << 20, "free_bytes": 9 << 20, "compactions_total": 1234}}
 		}
+		o.Metrics.Store = withBatches(o.Metrics.Store)
 	})
 	b := st.browseAs("owner@example.com", account.RoleAdmin)
 	st.shorten(`{"url":"http://a/","alias":"x"}`)
@@ -40,8 +41,17 @@ func TestTheSystemPageHasEveryMetric(t *testing.T) {
 	p.want("Everything works.", "Data on disk about ", "in all: tables 2.0 MiB, log of writes with the room reserved for it 1.0 MiB, journal of hits ",
 		", reserve for a full disk 4.0 MiB. Free on the disk: 5.0 MiB", "Version test, running since ")
 	p.want("Short addresses begin with http://127.0.0.1:8080", "Links, expired ones too 1 ", "unknown code: 1",
-		"Disk space of the tables and the log of writes 3.0 MiB", "Merges of files 1,234", "shunt: test",
+		"Disk space of the tables and the log of writes 3.0 MiB", "Merges of files 1,234", "Batches, and changes in each 4, 2.8 on average", "shunt: test",
 		"Read-only because the disk is almost full no", "Everything up to this time is on disk 2026-01-02 03:04 UTC", "index of codes:", " bots: 0 prefetches of browsers: 0")
+}
+
+// withBatches adds a histogram that is not of durations.
+func withBatches(store func() admin.Storage) func() admin.Storage {
+	return func() admin.Storage {
+		s := store()
+		s.Histograms = map[string]admin.Buckets{"commit_mutations": {Bounds: []float64{1, 2}, Counts: []uint64{1, 1, 2}, Sum: 11}}
+		return s
+	}
 }
 
 func TestEachMetricOfTheServerHasWords(t *testing.T) {

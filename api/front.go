@@ -7,6 +7,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"shunt/api/accesslog"
 	"shunt/api/redirect"
 	"shunt/api/wire"
 )
@@ -36,12 +37,23 @@ type front struct {
 	heads     datedHeads              // of answerPlain
 	scratch   sync.Pool               // of *scratch
 	routes    fasthttp.RequestHandler // of every path that is not a code
+	access    *accesslog.Log          // nil: none
 }
 
 func newScratch() any { return &scratch{buf: make([]byte, 0, scratchBytes)} }
 
 // handle answers every request on the public address.
 func (f *front) handle(ctx *fasthttp.RequestCtx) {
+	if f.access == nil {
+		f.answer(ctx)
+		return
+	}
+	start := time.Now()
+	f.answer(ctx)
+	noteAccess(f.access, ctx, f.proxies, time.Since(start))
+}
+
+func (f *front) answer(ctx *fasthttp.RequestCtx) {
 	defer f.panics.recovered(ctx)
 	if f.drain.Begun() {
 		ctx.SetConnectionClose()

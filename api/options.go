@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"shunt/api/accesslog"
 	"shunt/api/account"
 	"shunt/api/admin"
 	"shunt/api/brand"
@@ -50,6 +51,7 @@ type Options struct {
 	Operations     Operations         // offered on the socket of local commands only
 
 	AuditClients bool             // callers have the network of their client: a /24, or a /48 of IPv6; see account.Origin
+	Access       *accesslog.Log   // of the public address; nil: none
 	LogClients   bool             // lines about failed logins and refused tokens have the client's address; no other line has
 	Logger       *slog.Logger     // default: discards
 	Version      string           // for build_info

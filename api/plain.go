@@ -55,6 +55,9 @@ func (f *front) answerPlain(out []byte, r *wire.Plain) []byte {
 	if f.redirects.Commit(d, &q) != redirect.Redirected {
 		return f.missPlain(out[:start], r, &q, d)
 	}
+	if f.access != nil {
+		f.noteAccess(r, d.Status, 0)
+	}
 	return out
 }
 
@@ -69,6 +72,9 @@ func (f *front) missPlain(out []byte, r *wire.Plain, q *redirect.Request, d redi
 		}
 		f.miss(&m.ctx, o, q.Client, time.UnixMilli(q.NowMs))
 		out = m.appendTo(out, r)
+		if f.access != nil {
+			f.noteAccess(r, m.ctx.Response.StatusCode(), len(m.ctx.Response.Body()))
+		}
 	}
 	m.free()
 	return out
@@ -82,6 +88,9 @@ func (f *front) answerPanic(out []byte, r *wire.Plain, cause any) []byte {
 	m := detach(r)
 	answerInternal(&m.ctx)
 	out = m.appendTo(out, r)
+	if f.access != nil {
+		f.noteAccess(r, m.ctx.Response.StatusCode(), len(m.ctx.Response.Body()))
+	}
 	m.free()
 	return out
 }

@@ -3,6 +3,8 @@ package api
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +13,7 @@ import (
 	"github.com/maxmind/mmdbwriter/mmdbtype"
 	"github.com/valyala/fasthttp"
 
+	"shunt/api/accesslog"
 	"shunt/api/ops"
 	"shunt/api/redirect"
 	"shunt/api/visitor"
@@ -161,6 +164,37 @@ func TestRawHeadersWithTwoPrefetchLinesAreReadWithoutAllocation(t *testing.T) {
 
 // BenchmarkPlainAnswer measures answerPlain, without reading the request: a redirect of the browser
 // of BenchmarkRedirect, and a miss as a page, compressed and not, and as JSON.
+// BenchmarkAccessLog is what a line costs a plain redirect. Nothing writes the lines, so the buffers
+// are emptied by a Run that runs beside.
+func BenchmarkAccessLog(b *testing.B) {
+	const firefox = "User-Agent: Mozilla/5.0 (X11; Linux x86_64; rv:127.0) Gecko/20100101 Firefox/127.0"
+	logs := map[string]*accesslog.Options{
+		"log=off": nil, "log=json": {}, "log=combined": {Combined: true}, "log=json/clients": {Clients: true}, "log=json/sample=100": {Sample: 100},
+	}
+	for _, name := range slices.Sorted(maps.Keys(logs)) {
+		b.Run(name, func(b *testing.B) {
+			o := logs[name]
+			st := newSite(b, func(so *Options) {
+				so.Now = nil
+				if o != nil {
+					o.Path = os.DevNull
+					so.Access, _ = accesslog.Open(*o)
+				}
+			})
+			if o != nil {
+				st.run(st.front.access.Run)
+			}
+			st.shorten(`{"url":"https://example.com/some/path/of/usual/length","alias":"x"}`)
+			r := plainOf(b, st, "192.0.2.77", requestText("GET", "/x", "", firefox))
+			out := make([]byte, 0, 4096)
+			b.ReportAllocs()
+			for b.Loop() {
+				out = st.front.answerPlain(out[:0], r)
+			}
+		})
+	}
+}
+
 func BenchmarkPlainAnswer(b *testing.B) {
 	const firefox = "User-Agent: Mozilla/5.0 (X11; Linux x86_64; rv:127.0) Gecko/20100101 Firefox/127.0"
 	for _, c := range []struct {

@@ -1,12 +1,15 @@
 package api
 
 import (
+	"bytes"
 	"log/slog"
 	"math/rand/v2"
 	"net/netip"
+	"time"
 
 	"github.com/valyala/fasthttp"
 
+	"shunt/api/accesslog"
 	"shunt/api/account"
 	"shunt/api/wire"
 )
@@ -77,6 +80,38 @@ func inLog(ctx *fasthttp.RequestCtx) slog.Attr {
 
 // loggerOf returns log with the id of the request in each line, for what outlives its handler.
 func loggerOf(ctx *fasthttp.RequestCtx, log *slog.Logger) *slog.Logger { return log.With(inLog(ctx)) }
+
+// noteAccess logs an answered request in the access log.
+func noteAccess(log *accesslog.Log, ctx *fasthttp.RequestCtx, proxies *wire.Proxies, took time.Duration) {
+	h := &ctx.Request.Header
+	e := accesslog.Entry{
+		NowMs: time.Now().UnixMilli(), Method: ctx.Method(), Path: h.RequestURI(), HTTP10: !h.IsHTTP11(),
+		Status: ctx.Response.StatusCode(), Bytes: -1, Took: took, RequestID: ctx.Response.Header.Peek(headerRequestID),
+		Client: proxies.ClientAddr(ctx, wire.PeerAddr(ctx)), UserAgent: h.UserAgent(), Referrer: h.Referer(),
+	}
+	if !ctx.Response.IsBodyStream() {
+		e.Bytes = len(ctx.Response.Body())
+	}
+	if len(h.RawHeaders()) == 0 { // refused before it was parsed: fasthttp would say GET /
+		e.Method, e.Path = unread, unread
+	}
+	log.Note(&e)
+}
+
+// unread stands for what the server does not know of a request.
+var unread = []byte("-")
+
+// noteAccess logs a plain request that was answered with status and a body of so many bytes.
+func (f *front) noteAccess(r *wire.Plain, status, body int) {
+	e := accesslog.Entry{
+		NowMs: r.NowMs, Path: r.Raw, Status: status, Bytes: body, Client: r.Client, UserAgent: r.UserAgent, Referrer: r.Referrer,
+	}
+	e.Method, e.Path, _ = bytes.Cut(r.Raw, []byte{' '})
+	var rest []byte
+	e.Path, rest, _ = bytes.Cut(e.Path, []byte{' '})
+	e.HTTP10 = bytes.HasPrefix(rest, []byte("HTTP/1.0"))
+	f.access.Note(&e)
+}
 
 // Origins say where requests come from.
 type origins struct {

@@ -18,6 +18,7 @@ import (
 	"shunt/api/limit"
 	"shunt/api/ops"
 	"shunt/api/page"
+	"shunt/api/problem"
 	"shunt/api/redirect"
 	"shunt/api/shed"
 	"shunt/api/turnstile"
@@ -186,6 +187,7 @@ func (s *Server) buildRoutes(o Options, checked checkedOptions) {
 		redirects: s.redirects, proxies: &s.proxies, limiter: s.limiter, pages: s.pages, hsts: newHSTS(o.HSTSMaxAge), now: s.now,
 		panics: &s.panics, drain: s.drain, latency: &s.latency, routes: s.router.routes(s.auth.overNetwork, s.endpoints()),
 	}
+	s.front.access = o.Access
 	s.front.scratch.New = newScratch
 	operator := &operator{operations: o.Operations, engine: o.Engine, ending: s.live.ending, log: s.log}
 	local := slices.Concat(s.endpoints(), operator.endpoints(), s.accountCalls.localEndpoints())
@@ -195,6 +197,13 @@ func (s *Server) buildRoutes(o Options, checked checkedOptions) {
 // buildListeners builds the four groups of listeners.
 func (s *Server) buildListeners(o Options) {
 	s.public = s.newGroup(s.front.handle, s.publicLimits(o))
+	if o.Access != nil {
+		refuse := s.public.WriteProblem
+		s.public.WriteProblem = func(ctx *fasthttp.RequestCtx, p problem.Problem) {
+			refuse(ctx, p)
+			noteAccess(o.Access, ctx, &s.proxies, 0)
+		}
+	}
 	if o.Front != FrontFasthttp {
 		s.public.Plain, s.public.PlainPanic, s.public.Loops = s.front.answerPlain, s.front.answerPanic, max(0, cmp.Or(o.Loops, engine.Cores()))
 		s.public.Latency = &s.latency

@@ -107,7 +107,7 @@ var flushMetrics = []metric{
 	},
 	{
 		name: "shunt_clock_trusted", help: "1 while the clock has run evenly for 10 minutes. Nothing is rolled up or deleted otherwise.",
-		words: "The clock runs evenly", unit: YesNo,
+		words: "The clock has run evenly for 10 minutes", unit: YesNo,
 		send: func(s *snapshot, out sender) { out.gauge(oneIf(s.engine.ClockTrusted)) },
 	},
 	{

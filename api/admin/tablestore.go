@@ -53,7 +53,7 @@ var storeMetrics = []metric{
 	},
 	{
 		name: "shunt_storage_commit_mutations", help: "Changes of links in a batch, which share one fsync.",
-		words: "Changes in a batch",
+		words: "Batches, and changes in each",
 	},
 	{
 		name: "shunt_storage_commit_queue_length", help: "Changes of links that wait to be committed, at most 4,096.",
@@ -104,7 +104,7 @@ var storeMetrics = []metric{
 	},
 	{
 		name: "shunt_rollup_lag_seconds", help: "Time since the end of the oldest hour whose figures are not in days yet; 0 if none waits.",
-		words: "Hours of figures that are over wait to go into days since", unit: Seconds,
+		words: "How long hours of figures have waited to go into days", unit: Seconds,
 		send: func(s *snapshot, out sender) {
 			if s.store.RollUpWaits != nil {
 				out.gauge(s.store.rollUpLag(s.now))

@@ -35,7 +35,11 @@ func valueText(unit admin.Unit, v admin.Value) template.HTML {
 		if v.Of == 0 {
 			return "none"
 		}
-		return template.HTML(fmt.Sprintf("%s, %s on average", chart.Grouped(v.Of), seconds(v.N)))
+		mean := strconv.FormatFloat(v.N, 'f', 1, 64)
+		if unit == admin.Seconds {
+			mean = seconds(v.N)
+		}
+		return template.HTML(fmt.Sprintf("%s, %s on average", chart.Grouped(v.Of), mean))
 	}
 	switch unit {
 	case admin.Info:

@@ -103,6 +103,9 @@ func (s *server) reloadWhenAsked(ctx context.Context) error {
 		case <-s.settings.asked:
 		}
 		s.manager.Reloading()
+		if s.access != nil { // also if a setting is wrong: its file may have been moved away
+			s.access.Reopen()
+		}
 		if err := s.reload(); err != nil {
 			s.settings.failures.Add(1)
 			s.say.Log.Error("the settings were not reloaded, and nothing has changed", slog.Any("cause", err))

@@ -23,6 +23,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"shunt/api"
+	"shunt/api/accesslog"
 	"shunt/api/brand"
 	"shunt/api/visitor"
 	"shunt/engine"
@@ -123,6 +124,7 @@ type server struct {
 	brand                brand.Brand
 	certs                certs.Source   // nil: no HTTPS
 	blocks               *api.BlockFile // nil without --block-list
+	access               *accesslog.Log // nil without --access-log
 	public, admin, local net.Listener
 	redirects            net.Listener // to HTTPS; nil: none
 	memory               *memory.Limit
@@ -167,6 +169,9 @@ func (s *server) start(ctx context.Context) error {
 		return err
 	}
 	if err := s.readBlocks(); err != nil {
+		return err
+	}
+	if err := s.openAccessLog(); err != nil {
 		return err
 	}
 	if err := s.listen(); err != nil {
@@ -305,6 +310,7 @@ func (s *server) serveAPI(baseURL string) error {
 	o.Metrics.Memory = s.memoryFigures()
 	o.MaxPerAddress, o.RateLimits = s.cfg.perAddress, s.cfg.rateLimits
 	s.cfg.logs.apply(&o)
+	o.Access = s.access
 	if s.cfg.connections > 0 {
 		o.MaxConnections = min(o.MaxConnections, s.cfg.connections)
 	}

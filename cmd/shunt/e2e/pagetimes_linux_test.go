@@ -340,7 +340,7 @@ func (m *pageTimes) besideEachOther() {
 // another process that uses as much of the processors as the ten people's pages did. On a machine
 // with few cores, that loop already disturbs redirects; what is more is the server's own doing.
 func (m *pageTimes) redirects(pairs int) {
-	r := &redirectLoad{t: m.t, server: m.server, rate: openLoopRate, length: m.length, codes: m.hitCodes}
+	r := &redirectLoad{t: m.t, server: m.server, rate: openLoopRate, length: m.length, codes: hitCodesOf(m.store)}
 	var without, with, busy []float64
 	for range pairs {
 		alone := r.measure(func() func() { return func() {} })
@@ -355,17 +355,4 @@ func (m *pageTimes) redirects(pairs int) {
 	m.t.Logf("\n%-28s %9s %9s %9s %9s %9s  %s\n%s\nmedians of %d pairs: p99 %.2f ms without people, %.2f ms with ten, %.2f ms beside the loop",
 		fmt.Sprintf("%d redirects/s", r.rate), "n", "p50", "p99", "p99.9", "slowest", "cores of the server", &r.table,
 		pairs, median(without), median(with), median(busy))
-}
-
-// hitCodes returns a function that draws codes of links that redirect, by the distribution of the
-// store.
-func (m *pageTimes) hitCodes(client int) func() string {
-	zipf := rand.NewZipf(rand.New(rand.NewPCG(2, uint64(client))), 1.1, 1, 49_999)
-	return func() string {
-		for {
-			if i := m.store.Ranked(zipf.Uint64()); m.store.Redirects(i) {
-				return bench.BigCode(i)
-			}
-		}
-	}
 }

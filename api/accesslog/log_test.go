@@ -1,0 +1,289 @@
+package accesslog
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// anEntry has every field.
+var anEntry = Entry{
+	NowMs: time.Date(2026, 1, 2, 3, 4, 5, 678e6, time.UTC).UnixMilli(), Method: []byte("GET"), Path: []byte("/a?code=secret"),
+	Status: 302, Bytes: 17, Took: 1500 * time.Microsecond, RequestID: []byte("a-b_c"),
+	Client: netip.MustParseAddr("192.0.2.7"), UserAgent: []byte(`a "b" \`), Referrer: []byte("https://b.example/c?key=secret"),
+}
+
+func TestALineHasTheClientOnlyIfAsked(t *testing.T) {
+	for _, c := range []struct {
+		combined, clients bool
+		want              string
+	}{
+		{false, false, `{"time":"2026-01-02T03:04:05.678Z","method":"GET","path":"/a","status":302,"bytes":17,"seconds":0.001500,"request_id":"a-b_c"}`},
+		{false, true, `{"time":"2026-01-02T03:04:05.678Z","method":"GET","path":"/a","status":302,"bytes":17,"seconds":0.001500,"request_id":"a-b_c",` +
+			`"client":"192.0.2.7","user_agent":"a \"b\" \\","referrer":"https://b.example/c"}`},
+		{true, false, `- - - [02/Jan/2026:03:04:05 +0000] "GET /a HTTP/1.1" 302 17 "-" "-"`},
+		{true, true, `192.0.2.7 - - [02/Jan/2026:03:04:05 +0000] "GET /a HTTP/1.1" 302 17 "https://b.example/c" "a \"b\" \\"`},
+	} {
+		l := &Log{o: Options{Combined: c.combined, Clients: c.clients}}
+		if got := string(l.appendLine(nil, &anEntry)); got != c.want+"\n" {
+			t.Errorf("got  %swant %s", got, c.want)
+		}
+	}
+}
+
+func TestSecretsInAddressesAreCutOff(t *testing.T) {
+	for path, want := range map[string]string{
+		"/_/setup?code=secret": "/_/setup", "/shunt_secret": "/shunt_", "/a/shunt_secret/b": "/a/shunt_", "/a#secret": "/a",
+	} {
+		if got := string(pathOf([]byte(path))); got != want {
+			t.Errorf("%s: got %s, want %s", path, got, want)
+		}
+	}
+	for referrer, want := range map[string]string{
+		"https://a.example/b?key=secret": "https://a.example/b", "https://secret:secret@a.example/": "", "": "",
+	} {
+		if got := string(referrerOf([]byte(referrer))); got != want {
+			t.Errorf("%s: got %s, want %s", referrer, got, want)
+		}
+	}
+}
+
+// Whatever clients send, an entry is one line of printable text, and a parser gets back what is
+// printable of it.
+func FuzzAnEntryIsOneLine(f *testing.F) {
+	f.Add([]byte("GET"), []byte("/a\x00\n\xff"), []byte("\"\\\r\n{"), []byte("\x1b[31m\u2028"))
+	f.Fuzz(func(t *testing.T, method, path, agent, referrer []byte) {
+		e := Entry{Method: method, Path: path, Client: netip.MustParseAddr("2001:db8::7"), UserAgent: agent, Referrer: referrer, Status: 404, Bytes: -1}
+		for _, combined := range []bool{false, true} {
+			l := &Log{o: Options{Combined: combined, Clients: true}}
+			line := l.appendLine(nil, &e)
+			if len(line) > maxLine {
+				t.Fatalf("a line has %d bytes, more than %d", len(line), maxLine)
+			}
+			for i, c := range line {
+				if (c < ' ' || combined && c > '~') && i != len(line)-1 || c != '\n' && i == len(line)-1 {
+					t.Fatalf("byte %d of %q", i, line)
+				}
+			}
+			var got struct{ Path string }
+			if err := json.Unmarshal(line, &got); !combined && err != nil {
+				t.Fatalf("%q: %v", line, err)
+			}
+		}
+	})
+}
+
+// run runs l until the test ends or the returned function is called.
+func run(t *testing.T, l *Log) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { _ = l.Run(ctx) })
+	stop = sync.OnceFunc(func() {
+		cancel()
+		running.Wait()
+	})
+	t.Cleanup(stop)
+	return stop
+}
+
+func open(t *testing.T, o Options) *Log {
+	t.Helper()
+	l, err := Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func TestEveryLineIsWrittenBeforeRunReturns(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	l := open(t, Options{Path: path})
+	stop := run(t, l)
+	const writers, each = 8, 500
+	var notes sync.WaitGroup
+	for range writers {
+		notes.Go(func() {
+			for range each {
+				l.Note(&anEntry)
+			}
+		})
+	}
+	notes.Wait()
+	stop()
+	text, err := os.ReadFile(path)
+	if got := strings.Count(string(text), "\n") + int(l.Dropped()); err != nil || got != writers*each {
+		t.Errorf("got %d lines and %d dropped, %v, want %d in all", strings.Count(string(text), "\n"), l.Dropped(), err, writers*each)
+	}
+}
+
+func TestNoteAllocatesNothing(t *testing.T) {
+	for _, combined := range []bool{false, true} {
+		l := open(t, Options{Path: filepath.Join(t.TempDir(), "log"), Combined: combined, Clients: true})
+		t.Cleanup(l.closeFile)
+		e := anEntry
+		if n := testing.AllocsPerRun(100, func() { l.Note(&e) }); n != 0 {
+			t.Errorf("combined=%v: got %v allocations", combined, n)
+		}
+	}
+}
+
+// stuckFile is a file whose disk does not answer until it is let go.
+type stuckFile struct {
+	reached, letGo chan struct{}
+	bytes.Buffer
+}
+
+func (s *stuckFile) Write(p []byte) (int, error) {
+	select {
+	case s.reached <- struct{}{}:
+	default:
+	}
+	<-s.letGo
+	return s.Buffer.Write(p)
+}
+
+func TestAStuckDiskStopsNobodyAndIsCounted(t *testing.T) {
+	l := open(t, Options{Path: Stdout})
+	stuck := &stuckFile{reached: make(chan struct{}, 1), letGo: make(chan struct{})}
+	l.out = stuck
+	stop := run(t, l)
+	l.Note(&anEntry)
+	<-stuck.reached // from here on Run is held
+	const more = 50_000
+	for range more { // returns, although nothing is written
+		l.Note(&anEntry)
+	}
+	dropped := l.Dropped()
+	if dropped == 0 {
+		t.Error("more lines were kept than there is room for")
+	}
+	close(stuck.letGo)
+	stop()
+	if got := uint64(strings.Count(stuck.String(), "\n")) + l.Dropped(); got != more+1 {
+		t.Errorf("got %d lines, written or dropped, want %d", got, more+1)
+	}
+}
+
+// fullDisk takes a number of bytes.
+type fullDisk struct {
+	room int
+	bytes.Buffer
+}
+
+func (f *fullDisk) Write(p []byte) (int, error) {
+	n, err := len(p), error(nil)
+	if n > f.room {
+		n, err = f.room, errors.New("no space left")
+	}
+	f.room -= n
+	f.Buffer.Write(p[:n])
+	return n, err
+}
+
+func TestAFullDiskLosesCountedLinesAndSplitsNone(t *testing.T) {
+	l := open(t, Options{Path: Stdout})
+	disk := &fullDisk{room: 10}
+	l.out = disk
+	l.writeLines([]byte("first line\nsecond\n"))
+	l.writeLines([]byte("third\n"))
+	disk.room = 100
+	l.writeLines([]byte("fourth\n"))
+	if got, want := disk.String(), "first line\nfourth\n"; got != want || l.Dropped() != 3 {
+		t.Errorf("got %q and %d dropped, want %q and 3", got, l.Dropped(), want)
+	}
+}
+
+func TestAMovedFileIsOpenedAgain(t *testing.T) {
+	dir := t.TempDir()
+	path, moved := filepath.Join(dir, "log"), filepath.Join(dir, "log.1")
+	l := open(t, Options{Path: path})
+	l.Note(&anEntry)
+	l.writeAll()
+	if err := os.Rename(path, moved); err != nil {
+		t.Fatal(err)
+	}
+	l.openAgain()
+	l.Note(&anEntry)
+	l.Note(&anEntry)
+	l.writeAll()
+	l.closeFile()
+	for file, want := range map[string]int{moved: 1, path: 2} {
+		text, err := os.ReadFile(file)
+		if got := strings.Count(string(text), "\n"); err != nil || got != want {
+			t.Errorf("%s: got %d lines, %v, want %d", filepath.Base(file), got, err, want)
+		}
+	}
+}
+
+func TestAFileThatCannotBeOpenedAgainStaysInUse(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "folder")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	l := open(t, Options{Path: filepath.Join(dir, "log")})
+	old := l.file
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	l.openAgain()
+	if _, err := io.WriteString(l.out, "x\n"); l.file != old || err != nil {
+		t.Errorf("the old file is gone: %v", err)
+	}
+	l.closeFile()
+	if _, err := Open(Options{Path: filepath.Join(dir, "log")}); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a start: got %v", err)
+	}
+}
+
+func TestASampleIsOneInN(t *testing.T) {
+	l := open(t, Options{Path: Stdout, Sample: 10, Combined: true})
+	const n = 10_000
+	got := 0
+	for range n {
+		l.Note(&anEntry)
+		got += bytes.Count(l.takeAll(), []byte{'\n'})
+	}
+	if got < 800 || got > 1200 { // 6.7 standard deviations
+		t.Errorf("got %d of %d", got, n)
+	}
+}
+
+// takeAll returns the lines that were noted, instead of writing them.
+func (l *Log) takeAll() (lines []byte) {
+	for i := range l.shards {
+		lines = append(lines, l.shards[i].lines...)
+		l.shards[i].lines = l.shards[i].lines[:0]
+	}
+	return lines
+}
+
+func BenchmarkNote(b *testing.B) {
+	for _, combined := range []bool{false, true} {
+		for _, clients := range []bool{false, true} {
+			b.Run(fmt.Sprintf("combined=%v/clients=%v", combined, clients), func(b *testing.B) {
+				l, err := Open(Options{Path: Stdout, Combined: combined, Clients: clients})
+				if err != nil {
+					b.Fatal(err)
+				}
+				b.ReportAllocs()
+				for b.Loop() {
+					l.Note(&anEntry)
+					for i := range l.shards {
+						l.shards[i].lines = l.shards[i].lines[:0]
+					}
+				}
+			})
+		}
+	}
+}

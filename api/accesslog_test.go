@@ -1,0 +1,81 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"shunt/api/accesslog"
+)
+
+// accessLogOf opens an access log for a site, and returns what gives its lines, after all of them
+// were written.
+func accessLogOf(t *testing.T, o accesslog.Options) (change func(*Options), lines func(st *site) []string) {
+	t.Helper()
+	o.Path = filepath.Join(t.TempDir(), "access")
+	log, err := accesslog.Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(so *Options) { so.Access = log }, func(st *site) []string {
+		st.shutDown()
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		_ = log.Run(ctx) // writes what is left
+		text, err := os.ReadFile(o.Path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
+	}
+}
+
+func TestEveryDoorWritesTheSameAccessLog(t *testing.T) {
+	for _, d := range doors {
+		t.Run("door="+d.name, func(t *testing.T) {
+			change, lines := accessLogOf(t, accesslog.Options{Clients: true})
+			st := newSite(t, d.options(change))
+			st.shorten(`{"url":"http://a.example/","alias":"known"}`)
+			dial := d.open(t, st)
+			want := map[string]int{}
+			for path, status := range map[string]int{"/known?secret": 302, "/unknown": 404, "/api/v1/me": 401, "/robots.txt": 200} {
+				raw := requestText("GET", path, "", "User-Agent: an agent", "Connection: close")
+				exchangeOn(t, dial(), raw)
+				path, _, _ = strings.Cut(path, "?")
+				want[fmt.Sprint(path, " ", status, " an agent")]++
+			}
+			got := map[string]int{}
+			for _, line := range lines(st) {
+				var e struct {
+					Path   string
+					Status int
+					Agent  string `json:"user_agent"`
+				}
+				if err := json.Unmarshal([]byte(line), &e); err != nil {
+					t.Fatalf("%q: %v", line, err)
+				}
+				got[fmt.Sprint(e.Path, " ", e.Status, " ", e.Agent)]++
+			}
+			for line, n := range want {
+				if got[line] != n {
+					t.Errorf("%s: got %d lines, want %d, of %v", line, got[line], n, got)
+				}
+			}
+		})
+	}
+}
+
+func TestALineOfTheAccessLogHasTheIDOfItsRequest(t *testing.T) {
+	change, lines := accessLogOf(t, accesslog.Options{})
+	st := newSite(t, change)
+	st.get("/_/sign-in", "X-Request-Id: the-id")
+	st.get("/unread", "Content-Length: 1", "Content-Length: 2")
+	text := strings.Join(lines(st), "\n")
+	if !strings.Contains(text, `"path":"/_/sign-in","status":200`) || !strings.Contains(text, `"request_id":"the-id"`) || !strings.Contains(text, `"method":"-","path":"-","status":400`) {
+		t.Errorf("got\n%s", text)
+	}
+}

@@ -1,0 +1,86 @@
+package e2e
+
+import (
+	"bytes"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestAStuckAccessLogStopsNoRedirect gives the server a pipe as access log that nobody reads, which
+// holds a write as a disk does that does not answer.
+func TestAStuckAccessLogStopsNoRedirect(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	reader, err := os.OpenFile(pipe, os.O_RDWR, 0) // so that the server can open it
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	dir := t.TempDir()
+	p := launch(t, dir, "--access-log", pipe).waitReady()
+	if r := shunt(t, "", nil, "add", "https://a.example/", "--alias", "known", "--data", dir); r.code != exitDone {
+		t.Fatalf("%+v", r)
+	}
+	const requests = 60_000 // of about 100 bytes: 2 MiB wait in memory, the rest is dropped
+	conn, err := net.Dial("tcp", strings.TrimPrefix(p.public, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		_, _ = io.WriteString(conn, strings.Repeat("GET /known HTTP/1.1\r\nHost: a\r\n\r\n", requests))
+		_ = conn.(*net.TCPConn).CloseWrite()
+	}()
+	answers, err := io.ReadAll(conn)
+	if got := bytes.Count(answers, []byte("HTTP/1.1 302 ")); err != nil || got != requests {
+		t.Errorf("got %d redirects, %v, want %d", got, err, requests)
+	}
+	metrics := ask(t, p.admin+"/metrics", "")
+	if m := regexp.MustCompile(`\nshunt_access_log_dropped_total ([0-9.e+]+)\n`).FindStringSubmatch(metrics); m == nil || m[1] == "0" {
+		t.Errorf("dropped lines are not counted: %q", m)
+	}
+	p.terminate() // although the last lines cannot be written
+	if !strings.Contains(p.stderr(), "the access log does not take its last lines") {
+		t.Error("nothing says that lines are missing")
+	}
+}
+
+func TestSIGHUPOpensTheAccessLogAgain(t *testing.T) {
+	dir, folder := t.TempDir(), t.TempDir()
+	path := filepath.Join(folder, "access")
+	p := launch(t, dir, "--access-log", path).waitReady()
+	ask(t, p.public+"/robots.txt", "")
+	if err := os.Rename(path, path+".1"); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		if _, err := os.Stat(path); err == nil {
+			break
+		} else if time.Now().After(deadline) {
+			t.Fatalf("no new file: %v\n%s", err, p.stderr())
+		}
+	}
+	ask(t, p.public+"/", "")
+	p.terminate()
+	for file, want := range map[string]string{path + ".1": `"path":"/robots.txt"`, path: `"path":"/"`} {
+		text, err := os.ReadFile(file)
+		if err != nil || strings.Count(string(text), "\n") != 1 || !strings.Contains(string(text), want) {
+			t.Errorf("%s: got %q, %v, want a line with %s", filepath.Base(file), text, err, want)
+		}
+	}
+}
