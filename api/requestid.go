@@ -83,6 +83,9 @@ func loggerOf(ctx *fasthttp.RequestCtx, log *slog.Logger) *slog.Logger { return 
 
 // noteAccess logs an answered request in the access log.
 func noteAccess(log *accesslog.Log, ctx *fasthttp.RequestCtx, proxies *wire.Proxies, took time.Duration) {
+	if !log.Due() {
+		return
+	}
 	h := &ctx.Request.Header
 	e := accesslog.Entry{
 		NowMs: time.Now().UnixMilli(), Method: ctx.Method(), Path: h.RequestURI(), HTTP10: !h.IsHTTP11(),
@@ -103,13 +106,15 @@ var unread = []byte("-")
 
 // noteAccess logs a plain request that was answered with status and a body of so many bytes.
 func (f *front) noteAccess(r *wire.Plain, status, body int) {
-	e := accesslog.Entry{
-		NowMs: r.NowMs, Path: r.Raw, Status: status, Bytes: body, Client: r.Client, UserAgent: r.UserAgent, Referrer: r.Referrer,
+	if !f.access.Due() {
+		return
 	}
-	e.Method, e.Path, _ = bytes.Cut(r.Raw, []byte{' '})
-	var rest []byte
-	e.Path, rest, _ = bytes.Cut(e.Path, []byte{' '})
-	e.HTTP10 = bytes.HasPrefix(rest, []byte("HTTP/1.0"))
+	e := accesslog.Entry{
+		NowMs: r.NowMs, Status: status, Bytes: body, Client: r.Client, UserAgent: r.UserAgent, Referrer: r.Referrer,
+	}
+	method, rest, _ := bytes.Cut(r.Raw, []byte{' '})
+	path, version, _ := bytes.Cut(rest, []byte{' '})
+	e.Method, e.Path, e.HTTP10 = method, path, bytes.HasPrefix(version, []byte("HTTP/1.0"))
 	f.access.Note(&e)
 }
 

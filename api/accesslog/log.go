@@ -80,13 +80,12 @@ func openFile(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, fileMode)
 }
 
-// Note logs a request, or does not: if the sample leaves it out, or if there is no room. It never
-// waits and allocates nothing.
+// Due reports whether the sample has the next request. Ask it before an Entry is made.
+func (l *Log) Due() bool { return l.o.Sample <= 1 || rand.IntN(l.o.Sample) == 0 }
+
+// Note logs a request, unless there is no room. It never waits and allocates nothing.
 func (l *Log) Note(e *Entry) {
 	random := rand.Uint64()
-	if l.o.Sample > 1 && random>>8%uint64(l.o.Sample) != 0 {
-		return
-	}
 	for i := range uint64(shards) {
 		s := &l.shards[(random+i)%shards]
 		if !s.mu.TryLock() {

@@ -42,7 +42,7 @@ A second signal stops at once; even then no answered hit is lost, because the ne
 
 SIGHUP reads the settings again, as the next start would. Certificates, rate limits (--limit-*), the
 block list, --log-level and --trusted-proxy change at once, or, if anything is wrong, nothing does; a
-log line names the settings that need a restart.
+log line names the settings that need a restart. The access log is opened again, for logrotate.
 
 Under systemd, the server takes the sockets that a socket unit names public, http and admin
 (FileDescriptorName=) instead of --listen, --http-redirect-listen and --admin-listen, so that clients
