@@ -179,6 +179,11 @@ diskstall: SECONDS = 30
 diskstall: sick-tools ## run on disks that do not answer for SECONDS (30); needs root
 	SHUNTTEST_DISKSTALL=$(SECONDS) $(SICK) -run '^TestAStalledDisk'
 
+.PHONY: overload
+overload: SECONDS = 120
+overload: ## load a server in a control group of a quarter of a core with three times what it sustains, for SECONDS (120); needs root
+	SHUNTTEST_OVERLOAD=$(SECONDS) $(SICK) -run '^TestRedirectsGoOnUnderThreeTimesTheLoad$$'
+
 .PHONY: fdlimit
 fdlimit: SECONDS = 60
 fdlimit: sick-tools ## run without free file descriptors for SECONDS (60); needs root

@@ -11,7 +11,7 @@ import (
 // metricSources returns the sources of all figures: those of o, and what this package makes.
 func (s *Server) metricSources(o Options) admin.Sources {
 	sources := o.Metrics
-	sources.Engine, sources.Front = o.Engine, s.counts
+	sources.Engine, sources.Front, sources.Shed = o.Engine, s.counts, s.shed
 	sources.Latency = s.latencies
 	sources.Ready = func() bool { return o.Engine.Ready() && !s.drain.Begun() }
 	sources.Loaded = func() float64 { return o.Engine.LoadProgress().Share }
@@ -59,4 +59,10 @@ func endedCounts(c *wire.Counts) []admin.Count {
 		{Label: "address", N: c.Address.Load()},
 		{Label: "plain_http", N: c.PlainHTTP.Load()},
 	}
+}
+
+// shed returns the requests that were refused because of overload, by kind.
+func (s *Server) shed() []admin.Count {
+	pressed, inFlight := s.shedder.Refused()
+	return []admin.Count{{Label: "creates", N: pressed}, {Label: "in_flight", N: inFlight}}
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
+	"shunt/api/shed"
 )
 
 // apiPrefix begins all paths of the API, apiRoot those of its only version.
@@ -30,6 +31,17 @@ type endpoint struct {
 	scope   account.Scope
 	handle  handler
 	maxBody int // bytes; 0: maxBodyBytes. Only of a path without parameters
+}
+
+// kind returns when e is refused because of overload.
+func (e endpoint) kind() shed.Kind {
+	switch {
+	case e.creates():
+		return shed.Create
+	case e.method == fasthttp.MethodDelete:
+		return shed.Freeing
+	}
+	return shed.Other
 }
 
 // creates reports whether e creates links: such calls have a rate limit of their own.

@@ -49,7 +49,6 @@ func allSources(t *testing.T) func(*Options) {
 				return admin.Memory{Limit: 9, Used: []admin.Count{{Label: "heap", N: 8}}, Full: true}
 			},
 			AccessDropped: func() uint64 { return 10 },
-			Shed:          func() []admin.Count { return []admin.Count{{Label: "creates", N: 11}} },
 			Backup:        func() admin.Backup { return admin.Backup{At: at, Took: time.Second, Bytes: 12} },
 			Reloads:       func() admin.Reloads { return admin.Reloads{LastAt: at, Failures: 13} },
 		}
@@ -121,7 +120,7 @@ func TestTheContractsMetricsAreAllThere(t *testing.T) {
 	for line, want := range map[string]string{
 		"shunt_certificate_expiry_timestamp_seconds": "1.7e+09", `shunt_acme_state{state="failing"}`: "1", `shunt_acme_state{state="valid"}`: "0",
 		"shunt_acme_failures_total": "7", `shunt_memory_used_bytes{part="heap"}`: "8", "shunt_memory_full": "1", "shunt_access_log_dropped_total": "10",
-		`shunt_shed_total{kind="creates"}`: "11", "shunt_last_backup_timestamp_seconds": "1.7e+09", "shunt_last_backup_size_bytes": "12",
+		`shunt_shed_total{kind="creates"}`: "0", "shunt_last_backup_timestamp_seconds": "1.7e+09", "shunt_last_backup_size_bytes": "12",
 		"shunt_loading_ratio": "1", "shunt_reload_failures_total": "13", "shunt_block_list_entries": "1", "shunt_ready": "1",
 		`shunt_storage_commit_mutations_bucket{le="2"}`: "7", "shunt_storage_commit_mutations_count": "12", "shunt_storage_commit_mutations_sum": "36",
 	} {
@@ -156,7 +155,7 @@ func TestRedirectsAreMeasuredByEveryDoor(t *testing.T) {
 func TestAFigureWithoutASourceIsAbsent(t *testing.T) {
 	st := newSite(t, nil)
 	for _, m := range st.samples() {
-		for _, prefix := range []string{"shunt_certificate", "shunt_acme", "shunt_last_backup", "shunt_block", "shunt_memory", "shunt_access", "shunt_shed", "shunt_last_reload", "shunt_storage"} {
+		for _, prefix := range []string{"shunt_certificate", "shunt_acme", "shunt_last_backup", "shunt_block", "shunt_memory", "shunt_access", "shunt_last_reload", "shunt_storage"} {
 			if strings.HasPrefix(m[1], prefix) {
 				t.Errorf("%s is %s, although nothing reports it", m[1], m[3])
 			}
@@ -180,7 +179,7 @@ func TestPrometheusLinterFindsNothingToSay(t *testing.T) {
 var closedLabels = map[string]string{
 	"status": `30[1278]`, "class": `hit|bot|prefetch|head`, "method": `GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS|other`, "code": `[1-5]\d\d`,
 	"reason": `[a-z_]{4,10}`, "scope": `creates|calls|logins|misses`, "op": `create|update|delete`, "result": `ok|refused|failed`,
-	"part": `[a-z]{4,8}`, "kind": `list|dense|creates`, "state": `waiting|valid|failing`, "loop": `\d{1,3}`, "le": `[0-9.e+-]+|\+Inf`,
+	"part": `[a-z]{4,8}`, "kind": `list|dense|creates|in_flight`, "state": `waiting|valid|failing`, "loop": `\d{1,3}`, "le": `[0-9.e+-]+|\+Inf`,
 	"quantile": `[0-9.]+`, "version": `test|go[0-9.a-z-]+`, "goversion": `go\S+`,
 }
 

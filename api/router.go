@@ -13,6 +13,7 @@ import (
 	"shunt/api/admin"
 	"shunt/api/dashboard"
 	"shunt/api/problem"
+	"shunt/api/shed"
 )
 
 // Labels of requests that match no route, and of those that could not be read or whose framing is
@@ -29,6 +30,7 @@ type apiRouter struct {
 	metrics *admin.Metrics
 	cors    cors
 	log     *slog.Logger
+	shedder *shed.Shedder
 	page    func(ctx *fasthttp.RequestCtx, path []byte) // answers requests for other paths
 
 	dashboard *dashboard.Dashboard // answers forms that were not read; nil: none
@@ -100,12 +102,13 @@ func (a *apiRouter) call(ctx *fasthttp.RequestCtx, authenticate authenticate, e 
 	if err != nil {
 		return err
 	}
-	if e.scope == noCaller {
-		return e.handle(ctx, caller)
-	}
-	if e.scope != anyScope && !caller.Has(e.scope) {
+	if e.scope != noCaller && e.scope != anyScope && !caller.Has(e.scope) {
 		return problem.New(problem.Forbidden, "this request needs the scope %s", e.scope)
 	}
+	if err := a.shedder.Enter(e.kind()); err != nil {
+		return err
+	}
+	defer a.shedder.Leave()
 	return e.handle(ctx, caller)
 }
 

@@ -7,6 +7,7 @@ import (
 	"net"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/valyala/fasthttp"
 
@@ -19,6 +20,7 @@ import (
 	"shunt/api/page"
 	"shunt/api/problem"
 	"shunt/api/redirect"
+	"shunt/api/shed"
 	"shunt/api/turnstile"
 	"shunt/api/wire"
 	"shunt/engine"
@@ -53,6 +55,7 @@ type Server struct {
 	front       *front
 	cores       *turnstile.Turnstile // for all work that keeps a core busy
 	heavy       heavyCalls
+	shedder     *shed.Shedder
 	stall       stallMark
 	router      *apiRouter
 	bodyLimits  *bodyLimits
@@ -105,6 +108,7 @@ func (s *Server) buildBounds() {
 	s.accounts.ShareCores(s.cores)
 	s.calls = s.newCalls()
 	s.heavy = heavyCalls{s.calls}
+	s.shedder = shed.New(func(now time.Time) time.Duration { return s.public.Pressed(now) })
 }
 
 // newCalls returns the calls on links and their figures.
@@ -177,7 +181,7 @@ func (s *Server) buildRoutes(o Options, checked checkedOptions) {
 	public := newPublicPages(s.baseURL, checked, s.redirects, s.previews, s.qrCodes, s.dashboard)
 	s.bodyLimits = newBodyLimits(s.auth, s.endpoints(), largeForms(s.dashboard))
 	s.router = &apiRouter{
-		limiter: s.limiter, origins: s.auth.origins, metrics: s.metrics, cors: checked.cors, log: s.log, page: public.serve, dashboard: s.dashboard,
+		limiter: s.limiter, origins: s.auth.origins, metrics: s.metrics, cors: checked.cors, log: s.log, shedder: s.shedder, page: public.serve, dashboard: s.dashboard,
 	}
 	s.front = &front{
 		redirects: s.redirects, proxies: &s.proxies, limiter: s.limiter, pages: s.pages, hsts: newHSTS(o.HSTSMaxAge), now: s.now,

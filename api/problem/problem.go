@@ -7,6 +7,7 @@ import (
 
 	"shunt/api/account"
 	"shunt/api/jsontext"
+	"shunt/api/shed"
 	"shunt/api/turnstile"
 	"shunt/engine"
 )
@@ -78,6 +79,8 @@ var table = []struct {
 	{account.ErrNoSetupCode, NotFound},
 	{account.ErrOverloaded, Overloaded},
 	{turnstile.ErrFull, Overloaded},
+	{shed.ErrPressed, Overloaded},
+	{shed.ErrInFlight, Overloaded},
 	{turnstile.ErrShare, Overloaded},
 }
 

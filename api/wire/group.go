@@ -274,6 +274,25 @@ func (g *Group) LoopConnections() (open []int) {
 	return open
 }
 
+// Pressed returns for how long all loops have found several requests at each look, so that none of
+// them rested; 0 without loops. A loop that serves no connection rests.
+func (g *Group) Pressed(now time.Time) time.Duration {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	latest := int64(0)
+	for _, l := range g.mu.listeners {
+		since, ok := l.loops.pressedMs()
+		if !ok {
+			return 0
+		}
+		latest = max(latest, since)
+	}
+	if latest == 0 {
+		return 0
+	}
+	return max(0, now.Sub(time.UnixMilli(latest)))
+}
+
 // serveHanded serves a connection that a loop has handed over.
 func (g *Group) serveHanded(c *conn) { _ = g.server().ServeConn(c) } // the error is the client's
 

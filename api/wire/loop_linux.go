@@ -13,7 +13,7 @@ import (
 // them at once, reads once for each event, and answers everything that has come in one write. A
 // connection that sends anything else goes to fasthttp, with its bytes.
 //
-// Only conns, inbox and thread may be used by others than the loop's goroutine.
+// Only conns, pressedMs, inbox and thread may be used by others than the loop's goroutine.
 type loop struct {
 	number int32
 	l      *listener
@@ -23,6 +23,10 @@ type loop struct {
 	conns  atomic.Int32
 	inbox  inbox
 	thread atomic.Int32 // the kernel's number of the loop's thread; 0: it has not run yet
+
+	// pressedMs is since when each wake-up had many events, in Unix milliseconds; 0: the last one had
+	// few. It is written when that changes, which is rare where it matters.
+	pressedMs atomic.Int64
 
 	answers         // nowMs is the time of this wake-up
 	yieldedMs int64 // when the loop last yielded
@@ -107,11 +111,26 @@ func (lp *loop) wait() (n int) {
 		n = epollNow(lp.epoll, lp.events[:])
 	}
 	if n == 0 {
+		lp.press(false)
 		n = epollWait(lp.epoll, lp.events[:], lp.intake.waitMs())
 	}
-	lp.many = n >= manyEvents
-	lp.begin(lp.many)
+	many := n >= manyEvents
+	lp.begin(many)
+	lp.press(many)
 	return n
+}
+
+// press records whether there are many events.
+func (lp *loop) press(many bool) {
+	if many == lp.many {
+		return
+	}
+	lp.many = many
+	since := int64(0)
+	if many {
+		since = lp.nowMs
+	}
+	lp.pressedMs.Store(since)
 }
 
 // handle reads what has come on the connection of r, or sends what waits to be sent. An event of a

@@ -12,6 +12,8 @@ type loop struct {
 	number int32
 	inbox  inbox
 	conns  atomic.Int32
+
+	pressedMs atomic.Int64
 }
 
 func (*loop) run() {}

@@ -156,3 +156,19 @@ func (ls *loops) lightest() *loop {
 	}
 	return least
 }
+
+// pressedMs returns since when all loops are pressed, in Unix milliseconds; ok is false if one is
+// not. Without loops it returns 0.
+func (ls *loops) pressedMs() (latest int64, ok bool) {
+	if ls == nil {
+		return 0, true
+	}
+	for _, lp := range ls.each {
+		since := lp.pressedMs.Load()
+		if since == 0 {
+			return 0, false
+		}
+		latest = max(latest, since)
+	}
+	return latest, true
+}

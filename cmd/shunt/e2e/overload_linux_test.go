@@ -39,6 +39,7 @@ const (
 	calmAgain          = 5 * time.Second // after the overload
 	calmRedirect       = 250 * time.Millisecond
 	calmCreate         = time.Second
+	calmInARow         = 10
 )
 
 // An overload is the clients, and what they saw.
@@ -56,17 +57,23 @@ func TestRedirectsGoOnUnderThreeTimesTheLoad(t *testing.T) {
 	o := startOverload(t, newCgroup(t, overloadShare, overloadMemory))
 	peak := o.sustainable()
 	before := o.memoryPeak()
-	t.Logf("sustainable: %.0f redirects and %.0f creates per second; memory %d MiB", peak.redirects, peak.creates, before>>20)
+	t.Logf("sustainable: %v; memory %d MiB", peak, before>>20)
 
-	over := o.run(lasts, overloadFactor*peak.redirects, overloadFactor*peak.creates)
+	over := o.run(lasts, overloadFactor*peak.redirects, overloadFactor*peak.redirects/redirectsPerCreate)
 	ended := time.Now()
 	t.Logf("%v of %v times that: %v", lasts, overloadFactor, over)
-	if goodput := over.redirects / peak.redirects; goodput < leastGoodput {
-		t.Errorf("%.0f redirects per second under overload are %.0f %% of %.0f, want at least %.0f %%",
-			over.redirects, 100*goodput, peak.redirects, 100*leastGoodput)
+	// On a busy machine the group gets less than its share at times; that is not the server's fault.
+	want := leastGoodput * peak.redirects * min(1, over.cores/peak.cores)
+	if over.redirects < want || over.cores < overloadShare/2 {
+		t.Errorf("%.0f redirects per second with %.3f cores under overload, want at least %.0f, with %.3f or more",
+			over.redirects, over.cores, want, overloadShare/2)
 	}
 	took := o.calmAfter(ended)
 	t.Logf("normal %v after the overload; memory at most %d MiB", took.Round(time.Millisecond), o.memoryPeak()>>20)
+	shed := metricIn(ask(t, o.server.admin+"/metrics", ""), `shunt_shed_total{kind="creates"}`)
+	if shed == "" || shed == "0" {
+		t.Errorf("shunt_shed_total says that %q creates were shed", shed)
+	}
 	if o.group.outOfMemory() > 0 || o.memoryPeak() > overloadMemory {
 		t.Errorf("the server took %d MiB, and the system had to end %d processes", o.memoryPeak()>>20, o.group.outOfMemory())
 	}
@@ -92,7 +99,7 @@ func startOverload(t *testing.T, g *cgroup) *overload {
 	}
 	o.token = o.server.token()
 	o.client = &fasthttp.HostClient{
-		Addr: strings.TrimPrefix(o.server.public, "http://"), MaxConns: createsInFlight + 1, ReadTimeout: 30 * time.Second, WriteTimeout: 30 * time.Second,
+		Addr: strings.TrimPrefix(o.server.public, "http://"), MaxConns: createsInFlight, ReadTimeout: 30 * time.Second, WriteTimeout: 30 * time.Second,
 		RetryIfErr: func(*fasthttp.Request, int, error) (bool, bool) { return false, false },
 	}
 	return o
@@ -117,23 +124,28 @@ func loadLinks(n int) string {
 type rate struct {
 	redirects, creates float64
 	refused, dropped   float64 // creates: answered 503; not sent because all connections waited
+	cores              float64 // that the server used
 	took, createTook   time.Duration
 }
 
 func (r rate) String() string {
-	return fmt.Sprintf("%.0f redirects per second (p50 %v), %.0f creates (p99 %v), %.0f refused, %.0f not sent",
-		r.redirects, r.took.Round(time.Millisecond), r.creates, r.createTook.Round(time.Millisecond), r.refused, r.dropped)
+	return fmt.Sprintf("%.0f redirects per second (p50 %v) with %.3f cores, %.0f creates (p99 %v), %.0f refused, %.0f not sent",
+		r.redirects, r.took.Round(time.Millisecond), r.cores, r.creates, r.createTook.Round(time.Millisecond), r.refused, r.dropped)
 }
 
-// sustainable measures how many redirects per second the server answers, as many as it can, with
-// one create for each redirectsPerCreate of them.
-func (o *overload) sustainable() (r rate) {
+// sustainable measures how many redirects per second the server answers at best, with one create for
+// each redirectsPerCreate of them.
+func (o *overload) sustainable() (best rate) {
 	o.t.Helper()
-	for range 4 { // the creates follow the redirects
-		r = o.run(calmLength, 0, r.redirects/redirectsPerCreate)
-		o.t.Logf("as many redirects as possible: %v", r)
+	last := o.run(calmLength, 0, 0)
+	for range 3 { // the creates follow the redirects
+		last = o.run(calmLength, 0, last.redirects/redirectsPerCreate)
+		o.t.Logf("as many redirects as possible: %v", last)
+		if last.redirects > best.redirects {
+			best = last
+		}
 	}
-	return r
+	return best
 }
 
 // run loads the server for some time: redirects at a rate, or as many as possible with redirects ==
@@ -145,13 +157,14 @@ func (o *overload) run(length time.Duration, redirects, creates float64) (r rate
 	report := o.redirect(length, redirects)
 	all.Wait()
 	r.redirects, r.took = float64(report.Answers)/report.Elapsed.Seconds(), report.P50
+	r.cores = report.CPU.Seconds() / report.Elapsed.Seconds()
 	return r
 }
 
 // A loadReport is what of the generator's report is needed here.
 type loadReport struct {
-	Answers      uint64
-	Elapsed, P50 time.Duration
+	Answers           uint64
+	Elapsed, CPU, P50 time.Duration
 }
 
 // redirect runs the generator. It fails the test if an answer is not the right redirect.
@@ -259,18 +272,22 @@ func (o *overload) newcomer() (status int) {
 // memoryPeak returns the most that the server ever had resident, with mapped files.
 func (o *overload) memoryPeak() uint64 { return statusBytes(o.t, o.server, "VmHWM:") }
 
-// calmAfter waits until a redirect on a new connection and a create are answered soon, and returns
-// how long after the overload that was.
+// calmAfter waits until a redirect on a new connection and calmInARow creates are answered soon, and
+// returns how long after the overload that was.
 func (o *overload) calmAfter(ended time.Time) time.Duration {
-	for {
+	for calm := 0; ; {
 		begun := time.Now()
 		status := o.newcomer()
 		redirected := time.Since(begun)
 		created := time.Now()
 		made := o.createOne()
 		if status == http.StatusFound && redirected < calmRedirect && made == http.StatusCreated && time.Since(created) < calmCreate {
-			return time.Since(ended)
+			if calm++; calm == calmInARow {
+				return time.Since(ended)
+			}
+			continue
 		}
+		calm = 0
 		if time.Since(ended) > calmAgain {
 			o.t.Errorf("%v after the overload a redirect takes %v (status %d), a create %v (status %d)",
 				calmAgain, redirected, status, time.Since(created), made)
