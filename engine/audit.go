@@ -77,8 +77,11 @@ const (
 // stampShift is the number of low bits of a stamp that are no time.
 const stampShift = 20
 
-// AuditStamp returns the lowest stamp of that time.
-func AuditStamp(atMs int64) uint64 { return uint64(max(atMs, 0)) << stampShift }
+// AuditStamp returns the lowest stamp of that time. Times before 1970 have that of 1970, and those
+// after the year 2527 that of its last moment.
+func AuditStamp(atMs int64) uint64 {
+	return min(uint64(max(atMs, 0)), 1<<(64-stampShift)-1) << stampShift
+}
 
 // At returns when the change was made.
 func (e *AuditEntry) At() time.Time { return time.UnixMilli(int64(e.Stamp >> stampShift)).UTC() }

@@ -63,14 +63,17 @@ func (a *Accounts) AuthenticateSession(cookie string) (Caller, error) {
 // Recheck returns c with the scopes that it still has, or ErrUnauthorized if its token was revoked,
 // its session ended or its user deleted.
 func (a *Accounts) Recheck(c Caller) (Caller, error) {
+	origin, err := c.Origin, error(nil)
 	switch c.credential.kind {
 	case byToken:
-		return a.callerByToken(c.credential.hash)
+		c, err = a.callerByToken(c.credential.hash)
 	case bySession:
-		return a.callerBySession(c.credential.hash)
+		c, err = a.callerBySession(c.credential.hash)
+	default:
+		c.User, err = a.callersUser(c.User.ID)
+		c.Scopes = c.User.Role.limit(c.Scopes)
 	}
-	u, err := a.callersUser(c.User.ID)
-	c.User, c.Scopes = u, u.Role.limit(c.Scopes)
+	c.Origin = origin
 	return c, err
 }
 

@@ -115,11 +115,16 @@ var auditParameters = map[string]parameterReader[AuditQuery]{
 	},
 }
 
-// ParseAudit reads the parameters of a list of the audit log.
+// ParseAudit reads the parameters of a list of the audit log. It has no owner: the log is everybody's.
 func ParseAudit(caller account.Caller, p Parameters) (q AuditQuery, err error) {
-	guard, err := readParameters(caller, p, &q, auditParameters, maxListValueBytes)
-	if err == nil && (guard.AnyOwner || guard.Owner != caller.User.ID) {
-		err = UnknownParameter([]byte("owner"))
+	for name := range p.All() {
+		if string(name) == "owner" {
+			return q, UnknownParameter(name)
+		}
+	}
+	_, err = readParameters(caller, p, &q, auditParameters, maxListValueBytes)
+	if err == nil && !q.From.IsZero() && !q.To.IsZero() && !q.From.Before(q.To) {
+		err = jsonbody.FieldError("from", "reversed", "must be before to")
 	}
 	return q, err
 }
@@ -129,29 +134,18 @@ func (c *Calls) Audit(caller account.Caller, q AuditQuery) (page AuditPage, err 
 	if q.Limit == 0 {
 		q.Limit = defaultAudited
 	}
-	from, before := engine.AuditStamp(q.From.UnixMilli()), uint64(maxStampsBefore)
-	if q.From.IsZero() {
-		from = 0
-	}
-	if !q.To.IsZero() {
-		before = engine.AuditStamp(q.To.UnixMilli())
-	}
-	if q.Before != 0 {
-		before = min(before, q.Before)
-	}
+	from, before := q.stamps()
 	page.Data = []AuditEntry{}
-	scanned, last := 0, uint64(0)
 	more := true
-	for more && scanned < auditScanned {
+	for scanned := 0; more && scanned < auditScanned && len(page.Data) < q.Limit; {
 		step := 0
 		more = false
 		err = c.InTurn(caller, func() error {
 			return c.engine.Audit(from, before, func(e *engine.AuditEntry) bool {
-				if len(page.Data) == q.Limit || step == auditStepped {
-					more = true
+				if more = len(page.Data) == q.Limit || step == auditStepped; more {
 					return false
 				}
-				step, last = step+1, e.Stamp
+				step, before = step+1, e.Stamp
 				if q.wants(e) {
 					page.Data = append(page.Data, c.auditEntry(e))
 				}
@@ -161,16 +155,28 @@ func (c *Calls) Audit(caller account.Caller, q AuditQuery) (page AuditPage, err 
 		if err != nil {
 			return AuditPage{}, err
 		}
-		before = last
-		if scanned += step; len(page.Data) == q.Limit {
-			break
-		}
+		scanned += step
 	}
 	if more {
-		cursor := strconv.FormatUint(last, 10)
+		cursor := strconv.FormatUint(before, 10)
 		page.NextCursor = &cursor
 	}
 	return page, nil
+}
+
+// stamps returns the part of the log that q asks for: stamps of at least from and below before.
+func (q *AuditQuery) stamps() (from, before uint64) {
+	before = maxStampsBefore
+	if !q.From.IsZero() {
+		from = engine.AuditStamp(q.From.UnixMilli())
+	}
+	if !q.To.IsZero() {
+		before = engine.AuditStamp(q.To.UnixMilli())
+	}
+	if q.Before != 0 {
+		before = min(before, q.Before)
+	}
+	return from, before
 }
 
 // wants reports whether e is by the actor and about the code of q. Several links are about each code
@@ -223,8 +229,9 @@ func auditActor(by *engine.By) AuditActor {
 	return a
 }
 
-// auditLink returns the code of a link, and its fields that changed, as link objects show them. A
-// creation shows those that are not the default, a deletion too.
+// auditLink returns the code of a link, and its fields that changed, as link objects show them:
+// those that can be changed, and the owner. A creation shows the ones that are not the default, a
+// deletion too.
 func (c *Calls) auditLink(e *engine.AuditEntry) (code string, before, after json.RawMessage) {
 	none := engine.Record{}
 	was, is := &none, &none
@@ -238,7 +245,7 @@ func (c *Calls) auditLink(e *engine.AuditEntry) (code string, before, after json
 	x, y := c.shown(was.Detail(now)), c.shown(is.Detail(now))
 	for i := range table {
 		f := &table[i]
-		if f.set == nil || f.write == nil {
+		if f.set == nil && f.name != "owner" || f.write == nil {
 			continue
 		}
 		if a, b := f.write(nil, &x), f.write(nil, &y); !bytes.Equal(a, b) {
