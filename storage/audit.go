@@ -125,17 +125,28 @@ func listAudit(r pebble.Reader, from, before uint64, fn func(*engine.AuditEntry)
 	return it.Error()
 }
 
-// SweepAudit implements engine.Store.
+// SweepAudit implements engine.Store. It deletes a range and reads no entry, so a damaged one does not
+// keep the log from being swept.
 func (s *Store) SweepAudit(before uint64) error {
-	found := false
-	err := s.ListAudit(0, before, func(*engine.AuditEntry) bool { found = true; return false })
+	keys := row.Range{Lower: row.AppendAuditKey(nil, 0), Upper: row.AppendAuditKey(nil, before)}
+	found, err := hasRows(s.db, keys)
 	if err != nil || !found {
 		return err
 	}
 	b := s.db.NewBatch()
 	defer b.Close()
-	must(b.DeleteRange(row.AppendAuditKey(nil, 0), row.AppendAuditKey(nil, before), nil))
+	must(b.DeleteRange(keys.Lower, keys.Upper, nil))
 	return s.sync(b, "storage: sweeping the audit log")
+}
+
+// hasRows reports whether there are rows in keys.
+func hasRows(r pebble.Reader, keys row.Range) (found bool, err error) {
+	it, err := r.NewIter(&pebble.IterOptions{LowerBound: keys.Lower, UpperBound: keys.Upper})
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, it.Close()) }()
+	return it.First(), nil
 }
 
 // checkedAudit checks the entries of the audit log, each alone: what it says may be gone by now.
