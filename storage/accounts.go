@@ -106,6 +106,7 @@ func (t *AccountTable) write(sets [][2][]byte, deletes [][]byte, entry *engine.A
 	if entry != nil {
 		audited := mutationBatch{batch: b, stamps: &t.s.stamps}
 		audited.addAudit(entry)
+		audited.finish()
 	}
 	return t.s.sync(b, "storage: writing accounts")
 }
