@@ -31,14 +31,17 @@ func (p *published) Apply(m engine.Mutation, done func(error)) {
 
 // BenchmarkCreate makes links through the engine on a real store. Each writer makes one after the
 // other. published-% is the share of the time in which the committer publishes links and cannot
-// commit.
+// commit. With audit, each create has an entry in the audit log, as one by token over HTTP.
 func BenchmarkCreate(b *testing.B) {
 	for _, writers := range []int{1, 16, 64, 256} {
-		b.Run(fmt.Sprintf("writers=%d", writers), func(b *testing.B) { benchmarkCreate(b, writers) })
+		for _, audit := range []bool{false, true} {
+			b.Run(fmt.Sprintf("writers=%d/audit=%v", writers, audit), func(b *testing.B) { benchmarkCreate(b, writers, audit) })
+		}
 	}
 }
 
-func benchmarkCreate(b *testing.B, writers int) {
+func benchmarkCreate(b *testing.B, writers int, audit bool) {
+	b.ReportAllocs()
 	e, store := openPublished(b)
 	before, cpu, began := store.Metrics(), cpuTime(), store.took.Load()
 	var took histogram
@@ -51,7 +54,13 @@ func benchmarkCreate(b *testing.B, writers int) {
 			var ours histogram
 			for n := next.Add(1); n <= int64(b.N); n = next.Add(1) {
 				asked := time.Now()
-				_, _, err := e.Create(context.Background(), engine.Draft{Owner: 1, Target: string(appendTarget(nil, uint64(n)))})
+				d := engine.Draft{Owner: 1, Target: string(appendTarget(nil, uint64(n)))}
+				if audit {
+					d.By = &engine.By{
+						AtMs: asked.UnixMilli(), User: 1, Name: "ann@example.com", TokenID: "whac35zpbjd26d65", RequestID: "c2vAbsZl3m0mYq8t",
+					}
+				}
+				_, _, err := e.Create(context.Background(), d)
 				if err != nil {
 					b.Error(err)
 					return

@@ -54,12 +54,12 @@ func (t *AccountTable) Scan(prefix []byte, fn func(key, value []byte) (more bool
 const maxAccountWrites = 64
 
 // Write commits all sets (key, value), then all deletes, and the entry of the audit log, if it is not
-// nil, as one atomic batch, and calls done exactly once: with nil after the batch is durable. It does not wait: on a disk that does not
-// answer, done is called when the disk answers, and Close returns after that. If the write is
+// nil, as one atomic batch, and calls done exactly once: with nil after the batch is durable. It does
+// not wait: on a disk that does not answer, done is called when the disk answers, and Close returns after that. If the write is
 // refused, done is called before Write returns, with engine.ErrReadOnly or engine.ErrOverloaded.
 // Deletes alone are never refused for lack of space, because a token must be revocable even then.
 func (t *AccountTable) Write(sets [][2][]byte, deletes [][]byte, entry *engine.AuditEntry, done func(error)) {
-	if err := t.admit(sets); err != nil {
+	if err := t.admit(sets, entry); err != nil {
 		done(err)
 		return
 	}
@@ -72,9 +72,14 @@ func (t *AccountTable) Write(sets [][2][]byte, deletes [][]byte, entry *engine.A
 }
 
 // admit takes a slot for a write, or returns the error with which the write is refused.
-func (t *AccountTable) admit(sets [][2][]byte) error {
+func (t *AccountTable) admit(sets [][2][]byte, entry *engine.AuditEntry) error {
 	if t.s == nil {
 		return errors.New("storage: writing accounts: the store is read-only")
+	}
+	if entry != nil {
+		if err := row.CheckAudit(entry); err != nil {
+			return fmt.Errorf("storage: writing accounts: %w", err)
+		}
 	}
 	if len(sets) > 0 {
 		if err := t.s.space.check(); err != nil {
@@ -101,6 +106,7 @@ func (t *AccountTable) write(sets [][2][]byte, deletes [][]byte, entry *engine.A
 	if entry != nil {
 		audited := mutationBatch{batch: b, stamps: &t.s.stamps}
 		audited.addAudit(entry)
+		audited.finish()
 	}
 	return t.s.sync(b, "storage: writing accounts")
 }

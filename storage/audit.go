@@ -47,9 +47,10 @@ func (s *Store) readAuditStamp() (err error) {
 	return err
 }
 
-// auditOf returns the entry of a mutation.
-func auditOf(m *engine.Mutation, deleted bool) *engine.AuditEntry {
-	e := &engine.AuditEntry{Action: engine.LinkEdited, By: *m.By, Before: m.Before}
+// auditOf returns the entry of a mutation. It is valid until the next one.
+func (b *mutationBatch) auditOf(m *engine.Mutation, deleted bool) *engine.AuditEntry {
+	b.entry = engine.AuditEntry{Action: engine.LinkEdited, By: *m.By, Before: m.Before}
+	e := &b.entry
 	switch {
 	case deleted:
 		e.Action = engine.LinkDeleted
@@ -57,7 +58,8 @@ func auditOf(m *engine.Mutation, deleted bool) *engine.AuditEntry {
 		e.Action = engine.LinkCreated
 	}
 	if !deleted {
-		e.After = &engine.Record{Hot: m.Hot, Cold: m.Cold}
+		b.after = engine.Record{Hot: m.Hot, Cold: m.Cold}
+		e.After = &b.after
 	}
 	return e
 }
@@ -81,11 +83,10 @@ func auditOfBulk(x *engine.Bulk) *engine.AuditEntry {
 	return e
 }
 
-// addAudit writes an entry. The batch is committed with the change that it describes.
+// addAudit adds an entry, which finish writes into the batch of the change that it describes.
 func (b *mutationBatch) addAudit(e *engine.AuditEntry) {
-	b.key = row.AppendAuditKey(b.key[:0], b.stamps.next(e.By.AtMs))
-	b.value = row.AppendAudit(b.value[:0], e)
-	set(b.batch, b.key, b.value)
+	b.entries = row.AppendAudit(b.entries, e)
+	b.places = append(b.places, auditPlace{b.stamps.next(e.By.AtMs), len(b.entries)})
 }
 
 // ListAudit implements engine.Store.
@@ -125,17 +126,28 @@ func listAudit(r pebble.Reader, from, before uint64, fn func(*engine.AuditEntry)
 	return it.Error()
 }
 
-// SweepAudit implements engine.Store.
+// SweepAudit implements engine.Store. It deletes a range and reads no entry, so a damaged one does not
+// keep the log from being swept.
 func (s *Store) SweepAudit(before uint64) error {
-	found := false
-	err := s.ListAudit(0, before, func(*engine.AuditEntry) bool { found = true; return false })
+	keys := row.Range{Lower: row.AppendAuditKey(nil, 0), Upper: row.AppendAuditKey(nil, before)}
+	found, err := hasRows(s.db, keys)
 	if err != nil || !found {
 		return err
 	}
 	b := s.db.NewBatch()
 	defer b.Close()
-	must(b.DeleteRange(row.AppendAuditKey(nil, 0), row.AppendAuditKey(nil, before), nil))
+	must(b.DeleteRange(keys.Lower, keys.Upper, nil))
 	return s.sync(b, "storage: sweeping the audit log")
+}
+
+// hasRows reports whether there are rows in keys.
+func hasRows(r pebble.Reader, keys row.Range) (found bool, err error) {
+	it, err := r.NewIter(&pebble.IterOptions{LowerBound: keys.Lower, UpperBound: keys.Upper})
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, it.Close()) }()
+	return it.First(), nil
 }
 
 // checkedAudit checks the entries of the audit log, each alone: what it says may be gone by now.

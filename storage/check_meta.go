@@ -130,7 +130,7 @@ func (c *check) checkWrites() {
 // problems returns the impossible values, by the name of their row.
 func (m *checkedMeta) problems() map[string]string {
 	found := map[string]string{}
-	if m.layout != row.LayoutVersion {
+	if m.layout == 0 || m.layout > row.LayoutVersion {
 		found["layout version"] = fmt.Sprintf("%d; this program knows %d", m.layout, row.LayoutVersion)
 	}
 	if m.idBound == 0 || m.idBound > 1<<idCounterBits {
@@ -148,10 +148,11 @@ func (m *checkedMeta) problems() map[string]string {
 	return found
 }
 
-// checkFormatFile compares the two layout versions.
+// checkFormatFile compares the two layout versions. The file may be ahead: a crash has interrupted
+// convert.
 func (c *check) checkFormatFile() {
 	version, _, err := c.v.folder.readFormat(formatName)
-	if err == nil && version != c.meta.layout {
+	if err == nil && version < c.meta.layout {
 		err = fmt.Errorf("version %d, and the database has %d", version, c.meta.layout)
 	}
 	if err != nil {

@@ -233,7 +233,7 @@ func (c *committer) close() error {
 func (c *committer) commit(waiting []queued) int {
 	for rest := waiting; len(rest) > 0; {
 		n, mutations := 0, 0
-		for n < len(rest) && c.batch.batch.Len() < commitBatchBytes {
+		for n < len(rest) && c.batch.size() < commitBatchBytes {
 			c.batch.addQueued(&rest[n])
 			mutations += rest[n].mutations()
 			n++
@@ -247,6 +247,7 @@ func (c *committer) commit(waiting []queued) int {
 
 func (c *committer) commitBatch(mutations int) error {
 	defer c.batch.batch.Reset()
+	c.batch.finish()
 	start := time.Now()
 	if err := c.w.commit(c.batch.batch); err != nil {
 		return fmt.Errorf("storage: committing links: %w", err)

@@ -25,7 +25,7 @@
 //
 // # The folder
 //
-//	DIR/format       "shunt data, version 1": read before Pebble is opened
+//	DIR/format       "shunt data, version 2": read before Pebble is opened
 //	DIR/db/          Pebble
 //	DIR/acked        the number of the last acknowledged write (acked.go)
 //	DIR/ballast      space to give up when the disk is full (space.go)
@@ -40,7 +40,7 @@
 // somebody else's.
 //
 // A backup is such a folder without a journal: db is a checkpoint of Pebble, whose table files are
-// hard links where possible, and format says "shunt backup, version 1". Because of that line, Open
+// hard links where possible, and format says "shunt backup, version 2". Because of that line, Open
 // refuses a backup and leaves it unchanged. A backup begins with format.backup and ends by renaming
 // it to format. A restore begins with format.restoring, copies db, gives the copy a journal history
 // of its own (engine.NewHistory), and ends by renaming it to format. If either crashes, the folder

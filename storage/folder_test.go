@@ -255,7 +255,7 @@ var oldLine = regexp.MustCompile(`\Ashunt (store|backup), format .*\n`)
 // else is not a store, and the file does not change.
 func FuzzFormatFile(f *testing.F) {
 	for _, text := range []string{
-		"", "shunt data, version 1\n", "shunt data, version 1", "shunt data, version 1\nand more\n", "shunt data, version 2\n", "shunt backup, version 1\n", "shunt store, format 3\n", "shunt store, format x\n", "shunt backup, format 2\n",
+		"", "shunt data, version 1\n", "shunt data, version 1", "shunt data, version 1\nand more\n", "shunt data, version 2\n", "shunt data, version 3\n", "shunt backup, version 1\n", "shunt store, format 3\n", "shunt store, format x\n", "shunt backup, format 2\n",
 		"shunt data, version 01\n", "shunt data, version 0\n", "shunt data, version 4294967296\n", "shunt data, version 1\r\n",
 		"shunt data, version " + strings.Repeat("0", maxFormatBytes) + "1\n", "format: A4\n",
 	} {

@@ -61,11 +61,10 @@ func (s *Store) checkLayout() error {
 	if err := s.readFixed(row.MetaLayout, layout[:], "layout version"); err != nil {
 		return err
 	}
-	version := binary.BigEndian.Uint32(layout[:])
-	if version == 0 {
+	if s.layout = binary.BigEndian.Uint32(layout[:]); s.layout == 0 {
 		return fmt.Errorf("%w: layout version 0", ErrCorrupt)
 	}
-	return checkLayout(version)
+	return checkLayout(s.layout)
 }
 
 func (s *Store) readMeta() error {

@@ -39,7 +39,7 @@ func (m metaRows) restart(t testing.TB, s *Store) error {
 // metaOf returns the rows as create and AllocateIDs write what s has in memory.
 func metaOf(s *Store) metaRows {
 	return metaRows{
-		row.MetaLayout: binary.BigEndian.AppendUint32(nil, row.LayoutVersion), row.MetaStoreID: s.identity.StoreID[:],
+		row.MetaLayout: binary.BigEndian.AppendUint32(nil, s.layout), row.MetaStoreID: s.identity.StoreID[:],
 		row.MetaVisitorKey: s.identity.VisitorKey[:], row.MetaNode: binary.BigEndian.AppendUint16(nil, s.identity.Node),
 		row.MetaIDBound: binary.BigEndian.AppendUint64(nil, s.ids.bound),
 	}
@@ -76,6 +76,7 @@ func FuzzMetaRows(f *testing.F) {
 	add(row.MetaNode, 0xff, 0xff)
 	add(row.MetaLayout, 0, 0, 0, 1)
 	add(row.MetaLayout, 0, 0, 0, 2)
+	add(row.MetaLayout, 0, 0, 0, 3)
 	add(row.MetaStoreID)
 	add(row.MetaVisitorKey, make([]byte, 17)...)
 	add(row.MetaIDBound, 0, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff)

@@ -10,10 +10,41 @@ import (
 )
 
 // mutationBatch writes mutations into a Pebble batch. It reuses its buffers for each row.
+//
+// Entries of the audit log wait until finish: keys that follow each other cost Pebble's memtable less
+// when they come together.
 type mutationBatch struct {
 	batch      *pebble.Batch
 	stamps     *auditStamps
 	key, value []byte
+
+	entry   engine.AuditEntry // the last one, kept for its memory
+	after   engine.Record     // its
+	entries []byte            // encoded
+	places  []auditPlace      // of the entries
+}
+
+// auditPlace is where an entry ends in mutationBatch.entries, and its stamp.
+type auditPlace struct {
+	stamp uint64
+	end   int
+}
+
+// size returns the number of bytes of the batch.
+func (b *mutationBatch) size() int { return b.batch.Len() + len(b.entries) }
+
+// finish writes the entries that wait.
+func (b *mutationBatch) finish() {
+	begin := 0
+	for _, p := range b.places {
+		b.key = row.AppendAuditKey(b.key[:0], p.stamp)
+		set(b.batch, b.key, b.entries[begin:p.end])
+		begin = p.end
+	}
+	if b.entries, b.places = b.entries[:0], b.places[:0]; cap(b.entries) > commitBatchBytes {
+		b.entries = nil
+	}
+	b.entry, b.after = engine.AuditEntry{}, engine.Record{} // releases strings
 }
 
 // add writes the rows that m changes. It always writes the hot record. A creation or an edit writes
@@ -31,7 +62,7 @@ func (b *mutationBatch) add(m *engine.Mutation) {
 	}
 	deleted := m.Hot.Flags&engine.FlagTombstone != 0
 	if m.By != nil {
-		b.addAudit(auditOf(m, deleted))
+		b.addAudit(b.auditOf(m, deleted))
 	}
 	if m.Before != nil {
 		b.removeIndexRows(m.Before, m, deleted)

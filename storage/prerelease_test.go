@@ -5,11 +5,14 @@ import (
 	"compress/gzip"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"os"
 	"path/filepath"
 	"testing"
+
+	"shunt/storage/row"
 )
 
 // unpackPrerelease unpacks folders that a program from before the first release wrote: a data
@@ -17,8 +20,14 @@ import (
 // that time, and three links, one of which is deleted.
 func unpackPrerelease(t *testing.T) (dir string) {
 	t.Helper()
+	return unpack(t, "testdata/prerelease.tar.gz")
+}
+
+// unpack unpacks an archive into a new folder.
+func unpack(t *testing.T, archive string) (dir string) {
+	t.Helper()
 	dir = t.TempDir()
-	file, err := os.Open("testdata/prerelease.tar.gz")
+	file, err := os.Open(archive)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +113,7 @@ func TestANewerBackupIsRefusedAndLeftAlone(t *testing.T) {
 	if _, err := s.Backup(context.Background(), backup); err != nil {
 		t.Fatal(err)
 	}
-	write(t, filepath.Join(backup, formatName), "shunt backup, version 2\n")
+	write(t, filepath.Join(backup, formatName), fmt.Sprintf("shunt backup, version %d\n", row.LayoutVersion+1))
 	before := contents(t, backup)
 	_, err := Restore(context.Background(), backup, filepath.Join(dir, "new"), RestoreOptions{Logger: quiet})
 	if !errors.Is(err, ErrNewerFormat) {

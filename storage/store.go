@@ -77,6 +77,7 @@ type Store struct {
 	flusher flusher
 	backups sync.Mutex // held by the backup under way
 	stamps  auditStamps
+	layout  uint32  // Open's: the version of what it found; see convert
 	scanned scanned // of LoadLinks and View.LoadHits
 
 	accountWrites struct {

@@ -125,7 +125,7 @@ func storeError(dir string, err error) error {
 	case errors.Is(err, storage.ErrOldFormat):
 		return fmt.Errorf("%s: %w; nothing was changed. %s", dir, err, keepOldLinks)
 	case errors.Is(err, storage.ErrNewerFormat):
-		return fmt.Errorf("%s: %w; nothing was changed", dir, err)
+		return fmt.Errorf("%s: %w; nothing was changed. Run the newer program, or restore a backup from before the upgrade: shunt restore BACKUP --data NEW", dir, err)
 	case errors.Is(err, storage.ErrLostWrites):
 		return fmt.Errorf("%s: %w. Nothing was changed. Restore a backup ('shunt restore'), or start with 'shunt serve "+
 			"--accept-loss' to go on without them", dir, err)

@@ -86,7 +86,7 @@ func (b *builder) round(round int) {
 	}
 	for i := range folderAccounts {
 		row := [2][]byte{fmt.Append(nil, "account-", i), fmt.Append(nil, "value ", round)}
-		b.check(b.s.writeAccounts([][2][]byte{row}, nil))
+		b.check(b.s.writeAccounts([][2][]byte{row}, nil, nil))
 	}
 }
 

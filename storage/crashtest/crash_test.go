@@ -143,11 +143,13 @@ func (h *history) reopen(c *crash) *life {
 	}
 	crashed := !p.disarm()
 	rows := h.check(l.session, c)
+	entries := h.checkAudit(l.session, c, rows)
 	if again != nil && crashed {
 		again.of(c)
 		h.examine(again)
 	}
 	h.ledger.settle(rows)
+	h.ledger.settleEntries(entries)
 	h.goesOn.Store(true)
 	return l
 }
@@ -160,7 +162,7 @@ func (h *history) examine(c *crash) {
 		h.t.Errorf("opening after a crash, %v: %v", c, err)
 		return
 	}
-	h.check(l.session, c)
+	h.checkAudit(l.session, c, h.check(l.session, c))
 	if err := l.close(); err != nil {
 		h.t.Errorf("%v", err)
 	}

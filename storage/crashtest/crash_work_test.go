@@ -157,6 +157,7 @@ func (w *worker) create(row string) {
 	d := w.draft()
 	d.Alias = row
 	a := w.attempt(row, &d)
+	d.By = w.h.by(a, w.rng)
 	detail, _, err := w.s.e.Create(context.Background(), d)
 	w.outcome(a, detail, err, engine.ErrTaken) // by a tombstone of the other owner
 }
@@ -167,6 +168,7 @@ func (w *worker) draw() {
 	}
 	d := w.draft()
 	a := w.attempt("", &d)
+	d.By = w.h.by(a, w.rng)
 	detail, _, err := w.s.e.Create(context.Background(), d)
 	w.outcome(a, detail, err)
 }
@@ -180,6 +182,7 @@ func (w *worker) race() {
 		d.Alias = strings.ToUpper(d.Alias)
 	}
 	a := w.attempt(d.Alias, &d)
+	d.By = w.h.by(a, w.rng)
 	detail, _, err := w.s.e.Create(context.Background(), d)
 	w.outcome(a, detail, err, engine.ErrTaken)
 }
@@ -198,7 +201,7 @@ func (w *worker) edit(row string) {
 	d.Owner, d.MaxHits = l.Owner(), old.hits.limit
 	l.Release()
 	a := w.h.ledger.begin(attempt{row: row, state: showsDraft(&d), version: old.version + 1, hits: old.hits})
-	detail, err := w.s.e.Update(context.Background(), row, engine.Guard{AnyOwner: true, Version: old.version}, func(r *engine.Record) error {
+	detail, err := w.s.e.Update(context.Background(), row, engine.Guard{AnyOwner: true, Version: old.version, By: w.h.by(a, w.rng)}, func(r *engine.Record) error {
 		flags, _ := engine.StatusFlags(d.RedirectStatus)
 		r.Hot.Target, r.Hot.Flags, r.Hot.ExpiresAtMs = d.Target, flags, expiryMs(d.ExpiresAt)
 		r.Cold.Title, r.Cold.Tags = d.Title, d.Tags
@@ -212,7 +215,7 @@ func (w *worker) delete(row string) {
 		return
 	}
 	a := w.h.ledger.begin(attempt{row: row})
-	err := w.s.e.Delete(context.Background(), row, engine.Guard{AnyOwner: true})
+	err := w.s.e.Delete(context.Background(), row, engine.Guard{AnyOwner: true, By: w.h.by(a, w.rng)})
 	w.outcome(a, engine.Detail{}, err)
 }
 
@@ -232,7 +235,7 @@ func (w *worker) account() {
 		sets = [][2][]byte{{[]byte(key), []byte(a.state)}}
 	}
 	noted := w.h.ledger.begin(a)
-	w.outcome(noted, engine.Detail{}, w.s.writeAccounts(sets, deletes))
+	w.outcome(noted, engine.Detail{}, w.s.writeAccounts(sets, deletes, w.h.auditOfAccount(key, noted, w.rng)))
 }
 
 // hit redirects some of the known visitors.

@@ -160,9 +160,9 @@ func (p *player) play(s *step) (acked string, err error) {
 	case "account":
 		key := []byte(strings.TrimPrefix(s.row, accountRow))
 		if s.value == "" {
-			return "0 0", p.s.writeAccounts(nil, [][]byte{key})
+			return "0 0", p.s.writeAccounts(nil, [][]byte{key}, nil)
 		}
-		return "0 0", p.s.writeAccounts([][2][]byte{{key, []byte(s.value)}}, nil)
+		return "0 0", p.s.writeAccounts([][2][]byte{{key, []byte(s.value)}}, nil, nil)
 	case "reserve":
 		first, err := p.s.store.AllocateIDs(10)
 		return fmt.Sprint(first), err

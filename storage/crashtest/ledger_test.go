@@ -1,6 +1,7 @@
 package crashtest
 
 import (
+	"fmt"
 	"math/bits"
 	"slices"
 	"sync"
@@ -15,6 +16,8 @@ type attempt struct {
 	version uint64 // of a link; 0: unknown until it is acknowledged
 	hits    *hits  // of a link that exists
 
+	by string // its name in the audit log
+
 	begun, acked int64 // by the ledger's clock; acked is 0 until it is acknowledged
 	refused      bool  // it did not happen and will not
 }
@@ -25,12 +28,13 @@ type ledger struct {
 	mu    sync.Mutex
 	clock int64
 	rows  map[string][]*attempt
-	drawn []*attempt       // creations whose code is unknown
-	links map[uint64]*hits // by id
+	drawn []*attempt          // creations whose code is unknown
+	links map[uint64]*hits    // by id
+	named map[string]*attempt // by their name in the audit log: all that may have an entry
 }
 
 func newLedger() *ledger {
-	return &ledger{rows: make(map[string][]*attempt), links: make(map[uint64]*hits)}
+	return &ledger{rows: make(map[string][]*attempt), links: make(map[uint64]*hits), named: make(map[string]*attempt)}
 }
 
 // tick returns a moment: everything that was begun or acknowledged before it has a smaller number.
@@ -47,7 +51,8 @@ func (l *ledger) begin(a attempt) *attempt {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.clock++
-	a.begun = l.clock
+	a.begun, a.by = l.clock, fmt.Sprint(l.clock)
+	l.named[a.by] = &a
 	if a.row == "" {
 		l.drawn = append(l.drawn, &a)
 	} else {

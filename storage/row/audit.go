@@ -2,6 +2,7 @@ package row
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"net/netip"
 
@@ -227,4 +228,34 @@ func readAuditAccount(r *reader, e *engine.AuditEntry) {
 	for range n {
 		e.Changes = append(e.Changes, engine.AuditChange{Field: r.text(), Before: r.text(), After: r.text()})
 	}
+}
+
+// CheckAudit returns an error for an entry of an account that could be written but not read back.
+func CheckAudit(e *engine.AuditEntry) error {
+	if !e.Action.Valid() || e.Action <= engine.LinksImported || len(e.Changes) > engine.MaxAuditChanges {
+		return fmt.Errorf("audit entry of action %d with %d changes", e.Action, len(e.Changes))
+	}
+	for _, c := range e.Changes {
+		if err := checkTexts(c.Field, c.Before, c.After); err != nil {
+			return err
+		}
+	}
+	return errors.Join(checkTexts(e.TokenID), checkBy(&e.By))
+}
+
+// checkBy does the same for who makes a change; nil is nobody.
+func checkBy(by *engine.By) error {
+	if by == nil {
+		return nil
+	}
+	return checkTexts(by.Name, by.TokenID, by.SessionID, by.RequestID)
+}
+
+func checkTexts(texts ...string) error {
+	for _, text := range texts {
+		if len(text) > engine.MaxAuditTextBytes {
+			return fmt.Errorf("text of %d bytes for the audit log", len(text))
+		}
+	}
+	return nil
 }

@@ -89,3 +89,28 @@ func FuzzAudit(f *testing.F) {
 	fuzzCodec(f, "audit", AppendAudit(nil, &goldenAuditEdit), AppendAudit(nil, &goldenAuditBulk),
 		AppendAudit(nil, &goldenAuditUser), AppendAudit(nil, &goldenAuditToken))
 }
+
+func TestEntriesThatCouldNotBeReadBackAreRefused(t *testing.T) {
+	long := strings.Repeat("x", engine.MaxAuditTextBytes+1)
+	fine := engine.AuditEntry{Action: engine.UserEdited, By: goldenBy}
+	if err := CheckAudit(&fine); err != nil {
+		t.Errorf("got %v", err)
+	}
+	for name, spoil := range map[string]func(*engine.AuditEntry){
+		"of a link":       func(e *engine.AuditEntry) { e.Action = engine.LinkEdited },
+		"of no action":    func(e *engine.AuditEntry) { e.Action = 0 },
+		"of 17 changes":   func(e *engine.AuditEntry) { e.Changes = make([]engine.AuditChange, engine.MaxAuditChanges+1) },
+		"of a long value": func(e *engine.AuditEntry) { e.Changes = []engine.AuditChange{{After: long}} },
+		"of a long token": func(e *engine.AuditEntry) { e.TokenID = long },
+		"by a long name":  func(e *engine.AuditEntry) { e.By.Name = long },
+	} {
+		e := fine
+		if spoil(&e); CheckAudit(&e) == nil {
+			t.Errorf("an entry %s was accepted", name)
+		}
+	}
+	m := engine.Mutation{Hot: engine.Hot{Code: "a", Flags: engine.FlagTombstone}, By: &engine.By{RequestID: long}}
+	if CheckMutation(&m) == nil {
+		t.Error("a deletion with a long request id was accepted")
+	}
+}

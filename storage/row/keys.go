@@ -11,8 +11,8 @@ import (
 
 // LayoutVersion is the version of everything below DIR/db: tables, keys, and the set of value
 // formats. It is stored in DIR/format and in the meta table. Each value format also has a version
-// byte of its own.
-const LayoutVersion = 1
+// byte of its own. Version 2 has the audit log, and the row of the last backup.
+const LayoutVersion = 2
 
 // Tables. Every key begins with the byte of its table; numbers in keys are big-endian, so that keys
 // sort as numbers do. A table's byte never changes its meaning, and the byte of a removed table is

@@ -182,6 +182,9 @@ func HostOf(target string) string {
 
 // CheckMutation returns an error for a mutation that could be written but not read back.
 func CheckMutation(m *engine.Mutation) error {
+	if err := checkBy(m.By); err != nil {
+		return err
+	}
 	h, c := &m.Hot, &m.Cold
 	deleted := h.Flags&engine.FlagTombstone != 0
 	switch {
@@ -216,7 +219,7 @@ func CheckBulk(b *engine.Bulk) error {
 	}
 	for i := range b.Creations {
 		m := &b.Creations[i]
-		if m.Before != nil || m.Receipt != nil || m.Purge != nil || m.Hot.Flags&engine.FlagTombstone != 0 {
+		if m.Before != nil || m.Receipt != nil || m.By != nil || m.Purge != nil || m.Hot.Flags&engine.FlagTombstone != 0 {
 			return fmt.Errorf("creation of %q is another mutation", m.Hot.Code)
 		}
 		if err := CheckMutation(m); err != nil {
@@ -224,9 +227,11 @@ func CheckBulk(b *engine.Bulk) error {
 		}
 	}
 	if b.Receipt != nil {
-		return checkReceiptItems(b.Receipt.Items)
+		if err := checkReceiptItems(b.Receipt.Items); err != nil {
+			return err
+		}
 	}
-	return nil
+	return checkBy(b.By)
 }
 
 func checkTags(tags []string) error {
