@@ -234,6 +234,30 @@ func TestPagesAreFetchedAsTheyAreWanted(t *testing.T) {
 	}
 }
 
+func TestChangesAreReadInPagesAlsoASecondTime(t *testing.T) {
+	pages := map[string]string{
+		"":  `{"data":[{"id":"9","action":"link.edited","actor":{"email":"a@b.c","via":"token"},"before":{"title":""},"x":1}],"next_cursor":"9"}`,
+		"9": `{"data":[],"next_cursor":"5"}`, "5": `{"data":[{"id":"4","counts":{"created":2}}],"next_cursor":null}`,
+	}
+	c, requests := serving(t, func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, pages[r.FormValue("cursor")]) })
+	list := c.Audit(t.Context(), client.AuditQuery{})
+	for range 2 {
+		var got []client.AuditEntry
+		for entry, err := range list {
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, entry)
+		}
+		if len(got) != 2 || got[0].Actor.Email != "a@b.c" || string(got[0].Before) != `{"title":""}` || !strings.Contains(string(got[0].Raw), `"x":1`) || got[1].Counts.Created != 2 {
+			t.Errorf("got %+v", got)
+		}
+	}
+	if requests.Load() != 6 {
+		t.Errorf("got %d requests, want 3 each time", requests.Load())
+	}
+}
+
 func TestOneClientServesManyGoroutinesOverConnectionsThatAreKept(t *testing.T) {
 	var mu sync.Mutex
 	connections := map[string]bool{}

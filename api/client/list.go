@@ -25,15 +25,21 @@ var errSameCursor = errors.New("client: the server's list goes in circles")
 // and stops when the consumer does. An error ends the list. Links that are made or deleted between
 // pages neither repeat nor hide others.
 func (c *Client) Links(ctx context.Context, q LinksQuery, options ...Option) iter.Seq2[Link, error] {
-	return func(yield func(Link, error) bool) {
+	return pages(func(cursor string) (list[Link], error) { return c.linkPage(ctx, q, cursor, options) })
+}
+
+// pages returns the rows of all pages. fetch returns the page of a cursor; empty: the first.
+func pages[T any](fetch func(cursor string) (list[T], error)) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		var none T
 		for cursor := ""; ; {
-			page, err := c.linkPage(ctx, q, cursor, options)
+			page, err := fetch(cursor)
 			if err != nil {
-				yield(Link{}, err)
+				yield(none, err)
 				return
 			}
-			for _, link := range page.Data {
-				if !yield(link, nil) {
+			for _, row := range page.Data {
+				if !yield(row, nil) {
 					return
 				}
 			}
@@ -41,7 +47,7 @@ func (c *Client) Links(ctx context.Context, q LinksQuery, options ...Option) ite
 			case "":
 				return
 			case cursor:
-				yield(Link{}, errSameCursor)
+				yield(none, errSameCursor)
 				return
 			}
 			cursor = page.NextCursor

@@ -1,6 +1,7 @@
 package client_test
 
 import (
+	"iter"
 	"net/http"
 	"strings"
 	"testing"
@@ -99,10 +100,11 @@ func TestAQueryIsWhatWasAskedAndNoMore(t *testing.T) {
 		"/misses":       func(c *client.Client) error { return second(c.Misses(t.Context(), 0)) },
 		"/misses?top=9": func(c *client.Client) error { return second(c.Misses(t.Context(), 9)) },
 		"/links?include=unique&limit=7&q=%C3%BC&state=disabled&tag=t": func(c *client.Client) error {
-			for _, err := range c.Links(t.Context(), client.LinksQuery{Q: "ü", Tag: "t", State: client.StateDisabled, Unique: true, PageSize: 7}) {
-				return err
-			}
-			return nil
+			return firstOf(c.Links(t.Context(), client.LinksQuery{Q: "ü", Tag: "t", State: client.StateDisabled, Unique: true, PageSize: 7}))
+		},
+		"/audit": func(c *client.Client) error { return firstOf(c.Audit(t.Context(), client.AuditQuery{})) },
+		"/audit?actor=ann%40example.com&code=a&from=2026-01-02T02%3A04%3A05Z&limit=9&to=2026-01-02T03%3A04%3A05Z": func(c *client.Client) error {
+			return firstOf(c.Audit(t.Context(), client.AuditQuery{Actor: "ann@example.com", Code: "a", From: moment, To: moment.Add(time.Hour), PageSize: 9}))
 		},
 		"/x?a=b&owner=2": func(c *client.Client) error { return c.Do(t.Context(), "GET", "/x?a=b", nil, nil, client.Owner(2)) },
 	} {
@@ -114,4 +116,12 @@ func TestAQueryIsWhatWasAskedAndNoMore(t *testing.T) {
 			t.Errorf("got %s, want %s", got, want)
 		}
 	}
+}
+
+// firstOf returns the error of the first row of a list.
+func firstOf[T any](rows iter.Seq2[T, error]) error {
+	for _, err := range rows {
+		return err
+	}
+	return nil
 }

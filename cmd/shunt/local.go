@@ -172,7 +172,7 @@ func (t *localTarget) startAlone(ctx context.Context, parts *stack, stderr io.Wr
 	}
 	options := engine.Options{
 		Rings: aloneRings, RingRecords: aloneRingRecords, Logger: say.Log,
-		KeptHours: engine.MaxKeptHours, KeptDays: engine.MaxKeptDays, // serve decides what is deleted
+		KeptHours: engine.MaxKeptHours, KeptDays: engine.MaxKeptDays, KeptAuditDays: engine.MaxKeptDays, // serve decides what is deleted
 	}
 	if err := core.openEngine(parts, &t.data, options); err != nil {
 		return nil, err

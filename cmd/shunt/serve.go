@@ -287,7 +287,8 @@ func (s *server) openData() error {
 	}
 	s.parts.onStop("socket", closeListener(s.local))
 	options := engine.Options{
-		FlushInterval: s.cfg.flushInterval, KeptHours: s.cfg.keptHours, KeptDays: s.cfg.keptDays, Full: s.memory.Full, Logger: s.say.Log,
+		FlushInterval: s.cfg.flushInterval, KeptHours: s.cfg.keptHours, KeptDays: s.cfg.keptDays, KeptAuditDays: s.cfg.audit.keptDays,
+		Full: s.memory.Full, Logger: s.say.Log,
 	}
 	if err := s.core.openEngine(s.parts, &s.cfg.data, options); err != nil {
 		return err
@@ -310,6 +311,7 @@ func (s *server) serveAPI(baseURL string) error {
 	o.Metrics.Memory = s.memoryFigures()
 	o.MaxPerAddress, o.RateLimits = s.cfg.perAddress, s.cfg.rateLimits
 	s.cfg.logs.apply(&o)
+	s.cfg.audit.apply(&o)
 	o.Access = s.access
 	if s.cfg.connections > 0 {
 		o.MaxConnections = min(o.MaxConnections, s.cfg.connections)

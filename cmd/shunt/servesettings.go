@@ -45,6 +45,7 @@ type serveConfig struct {
 	logFormat      string
 	logLevel       slog.Level
 	logs           logSettings
+	audit          auditSettings
 }
 
 // addServeSettings gives cmd the settings of serve.
@@ -78,6 +79,7 @@ func addServeSettings(cmd *cobra.Command, cfg *serveConfig) {
 		"how many hours to keep hourly figures", settings.CountUpTo(engine.MaxKeptHours))
 	settings.Var(fs, &cfg.keptDays, "keep-days", "N", strconv.Itoa(engine.DefaultKeptDays),
 		"how many days to keep daily figures; the figures of a link's whole life are always kept", settings.CountUpTo(engine.MaxKeptDays))
+	addAuditSettings(fs, &cfg.audit)
 	settings.Var(fs, &cfg.connections, "max-connections", "N", "auto",
 		"most clients connected at once (auto: 32768, or as many as file descriptors allow)",
 		settings.CountOr("auto", 0, api.MaxConnections))

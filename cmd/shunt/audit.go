@@ -1,0 +1,249 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"shunt/api"
+	"shunt/api/client"
+	"shunt/cmd/shunt/console"
+	"shunt/cmd/shunt/settings"
+	"shunt/engine"
+)
+
+// auditSettings say what the audit log has, and for how long.
+type auditSettings struct {
+	keptDays int
+	clients  string // off or network
+}
+
+func addAuditSettings(fs *pflag.FlagSet, s *auditSettings) {
+	settings.Var(fs, &s.keptDays, "keep-audit", "N", strconv.Itoa(engine.DefaultKeptAuditDays),
+		"how many days to keep entries of the audit log", settings.CountUpTo(engine.MaxKeptDays))
+	settings.WordVar(fs, &s.clients, "audit-clients", "KEPT", "off",
+		"what the audit log has of the client of a change: off, or network (a /24, a /48 of IPv6; never a whole address)", "off", "network")
+}
+
+// apply puts the settings into o.
+func (s *auditSettings) apply(o *api.Options) { o.AuditClients = s.clients == "network" }
+
+// auditAsked has the flags of audit.
+type auditAsked struct {
+	client.AuditQuery
+	limit       int
+	all, asJSON bool
+}
+
+func newAudit(stdout, stderr io.Writer) *cobra.Command {
+	where, asked := localTarget{}, auditAsked{}
+	cmd := &cobra.Command{
+		Use:   "audit",
+		Short: "List who changed what, and when",
+		Long: `List changes of links, users and tokens, newest first: as a table, or with --json as one entry per
+line. Without --limit and --all, it lists the newest 50.
+` + whereUsersAre,
+		Example: `  shunt audit
+  shunt audit --code spring
+  shunt audit --actor ann@example.com --from 2026-11-01 --all
+  shunt audit --json --all | jq -r 'select(.action == "link.deleted") | .code'`,
+		Args: exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			switch {
+			case asked.all && cmd.Flags().Changed("limit"):
+				return settings.UsageErrorf("--all and --limit exclude each other")
+			case asked.limit < 1:
+				return settings.UsageErrorf("--limit must be at least 1")
+			}
+			return listChanges(cmd.Context(), &where, asked, stdout, stderr)
+		},
+	}
+	addUserSettings(cmd, &where)
+	fs := cmd.Flags()
+	fs.StringVar(&asked.Actor, "actor", "", "only changes by `WHO`: a user's e-mail address or ID, or a token's ID")
+	fs.StringVar(&asked.Code, "code", "", "only changes of the link with the `CODE`")
+	settings.Var(fs, &asked.From, "from", "TIME", "", "only changes since the `TIME`, such as 2026-11-01 or 2026-11-01T12:00:00Z", parseTime)
+	settings.Var(fs, &asked.To, "to", "TIME", "", "only changes before the `TIME`", parseTime)
+	fs.IntVar(&asked.limit, "limit", defaultListed, "at most `MANY`")
+	fs.BoolVar(&asked.all, "all", false, "all changes")
+	fs.BoolVar(&asked.asJSON, "json", false, "print entries as objects, one per line")
+	settings.MarkArguments(fs, "actor", "code", "from", "to", "limit", "all", "json")
+	return cmd
+}
+
+// parseTime reads a time, or a date, which is its midnight in UTC.
+func parseTime(text string) (t time.Time, err error) {
+	if text == "" {
+		return t, nil
+	}
+	if t, err = time.Parse(time.DateOnly, text); err != nil {
+		t, err = time.Parse(time.RFC3339, text)
+	}
+	if err != nil {
+		return t, errors.New("must be a date such as 2026-11-01, or a time such as 2026-11-01T12:00:00Z")
+	}
+	return t, nil
+}
+
+// listChanges prints entries as they arrive, so that a long list takes no memory. It requests one
+// more than it prints, to know whether there are more.
+func listChanges(ctx context.Context, where *localTarget, asked auditAsked, stdout, stderr io.Writer) error {
+	out := &changePrinter{w: bufio.NewWriter(stdout), asJSON: asked.asJSON}
+	if asked.PageSize = maxPage; !asked.all {
+		asked.PageSize = min(asked.limit, maxPage-1) + 1
+	}
+	err := where.with(ctx, stderr, func(c *connection) error {
+		printed := 0
+		for entry, err := range c.Audit(ctx, asked.AuditQuery) {
+			if err != nil {
+				return err
+			}
+			if !asked.all && printed == asked.limit {
+				fmt.Fprintln(stderr, "shunt: there are more; --all lists them")
+				break
+			}
+			if err := out.print(&entry); err != nil {
+				return err
+			}
+			printed++
+		}
+		return nil
+	})
+	if err := errors.Join(err, out.flush(err == nil)); err != nil {
+		return fmt.Errorf("audit: %w", err)
+	}
+	return nil
+}
+
+// A changePrinter prints entries: as they came, one a line, or as tables of maxPage rows, the first
+// with a head.
+type changePrinter struct {
+	w      *bufio.Writer
+	asJSON bool
+	headed bool
+	rows   [][]string // not printed yet
+}
+
+func (p *changePrinter) print(e *client.AuditEntry) error {
+	if p.asJSON {
+		_, err := fmt.Fprintf(p.w, "%s\n", e.Raw)
+		return err
+	}
+	p.rows = append(p.rows, []string{console.Time(e.At), whoChanged(&e.Actor), e.Action, subjectOf(e), changesOf(e), e.RequestID})
+	if len(p.rows) < maxPage {
+		return nil
+	}
+	return p.table()
+}
+
+func (p *changePrinter) table() error {
+	rows := p.rows
+	if !p.headed {
+		rows = slices.Insert(rows, 0, []string{"TIME", "WHO", "ACTION", "OF", "CHANGES", "REQUEST"})
+	}
+	p.headed, p.rows = true, nil
+	return console.PrintTable(p.w, rows)
+}
+
+// flush prints what is not printed yet. A complete list without entries is a head.
+func (p *changePrinter) flush(complete bool) error {
+	if !p.asJSON && (len(p.rows) > 0 || complete && !p.headed) {
+		if err := p.table(); err != nil {
+			return err
+		}
+	}
+	return p.w.Flush()
+}
+
+// whoChanged names an actor, with the way in which the server knew who it was.
+func whoChanged(a *client.AuditActor) string {
+	switch {
+	case a.Via == "local":
+		return "local command"
+	case a.Via == "none" && a.Email == "":
+		return "setup link"
+	case a.Via == "none":
+		return a.Email
+	case a.TokenID != "":
+		return fmt.Sprintf("%s (token %s)", a.Email, a.TokenID)
+	}
+	return fmt.Sprintf("%s (%s)", a.Email, a.Via)
+}
+
+// subjectOf names what an entry is about.
+func subjectOf(e *client.AuditEntry) string {
+	switch {
+	case e.LastCode != "" && e.LastCode != e.Code:
+		return e.Code + " to " + e.LastCode
+	case e.Code != "":
+		return e.Code
+	case e.TokenID != "":
+		return "token " + e.TokenID
+	case e.User != 0:
+		return "user " + strconv.FormatUint(uint64(e.User), 10)
+	}
+	return ""
+}
+
+// maxShownValue is the number of characters of a value in a table; --json has all of it.
+const maxShownValue = 60
+
+// changesOf shows the fields that changed, in the order in which the server names them.
+func changesOf(e *client.AuditEntry) string {
+	if n := e.Counts; n != nil {
+		return fmt.Sprintf("%d created, %d existing, %d failed", n.Created, n.Existing, n.Failed)
+	}
+	before, after := fieldsOf(e.Before), fieldsOf(e.After)
+	texts := make([]string, 0, len(before)+len(after))
+	for _, f := range before {
+		text := f[0] + ": " + f[1]
+		if at := slices.IndexFunc(after, func(g [2]string) bool { return g[0] == f[0] }); at >= 0 {
+			text += " → " + after[at][1]
+			after = slices.Delete(after, at, at+1)
+		}
+		texts = append(texts, text)
+	}
+	for _, f := range after {
+		texts = append(texts, f[0]+": "+f[1])
+	}
+	return strings.Join(texts, "; ")
+}
+
+// fieldsOf returns the names and values of an object. What is not one has no fields.
+func fieldsOf(object json.RawMessage) (fields [][2]string) {
+	d := json.NewDecoder(strings.NewReader(string(object)))
+	if _, err := d.Token(); err != nil {
+		return nil
+	}
+	for d.More() {
+		name, err := d.Token()
+		var value json.RawMessage
+		if err != nil || d.Decode(&value) != nil {
+			return fields
+		}
+		fields = append(fields, [2]string{fmt.Sprint(name), shownValue(value)})
+	}
+	return fields
+}
+
+// shownValue returns a value without quotes, and shortened.
+func shownValue(value json.RawMessage) string {
+	text := string(value)
+	if json.Unmarshal(value, &text) != nil {
+		text = string(value)
+	}
+	if runes := []rune(text); len(runes) > maxShownValue {
+		text = string(runes[:maxShownValue-1]) + "…"
+	}
+	return text
+}

@@ -1,0 +1,196 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// A change is an entry of the audit log, as `shunt audit --json` prints it.
+type change struct {
+	ID, Action, Code, Network string
+	Actor                     struct{ Email, Via string }
+	RequestID                 string `json:"request_id"`
+}
+
+// changes returns what `shunt audit --json --all` prints, the newest first.
+func changes(t *testing.T, args ...string) (list []change) {
+	t.Helper()
+	r := shunt(t, "", nil, append([]string{"audit", "--json", "--all"}, args...)...)
+	if r.code != exitDone {
+		t.Fatalf("audit: exit code %d: %s", r.code, r.stderr)
+	}
+	for line := range strings.Lines(r.stdout) {
+		var c change
+		if err := json.Unmarshal([]byte(line), &c); err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		list = append(list, c)
+	}
+	return list
+}
+
+func TestChangesAreListedWhereverTheServerIs(t *testing.T) {
+	t.Parallel()
+	alone := filepath.Join(t.TempDir(), "data")
+	beside, remote := startServer(t, filepath.Join(t.TempDir(), "data")), startServer(t, filepath.Join(t.TempDir(), "data"))
+	for name, where := range map[string]struct {
+		args, env []string
+		who       string
+	}{
+		"alone":    {[]string{"--data", alone, "--base-url", "https://sho.rt"}, nil, "local command"},
+		"beside":   {[]string{"--data", beside.dir}, nil, `(local command|admin \(token \w{16}\))`},
+		"--server": {[]string{"--server", remote.public}, []string{"SHUNT_TOKEN=" + remote.token()}, `admin \(token \w{16}\)`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			run := func(args ...string) result { return shunt(t, "", where.env, append(args, where.args...)...) }
+			if name == "alone" {
+				run("user", "add", "ann@example.com", "--init").want(t, exitDone, "ann", "made a store")
+			} else {
+				run("user", "add", "ann@example.com").want(t, exitDone, "ann", "")
+			}
+			run("add", "https://example.org/a", "--alias", "one").want(t, exitDone, "/one\n$", "")
+			run("edit", "one", "--title", "A title", "--max-hits", "9").want(t, exitDone, "A title", "")
+			run("rm", "one").want(t, exitDone, "", "")
+			run("audit", "--code", "one").want(t, exitDone, `^TIME +WHO +ACTION +OF +CHANGES +REQUEST\n`+
+				`\S+Z +`+where.who+` +link.deleted +one +url: https://example.org/a; owner: 1; max_hits: 9; title: A title +\w{16}\n`+
+				`\S+Z +`+where.who+` +link.edited +one +max_hits: null → 9; title:  → A title +\w{16}\n`+
+				`\S+Z +`+where.who+` +link.created +one +url: https://example.org/a; owner: 1 +\w{16}\n$`, "")
+			run("audit", "--code", "one", "--limit", "1").want(t, exitDone, `link.deleted`, "^shunt: there are more; --all lists them\n$")
+			run("audit", "--code", "one", "--json", "--all").want(t, exitDone, `^{"id":"\d+","at":"[^"]+Z","action":"link.deleted".*\n.*\n.*"after":{"url":.*\n$`, "")
+			run("audit", "--code", "none").want(t, exitDone, `^TIME +WHO +ACTION +OF +CHANGES +REQUEST\n$`, "")
+			run("audit", "--from", "2999-01-01", "--json").want(t, exitDone, "", "")
+			run("audit", "--to", "2999-01-01").want(t, exitDone, `user.added +user 2 +email: ann@example.com; role: member`, "")
+			run("audit", "--from", "yesterday").want(t, exitUsage, "", "from.*must be a date such as")
+			run("audit", "--all", "--limit", "1").want(t, exitUsage, "", "exclude each other")
+			run("audit", "--code", "a/b").want(t, exitFailed, "", `code: is not a code \(422 invalid\)`)
+			run("audit", "--from", "2026-02-01", "--to", "2026-01-01").want(t, exitFailed, "", `from: must be before to`)
+		})
+	}
+}
+
+// A change and its entry are on disk together, or neither is.
+func TestAKilledServerHasAnEntryForEachLinkAndNoOther(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "data")
+	made := map[string]bool{} // codes of answered creates
+	for round := range 3 {
+		p := startServer(t, dir, "--limit-creates", "off")
+		token := p.token()
+		var clients sync.WaitGroup
+		var mu sync.Mutex
+		for client := range 8 {
+			clients.Go(func() {
+				for n := 0; ; n++ {
+					code := fmt.Sprintf("r%dc%dn%d", round, client, n)
+					if send(p.public+"/api/v1/shorten", token, `{"url":"https://example.org/","alias":"`+code+`"}`, "") != http.StatusCreated {
+						return
+					}
+					mu.Lock()
+					made[code] = true
+					mu.Unlock()
+				}
+			})
+		}
+		killAfter(t, p, time.Duration(200+100*round)*time.Millisecond)
+		clients.Wait()
+		<-p.ended
+	}
+	if len(made) < 10 {
+		t.Fatalf("only %d creates were answered", len(made))
+	}
+	audited := map[string]int{}
+	for _, c := range changes(t, "--data", dir) {
+		if c.Action == "link.created" {
+			audited[c.Code]++
+		}
+	}
+	links := shunt(t, "", nil, "export", "--owner", "all", "--data", dir).stdout
+	there := 0
+	for _, match := range regexp.MustCompile(`"code":"(\w+)"`).FindAllStringSubmatch(links, -1) {
+		if there++; audited[match[1]] != 1 {
+			t.Errorf("link %s has %d entries", match[1], audited[match[1]])
+		}
+	}
+	for code := range made {
+		if audited[code] != 1 {
+			t.Errorf("the create of %s was answered, and has %d entries", code, audited[code])
+		}
+	}
+	if there != len(audited) {
+		t.Errorf("%d links and %d entries of creates", there, len(audited))
+	}
+}
+
+func TestTheAuditLogHasNoSecretAndANetworkOnlyIfToldTo(t *testing.T) {
+	t.Parallel()
+	for kept, want := range map[string]string{"off": "", "network": "198.51.100.0/24"} {
+		t.Run(kept, func(t *testing.T) {
+			t.Parallel()
+			p := startServer(t, filepath.Join(t.TempDir(), "data"), "--audit-clients", kept, "--trusted-proxy", "127.0.0.1", "--base-url", "https://sho.rt")
+			token := p.token()
+			n := newNeedles()
+			n.addText("token", token)
+			const address = "198.51.100.77"
+			n.addText("address", address)
+			for name, call := range map[string][2]string{
+				"password":         {"/users", `{"email":"ann@example.com","password":"PlantedPassword1"}`},
+				"another password": {"/users", `{"email":"bob@example.com","password":"PlantedPassword2"}`},
+			} {
+				n.addText(name, call[1][strings.Index(call[1], "Planted"):len(call[1])-2])
+				if status := send(p.public+"/api/v1"+call[0], token, call[1], address); status != http.StatusCreated {
+					t.Fatalf("%s: got %d", call[1], status)
+				}
+			}
+			setup := shunt(t, "", nil, "user", "setup-link", "ann@example.com", "--data", p.dir)
+			setup.want(t, exitDone, `^https://sho.rt/\S{20,}\n$`, "once")
+			link := strings.TrimSpace(setup.stdout)
+			n.addText("setup code", link[len(link)-20:])
+			n.addText("second token", p.token("links:write"))
+			if status := send(p.public+"/api/v1/shorten", token, `{"url":"https://example.org/","alias":"one"}`, address); status != http.StatusCreated {
+				t.Fatalf("got %d", status)
+			}
+			list := changes(t, "--data", p.dir, "--code", "one")
+			if len(list) != 1 || list[0].Network != want || list[0].Actor.Via != "token" || list[0].RequestID == "" {
+				t.Errorf("got %+v, want the network %q", list, want)
+			}
+			n.search("audit", []byte(shunt(t, "", nil, "audit", "--json", "--all", "--data", p.dir).stdout))
+			p.terminate()
+			n.searchFolder(t, "data", p.dir)
+			if len(n.found) > 0 {
+				t.Errorf("kept: %v", n.found)
+			}
+		})
+	}
+}
+
+// send sends a request through a proxy with HTTPS that names the client, and returns the status; 0: no
+// answer.
+func send(url, token, body, client string) int {
+	request, err := http.NewRequest(http.MethodPost, url, strings.NewReader(body))
+	if err != nil {
+		return 0
+	}
+	request.Header.Set("Authorization", "Bearer "+token)
+	request.Header.Set("Content-Type", "application/json")
+	if client != "" {
+		request.Header.Set("X-Forwarded-For", client)
+		request.Header.Set("X-Forwarded-Proto", "https")
+	}
+	response, err := http.DefaultTransport.RoundTrip(request)
+	if err != nil {
+		return 0
+	}
+	defer response.Body.Close()
+	if _, err := io.Copy(io.Discard, response.Body); err != nil {
+		return 0
+	}
+	return response.StatusCode
+}
