@@ -162,8 +162,6 @@ func TestRawHeadersWithTwoPrefetchLinesAreReadWithoutAllocation(t *testing.T) {
 	}
 }
 
-// BenchmarkPlainAnswer measures answerPlain, without reading the request: a redirect of the browser
-// of BenchmarkRedirect, and a miss as a page, compressed and not, and as JSON.
 // BenchmarkAccessLog is what a line costs a plain redirect. Nothing writes the lines, so the buffers
 // are emptied by a Run that runs beside.
 func BenchmarkAccessLog(b *testing.B) {
@@ -195,6 +193,8 @@ func BenchmarkAccessLog(b *testing.B) {
 	}
 }
 
+// BenchmarkPlainAnswer measures answerPlain, without reading the request: a redirect of the browser
+// of BenchmarkRedirect, and a miss as a page, compressed and not, and as JSON.
 func BenchmarkPlainAnswer(b *testing.B) {
 	const firefox = "User-Agent: Mozilla/5.0 (X11; Linux x86_64; rv:127.0) Gecko/20100101 Firefox/127.0"
 	for _, c := range []struct {
