@@ -45,8 +45,8 @@ func (a AuditAction) Valid() bool { return a >= LinkCreated && a < numAuditActio
 // values.
 type AuditEntry struct {
 	// Stamp is the entry's place in the log: Unix ms << 20, or more, if that is needed for each to be
-	// higher than the one before. So an entry's time never lies before that of an earlier one, even
-	// after the clock was put back.
+	// higher than the one before. So the log is in the order of commits, even after the clock was put
+	// back; At has the time by the clock.
 	Stamp  uint64
 	Action AuditAction
 	By     By
@@ -83,8 +83,16 @@ func AuditStamp(atMs int64) uint64 {
 	return min(uint64(max(atMs, 0)), 1<<(64-stampShift)-1) << stampShift
 }
 
-// At returns when the change was made.
-func (e *AuditEntry) At() time.Time { return time.UnixMilli(int64(e.Stamp >> stampShift)).UTC() }
+// StampTime returns the time of a stamp.
+func StampTime(stamp uint64) time.Time { return time.UnixMilli(int64(stamp >> stampShift)).UTC() }
+
+// At returns when the change was made, by the clock of that moment.
+func (e *AuditEntry) At() time.Time {
+	if e.By.AtMs == 0 {
+		return StampTime(e.Stamp)
+	}
+	return time.UnixMilli(e.By.AtMs).UTC()
+}
 
 // Audit calls fn with the entries whose stamp is at least from and below before, the newest first,
 // until fn returns false. fn may keep the entry.

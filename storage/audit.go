@@ -85,8 +85,9 @@ func auditOfBulk(x *engine.Bulk) *engine.AuditEntry {
 
 // addAudit adds an entry, which finish writes into the batch of the change that it describes.
 func (b *mutationBatch) addAudit(e *engine.AuditEntry) {
+	e.Stamp = b.stamps.next(e.By.AtMs)
 	b.entries = row.AppendAudit(b.entries, e)
-	b.places = append(b.places, auditPlace{b.stamps.next(e.By.AtMs), len(b.entries)})
+	b.places = append(b.places, auditPlace{e.Stamp, len(b.entries)})
 }
 
 // ListAudit implements engine.Store.

@@ -11,6 +11,7 @@ import (
 
 const (
 	auditVersion = 1
+	maxAuditMs   = 253402300799_999 // the end of the year 9999
 
 	// Who made the change, in an entry.
 	viaOther   = 0
@@ -38,10 +39,10 @@ func SplitAuditKey(key []byte) (stamp uint64, err error) {
 
 // AppendAudit appends an entry of the audit log; its stamp is in the key.
 //
-//	┌───────────┬──────────┬──────┬──────┬───────┬────────────┬─────────┬─────────┬────────────────┐
-//	│ version 1 │ action 1 │ user │ name │ via 1 │ [token or  │ request │ network │ by the action: │
-//	│           │          │      │      │       │ session]   │ id      │         │ see below …end │
-//	└───────────┴──────────┴──────┴──────┴───────┴────────────┴─────────┴─────────┴────────────────┘
+//	┌───────────┬──────────┬──────┬──────┬──────┬───────┬────────────┬─────────┬─────────┬────────────────┐
+//	│ version 1 │ action 1 │ late │ user │ name │ via 1 │ [token or  │ request │ network │ by the action: │
+//	│           │          │      │      │      │       │ session]   │ id      │         │ see below …end │
+//	└───────────┴──────────┴──────┴──────┴──────┴───────┴────────────┴─────────┴─────────┴────────────────┘
 //
 //	a link                ┌─────────┬────────┬──────────────────────┬────────────────────┐
 //	                      │ which 1 │ [code] │ [hot · cold, before] │ [hot · cold after] │
@@ -53,11 +54,13 @@ func SplitAuditKey(key []byte) (stamp uint64, err error) {
 //	                      │ user │ token id │ number of changes · field, before, after… │
 //	                      └──────┴──────────┴───────────────────────────────────────────┘
 //
-// Via 1 is a token, 2 a session, each with its id; 3 the socket of local commands. The network is
+// Late is the change's time less that of the stamp, in milliseconds, signed: 0, unless entries from
+// before the clock was put back have taken the stamps of that time. Via 1 is a token, 2 a session, each with its id; 3 the socket of local commands. The network is
 // text (192.0.2.0/24), empty if it is not kept. Texts, hot and cold records have their length before
 // them.
 func AppendAudit(dst []byte, e *engine.AuditEntry) []byte {
-	dst = appendBy(append(dst, auditVersion, byte(e.Action)), &e.By)
+	dst = binary.AppendVarint(append(dst, auditVersion, byte(e.Action)), e.At().UnixMilli()-engine.StampTime(e.Stamp).UnixMilli())
+	dst = appendBy(dst, &e.By)
 	switch e.Action {
 	case engine.LinkCreated, engine.LinkEdited, engine.LinkDeleted:
 		return appendAuditLink(dst, e)
@@ -127,6 +130,10 @@ func DecodeAudit(stamp uint64, v []byte) (engine.AuditEntry, error) {
 	e := engine.AuditEntry{Stamp: stamp, Action: engine.AuditAction(r.byte())}
 	if r.err == nil && !e.Action.Valid() {
 		r.fail("unknown action")
+	}
+	e.By.AtMs = engine.StampTime(stamp).UnixMilli() + r.varint()
+	if e.By.AtMs < 0 || e.By.AtMs > maxAuditMs {
+		r.fail("a time that has no date")
 	}
 	readBy(&r, &e.By)
 	switch {

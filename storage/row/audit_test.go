@@ -13,20 +13,20 @@ import (
 
 var (
 	goldenBy = engine.By{
-		User: 300, Name: "ann", TokenID: "tok", RequestID: "r-1", Network: netip.MustParsePrefix("192.0.2.0/24"),
+		AtMs: 7, User: 300, Name: "ann", TokenID: "tok", RequestID: "r-1", Network: netip.MustParsePrefix("192.0.2.0/24"),
 	}
 	goldenAuditEdit = engine.AuditEntry{
-		Stamp: 1, Action: engine.LinkEdited, By: goldenBy,
+		Stamp: 9 << 20, Action: engine.LinkEdited, By: goldenBy,
 		Before: &engine.Record{Hot: goldenTombstone, Cold: goldenCold}, After: &engine.Record{Hot: goldenHot, Cold: goldenCold},
 	}
 	goldenAuditBulk = engine.AuditEntry{
-		Stamp: 1, Action: engine.LinksImported, By: engine.By{Local: true}, Created: 300, Existing: 1, Failed: 2, FirstCode: "a", LastCode: "zz",
+		Stamp: 9 << 20, Action: engine.LinksImported, By: engine.By{AtMs: 9, Local: true}, Created: 300, Existing: 1, Failed: 2, FirstCode: "a", LastCode: "zz",
 	}
 	goldenAuditUser = engine.AuditEntry{
-		Stamp: 1, Action: engine.UserEdited, By: engine.By{User: 1, Name: "b", SessionID: "s"}, User: 7,
+		Stamp: 9 << 20, Action: engine.UserEdited, By: engine.By{AtMs: 300, User: 1, Name: "b", SessionID: "s"}, User: 7,
 		Changes: []engine.AuditChange{{Field: "role", Before: "member", After: "admin"}, {Field: "password"}},
 	}
-	goldenAuditToken = engine.AuditEntry{Stamp: 1, Action: engine.TokenRevoked, User: 2, TokenID: "t"}
+	goldenAuditToken = engine.AuditEntry{Stamp: 9<<20 + 5, Action: engine.TokenRevoked, By: engine.By{AtMs: 9}, User: 2, TokenID: "t"}
 )
 
 func TestAuditEntriesAreAsPinned(t *testing.T) {
@@ -35,32 +35,34 @@ func TestAuditEntriesAreAsPinned(t *testing.T) {
 		want  string
 	}{
 		"edit": {
-			goldenAuditEdit, "01 02 ac02 03616e6e 01 03746f6b 03722d31 0c3139322e302e322e302f3234 03 04636f6465 " +
+			goldenAuditEdit, "01 02 03 ac02 03616e6e 01 03746f6b 03722d31 0c3139322e302e322e302f3234 03 04636f6465 " +
 				"000a 01 20 05 07 82a0abfef962 0019 01 04636f6465 02 8080f4f6905d 01 8101 025469 02 0178 02797a " +
 				"001f 01 19 85808080808040 ac02 80a0abfef962 e807 68747470733a2f2f612e622f " +
 				"0019 01 04636f6465 02 8080f4f6905d 01 8101 025469 02 0178 02797a",
 		},
-		"import":     {goldenAuditBulk, "01 05 00 00 03 00 00 ac02 01 02 0161 027a7a"},
-		"user":       {goldenAuditUser, "01 07 01 0162 02 0173 00 00 07 00 02 04726f6c65 066d656d626572 0561646d696e 0870617373776f7264 00 00"},
-		"revocation": {goldenAuditToken, "01 0a 00 00 00 00 00 02 0174 00"},
+		"import":     {goldenAuditBulk, "01 05 00 00 00 03 00 00 ac02 01 02 0161 027a7a"},
+		"user":       {goldenAuditUser, "01 07 c604 01 0162 02 0173 00 00 07 00 02 04726f6c65 066d656d626572 0561646d696e 0870617373776f7264 00 00"},
+		"revocation": {goldenAuditToken, "01 0a 00 00 00 00 00 00 02 0174 00"},
 	} {
 		wantBytes(t, name, AppendAudit(nil, &c.entry), c.want)
-		if got, err := DecodeAudit(1, AppendAudit(nil, &c.entry)); err != nil || !reflect.DeepEqual(got, c.entry) {
+		if got, err := DecodeAudit(c.entry.Stamp, AppendAudit(nil, &c.entry)); err != nil || !reflect.DeepEqual(got, c.entry) {
 			t.Errorf("%s: got %+v, %v", name, got, err)
 		}
 	}
 }
 
 func TestMalformedAuditEntriesAreRefused(t *testing.T) {
-	const by = "00 00 00 00 00 "
+	const by = "00 00 00 00 00 00 " // nobody, on time
 	for name, value := range map[string]string{
 		"of a newer format":         "02",
 		"of no action":              "01 00 " + by,
 		"of an unknown action":      "01 0e " + by + "00 00 00",
-		"by an unknown way in":      "01 0a 00 00 04 00 00 00 00 00",
-		"by a token without an id":  "01 0a 00 00 01 00 00 00 00 00 00",
-		"from no network":           "01 0a 00 00 00 00 0161 00 00 00",
-		"from a padded network":     "01 0a 00 00 00 00 0d" + "3139322e302e322e302f303234" + "00 00 00",
+		"by an unknown way in":      "01 0a 00 00 00 04 00 00 00 00 00",
+		"by a token without an id":  "01 0a 00 00 00 01 00 00 00 00 00 00",
+		"from before 1970":          "01 0a 05 00 00 00 00 00 00 00 00",
+		"from after the year 9999":  "01 0a 80808080808080 01 00 00 00 00 00 00 00 00",
+		"from no network":           "01 0a 00 00 00 00 00 0161 00 00 00",
+		"from a padded network":     "01 0a 00 00 00 00 00 0d" + "3139322e302e322e302f303234" + "00 00 00",
 		"of a link without records": "01 01 " + by + "00 00",
 		"of a cut record":           "01 01 " + by + "02 0161 0005 01",
 		"with 17 changes":           "01 07 " + by + "00 00 11" + strings.Repeat("00", 51),
@@ -79,6 +81,7 @@ func TestAuditEntriesAreReadAsTheyWereWritten(t *testing.T) {
 			return rec
 		}
 		e := engine.AuditEntry{Stamp: rapid.Uint64().Draw(t, "stamp"), Action: engine.LinkEdited, By: goldenBy, Before: record(), After: record()}
+		e.By.AtMs = rapid.Int64Range(1, maxAuditMs).Draw(t, "at")
 		if got, err := DecodeAudit(e.Stamp, AppendAudit(nil, &e)); err != nil || !reflect.DeepEqual(got, e) {
 			t.Fatalf("got %+v, %v, want %+v", got, err, e)
 		}
