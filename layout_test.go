@@ -84,10 +84,11 @@ var rooms = map[string]room{
 	"api/account":   {knows: []string{"engine", "api/turnstile"}, never: noHTTP},
 	"api/admin":     {knows: []string{"engine", "engine/plural", "api/problem"}},
 	"api/brand":     {never: noHTTP},
+	"api/changes":   {never: noHTTP},
 	"api/chart":     {never: noHTTP},
 	"api/client":    {}, // see alone
 	"api/dashboard": {
-		knows: []string{"engine", "api/account", "api/admin", "api/chart", "api/jsonbody", "api/ops", "api/page", "api/problem", "api/turnstile"},
+		knows: []string{"engine", "api/account", "api/admin", "api/changes", "api/chart", "api/jsonbody", "api/ops", "api/page", "api/problem", "api/turnstile"},
 		users: []string{"api"},
 	},
 	"api/docs":      {knows: []string{"api/page", "api/problem", "api/visitor"}, never: noHTTP},

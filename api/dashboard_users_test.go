@@ -11,7 +11,7 @@ import (
 func TestMembersDoNotSeePagesOfAdmins(t *testing.T) {
 	st := newSite(t, nil)
 	b := st.browseAs("ann@example.com", account.RoleMember)
-	for _, path := range []string{"/_/users", "/_/users/1", "/_/users/1/delete", "/_/misses", "/_/system"} {
+	for _, path := range []string{"/_/users", "/_/users/1", "/_/users/1/delete", "/_/misses", "/_/audit", "/_/system"} {
 		if p := b.get(path); p.status != 404 {
 			t.Errorf("%s: got %d, want 404", path, p.status)
 		}

@@ -29,6 +29,7 @@ type linkView struct {
 	TooLong   bool // the window is too long for a chart
 	Lists     []breakdown
 	Live      string
+	Changes   string // address of the changes of the link in the audit log; empty: the visitor is no admin
 	Query     string // the query that the link's other pages need; "": none
 }
 
@@ -43,6 +44,9 @@ func (r *request) link() error {
 		return err
 	}
 	view := linkView{Here: r.here(), Link: l, Owner: r.query("owner"), Works: l.State == engine.StateActive, From: r.query("from"), To: r.query("to")}
+	if r.admin() {
+		view.Changes = (&auditSearch{Code: l.Code}).address("")
+	}
 	view.Query = ownerQuery(view.Owner)
 	view.Live = "/api/v1/stats/" + code + "/live" + view.Query
 	periods := r.keptPeriods()

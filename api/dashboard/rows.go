@@ -56,6 +56,7 @@ func rows() []row {
 		{"GET", "/_/users/{id}/delete", admins, (*request).deleteUserPage},
 		{"POST", "/_/users/{id}/delete", admins, (*request).deleteUser},
 		{"GET", "/_/misses", admins, (*request).missesPage},
+		{"GET", "/_/audit", admins, (*request).auditPage},
 		{"GET", "/_/transfer", signedIn, (*request).transferPage},
 		{"POST", "/_/transfer", admins, (*request).importFile},
 		{"GET", "/_/system", admins, (*request).systemPage},

@@ -117,6 +117,7 @@ var navigation = []struct {
 	{"/_/transfer", "Import and export", false, ""},
 	{"/_/misses", "Misses", true, ""},
 	{"/_/users", "Users", true, ""},
+	{"/_/audit", "Audit log", true, ""},
 	{"/_/system", "System", true, ""},
 }
 
@@ -136,7 +137,7 @@ func (r *request) navigation() (items []navItem) {
 // links take 3 ms, the lines of 1,000 addresses 20.
 var large = map[string]bool{
 	"overview": true, "links": true, "link": true, "link-bulk": true, "tokens": true, "users": true, "misses": true, "transfer": true,
-	"system": true,
+	"system": true, "audit": true,
 }
 
 // show answers with the page of that name: a file in templates. data is what it shows. It must not

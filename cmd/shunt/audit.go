@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"shunt/api"
+	"shunt/api/changes"
 	"shunt/api/client"
 	"shunt/cmd/shunt/console"
 	"shunt/cmd/shunt/settings"
@@ -203,47 +203,25 @@ func changesOf(e *client.AuditEntry) string {
 	if n := e.Counts; n != nil {
 		return fmt.Sprintf("%d created, %d existing, %d failed", n.Created, n.Existing, n.Failed)
 	}
-	before, after := fieldsOf(e.Before), fieldsOf(e.After)
-	texts := make([]string, 0, len(before)+len(after))
-	for _, f := range before {
-		text := f[0] + ": " + f[1]
-		if at := slices.IndexFunc(after, func(g [2]string) bool { return g[0] == f[0] }); at >= 0 {
-			text += " → " + after[at][1]
-			after = slices.Delete(after, at, at+1)
+	fields := changes.Of(e.Before, e.After)
+	texts := make([]string, len(fields))
+	for i, f := range fields {
+		was, is := shortened(f.Before), shortened(f.After)
+		switch {
+		case is == "":
+			texts[i] = f.Name + ": " + was
+		case was == "":
+			texts[i] = f.Name + ": " + is
+		default:
+			texts[i] = f.Name + ": " + was + " → " + is
 		}
-		texts = append(texts, text)
-	}
-	for _, f := range after {
-		texts = append(texts, f[0]+": "+f[1])
 	}
 	return strings.Join(texts, "; ")
 }
 
-// fieldsOf returns the names and values of an object. What is not one has no fields.
-func fieldsOf(object json.RawMessage) (fields [][2]string) {
-	d := json.NewDecoder(strings.NewReader(string(object)))
-	if _, err := d.Token(); err != nil {
-		return nil
-	}
-	for d.More() {
-		name, err := d.Token()
-		var value json.RawMessage
-		if err != nil || d.Decode(&value) != nil {
-			return fields
-		}
-		fields = append(fields, [2]string{fmt.Sprint(name), shownValue(value)})
-	}
-	return fields
-}
-
-// shownValue returns a value without quotes, and shortened.
-func shownValue(value json.RawMessage) string {
-	text := string(value)
-	if json.Unmarshal(value, &text) != nil {
-		text = string(value)
-	}
+func shortened(text string) string {
 	if runes := []rune(text); len(runes) > maxShownValue {
-		text = string(runes[:maxShownValue-1]) + "…"
+		return string(runes[:maxShownValue-1]) + "…"
 	}
 	return text
 }

@@ -55,6 +55,9 @@ var pages = []row{
 	{name: "user-delete", path: "/_/users/3/delete", as: admin},
 	{name: "misses", path: "/_/misses", as: admin},
 	{name: "transfer", path: "/_/transfer", as: admin},
+	{name: "audit", path: "/_/audit", as: admin},
+	{name: "audit-none", path: "/_/audit?actor=nobody", as: admin},
+	{name: "audit-refused", path: "/_/audit?code=a%2Fb", as: admin, status: http.StatusUnprocessableEntity},
 	{name: "system", path: "/_/system", as: admin},
 
 	{name: "link-crossed", path: "/_/link/" + memberCode + "/edit", as: member, then: crossedEdit},

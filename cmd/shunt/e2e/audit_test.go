@@ -61,7 +61,7 @@ func TestChangesAreListedWhereverTheServerIs(t *testing.T) {
 			run("rm", "one").want(t, exitDone, "", "")
 			run("audit", "--code", "one").want(t, exitDone, `^TIME +WHO +ACTION +OF +CHANGES +REQUEST\n`+
 				`\S+Z +`+where.who+` +link.deleted +one +url: https://example.org/a; owner: 1; max_hits: 9; title: A title +\w{16}\n`+
-				`\S+Z +`+where.who+` +link.edited +one +max_hits: null → 9; title:  → A title +\w{16}\n`+
+				`\S+Z +`+where.who+` +link.edited +one +max_hits: none → 9; title: empty → A title +\w{16}\n`+
 				`\S+Z +`+where.who+` +link.created +one +url: https://example.org/a; owner: 1 +\w{16}\n$`, "")
 			run("audit", "--code", "one", "--limit", "1").want(t, exitDone, `link.deleted`, "^shunt: there are more; --all lists them\n$")
 			run("audit", "--code", "one", "--json", "--all").want(t, exitDone, `^{"id":"\d+","at":"[^"]+Z","action":"link.deleted".*\n.*\n.*"after":{"url":.*\n$`, "")

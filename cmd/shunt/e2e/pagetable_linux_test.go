@@ -69,6 +69,8 @@ var timedPages = []timedPage{
 	page("/_/users/1"),
 	page("/_/misses"),
 	page("/_/transfer"),
+	page("/_/audit"),
+	page("/_/audit?actor=nobody"),
 	page("/_/system"),
 	page("/_/account"),
 	page("/_/welcome"),

@@ -1,0 +1,37 @@
+package changes
+
+import (
+	"encoding/json"
+	"slices"
+	"testing"
+)
+
+func TestFieldsArePairedInTheirOrder(t *testing.T) {
+	for _, c := range []struct {
+		before, after string
+		want          []Field
+	}{
+		{`{"url":"http://a/","max_hits":null,"tags":[]}`, `{"max_hits":7,"url":"http://b/","tags":["x","y"],"title":"T"}`, []Field{
+			{"url", "http://a/", "http://b/"}, {"max_hits", "none", "7"}, {"tags", "[]", `["x","y"]`}, {"title", "", "T"},
+		}},
+		{`{"title":"T","disabled":true}`, `{"title":""}`, []Field{{"title", "T", "empty"}, {"disabled", "true", ""}}},
+		{``, `{"a":"<\u0007\""}`, []Field{{"a", "", "<\a\""}}},
+		{`null`, `{}`, nil}, {`[1,2]`, `7`, nil}, {`{"a"`, `{`, nil},
+		{`{"a":1,"b":`, `{"a":2}`, []Field{{"a", "1", "2"}}},
+	} {
+		if got := Of(json.RawMessage(c.before), json.RawMessage(c.after)); !slices.Equal(got, c.want) {
+			t.Errorf("%s, %s: got %+v, want %+v", c.before, c.after, got, c.want)
+		}
+	}
+}
+
+func FuzzOf(f *testing.F) {
+	f.Add(`{"a":1}`, `{"b":"x"}`)
+	f.Fuzz(func(t *testing.T, before, after string) {
+		for _, field := range Of(json.RawMessage(before), json.RawMessage(after)) {
+			if field.Before == "" && field.After == "" {
+				t.Errorf("a field %q without values", field.Name)
+			}
+		}
+	})
+}
