@@ -110,7 +110,7 @@ func (t *tour) wantError(err error, want client.Kind) {
 func TestTheGoClientHasAMethodForEveryCall(t *testing.T) {
 	st := newSite(t, nil)
 	c, r := st.goClient(st.token, nil)
-	for _, visit := range []func(*tour){importLinks, makeLinks, editLinks, listLinks, readFigures, followFigures, manageTokens, manageUsers, removeLinks} {
+	for _, visit := range []func(*tour){importLinks, makeLinks, editLinks, listLinks, readFigures, followFigures, readAudit, manageTokens, manageUsers, removeLinks} {
 		visit(&tour{t, c, st, r})
 	}
 	left := map[string]bool{ // for pages, and for tools
@@ -257,6 +257,14 @@ func readFigures(t *tour) {
 	missed, err := t.Misses(ctx, 10)
 	t.must(err)
 	t.want("misses", inWords(missed.Total, missed.Data), "1 [{nothing 1 0}]")
+}
+
+func readAudit(t *tour) {
+	for entry, err := range t.Audit(t.Context(), client.AuditQuery{Code: "a", PageSize: 3}) {
+		t.must(err)
+		t.want("the last change of a", inWords(entry.Action, entry.Actor.Via, entry.Code), "link.edited token a")
+		break
+	}
 }
 
 func followFigures(t *tour) {

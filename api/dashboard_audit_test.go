@@ -36,7 +36,7 @@ func TestTheAuditLogSaysWhoChangedWhat(t *testing.T) {
 		"code=a%2Fb": "The link: is not a code.", "from=x": "From: must be a time", "cursor=x": "The address of this page: is not a cursor",
 		"from=2026-01-05&to=2026-01-02": "From: must be before to.", "actor=" + strings.Repeat("x", 300): "Who: must be at most 256",
 	} {
-		if p := b.open("/_/audit?" + query); p.status != 422 || !strings.Contains(p.text(), want) {
+		if p := b.get("/_/audit?" + query); p.status != 422 || !strings.Contains(p.text(), want) {
 			t.Errorf("%s: got %d %s, want %s", query, p.status, p.text(), want)
 		}
 	}
