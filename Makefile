@@ -21,7 +21,7 @@ CHECK_EVERY ?= 20
 # from outside, so make check runs them longer. A name in OUTSIDE without a test is an error.
 FUZZTIME ?= 10s
 CHECK_FUZZTIME ?= 1s
-OUTSIDE = DoorsAnyBytes DoorsRequests MatchCode RequestHead ParseTarget ParseToken ShortenBody PatchBody ImportBody Cursor DecodeSketch Record Replay
+OUTSIDE = DoorsAnyBytes DoorsRequests MatchCode RequestHead ParseTarget ParseToken ShortenBody PatchBody ImportBody Cursor DecodeSketch DecodeEntry Record Replay
 CHECK_OUTSIDE_FUZZTIME ?= 10s
 
 # The seconds that each test of a failing disk runs in make check-root.
