@@ -1,0 +1,3 @@
+package etcdlog
+
+func child(string) {}
