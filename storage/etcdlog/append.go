@@ -67,6 +67,7 @@ func notBegun(err error) error {
 
 // settle sends p until its outcome is known, or ctx ends.
 func (l *leadership) settle(ctx context.Context, p *pending) (clusterlog.Position, error) {
+	since := time.Now()
 	for n := 0; ; n++ {
 		at := l.log.preferred.Load()
 		v, err := l.send(ctx, l.log.server(at), p)
@@ -80,6 +81,7 @@ func (l *leadership) settle(ctx context.Context, p *pending) (clusterlog.Positio
 			l.log.metrics.ambiguous.Add(1)
 		}
 		l.log.metrics.retries.Add(1)
+		l.log.reportStall(&since, err)
 		l.log.preferred.CompareAndSwap(at, at+1)
 		if errors.Is(err, clusterlog.ErrNoSpace) || !wait(ctx, l.log.pause(n)) {
 			l.log.metrics.unknown.Add(1)

@@ -10,9 +10,6 @@ import (
 	"shunt/storage/clusterlog"
 )
 
-// reportEvery is how often a follower that gets no sound entries says so.
-const reportEvery = 10 * time.Second
-
 // follower is a call of Follow. It belongs to its goroutine.
 type follower struct {
 	log      *Log
@@ -110,6 +107,9 @@ func (f *follower) give(ctx context.Context, c *chunk) (n int, more bool, err er
 		return 0, false, ctx.Err() // not one call after its end
 	}
 	entries, after, err := c.follow(&f.log.keys, f.at)
+	if err != nil {
+		err = fmt.Errorf("%s: %w", c.server.endpoint, err)
+	}
 	p := clusterlog.Progress{Entries: entries, After: after, Head: c.state.head.Sequence, Leader: c.state.leader}
 	if err == nil && c.fresh && after == c.state.head {
 		p.AsOf = c.sent
@@ -199,6 +199,6 @@ func (f *follower) suspect(err error) {
 	f.log.metrics.corruptReads.Add(1)
 	if time.Since(f.reported) >= reportEvery {
 		f.reported = time.Now()
-		f.log.logger.Warn("A server of the cluster's log gave a wrong answer; the others are asked.", "next", f.at.Sequence+1, "error", fmt.Sprint(err))
+		f.log.logger.Warn("An answer from the cluster's log does not fit what this node has applied; other servers are asked.", "next", f.at.Sequence+1, "error", err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -45,6 +46,7 @@ type Log struct {
 	preferred atomic.Uint32 // the server to ask first, modulo their number
 	logger    *slog.Logger
 	metrics   metrics
+	forbidden sync.Once // reports that the user may not compact
 }
 
 var _ clusterlog.Log = (*Log)(nil)

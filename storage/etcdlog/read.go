@@ -85,7 +85,7 @@ func (c *chunk) follow(keys *keys, at clusterlog.Position) (entries []clusterlog
 		}
 		e, following, err := after.Follow(kv.Value)
 		if err != nil {
-			return entries, after, fmt.Errorf("%s: %w", c.server.endpoint, err)
+			return entries, after, err
 		}
 		entries, after = append(entries, e), following
 	}
@@ -96,7 +96,7 @@ func (c *chunk) follow(keys *keys, at clusterlog.Position) (entries []clusterlog
 	case head.Sequence < after.Sequence:
 		err = fmt.Errorf("%w: entry %d beyond the head %d", clusterlog.ErrCorrupt, after.Sequence, head.Sequence)
 	case head.Sequence == after.Sequence && head != after:
-		err = fmt.Errorf("%w: entry %d", clusterlog.ErrDiverged, after.Sequence)
+		err = fmt.Errorf("%w: entry %d has the hash %.4x…, here it has %.4x…", clusterlog.ErrDiverged, after.Sequence, head.Hash, after.Hash)
 	case head.Sequence > after.Sequence && len(c.kvs) == 0:
 		err = c.missing(after.Sequence + 1)
 	}
@@ -108,5 +108,5 @@ func (c *chunk) missing(sequence uint64) error {
 	if sequence < c.state.floor {
 		return fmt.Errorf("%w: it needs entry %d; the first is %d", clusterlog.ErrBelowFloor, sequence, c.state.floor)
 	}
-	return fmt.Errorf("%w: %s: entry %d is missing", clusterlog.ErrCorrupt, c.server.endpoint, sequence)
+	return fmt.Errorf("%w: entry %d is missing", clusterlog.ErrCorrupt, sequence)
 }

@@ -142,6 +142,7 @@ func (s *server) ask(ctx context.Context, timeout time.Duration, r request) erro
 // repeat makes a request at one server after the other, until it succeeds or ctx ends; then the
 // error is the last server's, with ErrUnavailable. It begins with the server that answered last.
 func (l *Log) repeat(ctx context.Context, r request) error {
+	since := time.Now()
 	for n := 0; ; n++ {
 		at := l.preferred.Load()
 		err := l.server(at).ask(ctx, attemptTimeout, r)
@@ -150,9 +151,21 @@ func (l *Log) repeat(ctx context.Context, r request) error {
 		}
 		l.preferred.CompareAndSwap(at, at+1)
 		l.metrics.retries.Add(1)
+		l.reportStall(&since, err)
 		if !wait(ctx, l.pause(n)) {
 			return fmt.Errorf("%w: %w", clusterlog.ErrUnavailable, err)
 		}
+	}
+}
+
+// reportEvery is how often a call that waits for the servers says so.
+const reportEvery = 10 * time.Second
+
+// reportStall reports err if nothing succeeded since, and makes since now.
+func (l *Log) reportStall(since *time.Time, err error) {
+	if time.Since(*since) >= reportEvery {
+		*since = time.Now()
+		l.logger.Warn("The cluster's log does not answer; trying on.", "error", err)
 	}
 }
 

@@ -79,22 +79,30 @@ func (l *leadership) raiseFloor(ctx context.Context, floor uint64) error {
 }
 
 // compact lets the servers forget old revisions, every compactEvery at most. Otherwise what was
-// deleted, and every old head, would take space for ever.
+// deleted, and every old head, would take space for ever. A user who is not etcd's root may not
+// compact; then the servers must do it by themselves.
 func (l *leadership) compact(ctx context.Context) error {
 	if time.Since(l.compacted) < compactEvery {
 		return nil
 	}
-	revision := l.revision.Load()
+	revision, forbidden := l.revision.Load(), false
 	err := l.log.repeat(ctx, func(ctx context.Context, client *clientv3.Client) error {
 		_, err := client.Compact(ctx, revision)
-		if errors.Is(err, rpctypes.ErrCompacted) {
+		if forbidden = errors.Is(err, rpctypes.ErrPermissionDenied); forbidden || errors.Is(err, rpctypes.ErrCompacted) {
 			return nil
 		}
 		return err
 	})
-	if err == nil {
-		l.compacted = time.Now()
+	if err != nil {
+		return err
+	}
+	if forbidden {
+		l.log.forbidden.Do(func() {
+			l.log.logger.Info("This user of etcd may not compact; the servers must: --auto-compaction-mode=periodic --auto-compaction-retention=10s.")
+		})
+	} else {
 		l.log.metrics.compactions.Add(1)
 	}
-	return err
+	l.compacted = time.Now()
+	return nil
 }

@@ -57,7 +57,7 @@ func (w *watcher) watch(ctx context.Context, s *server) {
 		wait(ctx, 2*renewPause)
 		return
 	}
-	var opts []clientv3.OpOption
+	opts := []clientv3.OpOption{clientv3.WithCreatedNotify()} // what happened before it is to be looked for
 	if w.to != "" {
 		opts = append(opts, clientv3.WithRange(w.to))
 	}
