@@ -277,15 +277,23 @@ dist-test: ## make a release twice, from two folders, and compare all bytes (5 m
 		(cd "$$work/two" && sha256sum --check --quiet SHA256SUMS); \
 		diff -r "$$work/one" "$$work/two" && echo "dist-test: two builds are the same, byte for byte"
 
-.PHONY: deb-test
-deb-test: ## install, use, upgrade, remove and purge the Debian package in a fresh Debian (2 min); needs root, and installs debootstrap
+# Both tests of the Debian package make two versions of it first.
+DEBIAN_PACKAGES = $(DISTTOOL) --out "$$work/old" --version 0.0.1 --only linux/amd64; \
+	"$$work/dist" --root . --out "$$work/new" --version 0.0.2 --only linux/amd64; \
+	cp "$$work"/old/*.deb "$$work/old.deb"; cp "$$work"/new/*.deb "$$work/new.deb"
+
+.PHONY: debootstrap
+debootstrap:
 	@test "$$(id -u)" = 0 || { echo "this needs root: it makes a root of its own"; exit 1; }
 	@command -v debootstrap >/dev/null || { apt-get update -q; DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends debootstrap; }
-	@work=$$(mktemp -d); trap 'rm -rf "$$work"' EXIT; \
-		$(DISTTOOL) --out "$$work/old" --version 0.0.1 --only linux/amd64; \
-		"$$work/dist" --root . --out "$$work/new" --version 0.0.2 --only linux/amd64; \
-		cp "$$work"/old/*.deb "$$work/old.deb"; cp "$$work"/new/*.deb "$$work/new.deb"; \
-		cmd/deploy/dist/deb-test.sh "$$work"
+
+.PHONY: deb-test
+deb-test: debootstrap ## install, use, upgrade, remove and purge the Debian package in a fresh Debian (3 min); needs root, and installs debootstrap
+	@work=$$(mktemp -d); trap 'rm -rf "$$work"' EXIT; $(DEBIAN_PACKAGES); cmd/deploy/dist/deb-test.sh "$$work"
+
+.PHONY: systemd-test
+systemd-test: debootstrap ## do the same with a systemd of its own, and restart, kill and upgrade under requests (3 min); needs root, and installs debootstrap
+	@work=$$(mktemp -d); trap 'rm -rf "$$work"' EXIT; $(DEBIAN_PACKAGES); cmd/deploy/dist/systemd-test.sh "$$work" $(ARGS)
 
 .PHONY: image-root
 image-root: ## build the root of the container image, and run it without a container engine (10 s); needs root and curl
