@@ -22,11 +22,8 @@ const (
 	// faster, the operation that finds it full reports it.
 	spaceInterval = time.Second
 
-	// The default floor leaves room to open the store after a kill, which writes the content of its
-	// log into tables. With 5 % instead of 25, a server on a disk of 400 MiB refused links in time, but
-	// could not start again after a kill, so redirects ended too.
 	defaultFloorBytes   = 512 << 20
-	defaultFloorPercent = 25
+	defaultFloorPercent = 5
 
 	// ballastName is a file that occupies space while there is some, and is removed when there is
 	// none. It is large enough for operations under way to end, and for an operator to log in.
@@ -43,7 +40,7 @@ const (
 )
 
 // Floor is the free space below which the store refuses writes of links: the smaller of the two
-// limits that are set. The zero value means 25 % or 512 MiB.
+// limits that are set. The zero value means 5 % or 512 MiB.
 type Floor struct {
 	Bytes   uint64
 	Percent float64 // of the file system

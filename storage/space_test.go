@@ -33,7 +33,7 @@ func TestTheFloorIsTheSmallerOfItsLimits(t *testing.T) {
 		total, want uint64
 	}{
 		{Floor{}, 100 << 30, 512 << 20},
-		{Floor{}, 1 << 30, 256 << 20},
+		{Floor{}, 1 << 30, 1 << 30 / 20},
 		{Floor{Bytes: 7}, 100, 7},
 		{Floor{Percent: 10}, 100, 10},
 		{Floor{Bytes: 7, Percent: 5}, 100, 5},

@@ -65,7 +65,7 @@ func addStoreSettings(cmd *cobra.Command, s *dataSettings) {
 	addFolder(cmd, s)
 	addJournal(cmd, s)
 	settings.Var(cmd.Flags(), &s.minFree, "min-free-space", "SIZE", "auto",
-		"free space below which no links are written, such as 1GiB, 5% or off (auto: the smaller of 512MiB and 25%)", parseFloor)
+		"free space below which no links are written, such as 1GiB, 5% or off (auto: the smaller of 512MiB and 5%)", parseFloor)
 }
 
 // addDataSettings gives cmd the settings of commands that open a store and print addresses of its
