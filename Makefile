@@ -222,6 +222,16 @@ proxies:
 		apt-get update -q; DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends nginx-light haproxy; \
 	fi
 
+# fail2ban is Debian's package. It is installed if missing, and not started.
+.PHONY: fail2ban
+fail2ban: ## read log lines of failed logins and refused tokens with fail2ban's own program (10 s); as root it installs fail2ban
+	@if ! command -v fail2ban-regex >/dev/null; then \
+		policy=/usr/sbin/policy-rc.d; \
+		test -e $$policy || { trap "rm -f $$policy" EXIT; printf '#!/bin/sh\nexit 101\n' >$$policy; chmod +x $$policy; }; \
+		apt-get update -q; DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends fail2ban; \
+	fi
+	SHUNTTEST_FAIL2BAN=1 $(GO) test ./cmd/shunt/e2e -run '^TestFail2banReadsTheLog$$' -v -count=1
+
 # Prometheus is Debian's package. It is installed if missing, and not started.
 .PHONY: prometheus-tools
 prometheus-tools:
@@ -267,15 +277,23 @@ dist-test: ## make a release twice, from two folders, and compare all bytes (5 m
 		(cd "$$work/two" && sha256sum --check --quiet SHA256SUMS); \
 		diff -r "$$work/one" "$$work/two" && echo "dist-test: two builds are the same, byte for byte"
 
-.PHONY: deb-test
-deb-test: ## install, use, upgrade, remove and purge the Debian package in a fresh Debian (2 min); needs root, and installs debootstrap
+# Both tests of the Debian package make two versions of it first.
+DEBIAN_PACKAGES = $(DISTTOOL) --out "$$work/old" --version 0.0.1 --only linux/amd64; \
+	"$$work/dist" --root . --out "$$work/new" --version 0.0.2 --only linux/amd64; \
+	cp "$$work"/old/*.deb "$$work/old.deb"; cp "$$work"/new/*.deb "$$work/new.deb"
+
+.PHONY: debootstrap
+debootstrap:
 	@test "$$(id -u)" = 0 || { echo "this needs root: it makes a root of its own"; exit 1; }
 	@command -v debootstrap >/dev/null || { apt-get update -q; DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends debootstrap; }
-	@work=$$(mktemp -d); trap 'rm -rf "$$work"' EXIT; \
-		$(DISTTOOL) --out "$$work/old" --version 0.0.1 --only linux/amd64; \
-		"$$work/dist" --root . --out "$$work/new" --version 0.0.2 --only linux/amd64; \
-		cp "$$work"/old/*.deb "$$work/old.deb"; cp "$$work"/new/*.deb "$$work/new.deb"; \
-		cmd/deploy/dist/deb-test.sh "$$work"
+
+.PHONY: deb-test
+deb-test: debootstrap ## install, use, upgrade, remove and purge the Debian package in a fresh Debian (3 min); needs root, and installs debootstrap
+	@work=$$(mktemp -d); trap 'rm -rf "$$work"' EXIT; $(DEBIAN_PACKAGES); cmd/deploy/dist/deb-test.sh "$$work"
+
+.PHONY: systemd-test
+systemd-test: debootstrap ## do the same with a systemd of its own, and restart, kill and upgrade under requests (3 min); needs root, and installs debootstrap
+	@work=$$(mktemp -d); trap 'rm -rf "$$work"' EXIT; $(DEBIAN_PACKAGES); cmd/deploy/dist/systemd-test.sh "$$work" $(ARGS)
 
 .PHONY: image-root
 image-root: ## build the root of the container image, and run it without a container engine (10 s); needs root and curl
@@ -291,6 +309,8 @@ units: ## check the units of systemd: their syntax, and that their exposure is a
 	@work=$$(mktemp -d); trap 'rm -rf "$$work"' EXIT; \
 		cp cmd/deploy/systemd/* "$$work"; sed -i -e 's|/usr/bin/shunt|/bin/true|' -e '/^Documentation=/d' "$$work"/*.service; \
 		systemd-analyze verify "$$work"/*; \
+		! grep -HnE '^(PartOf|BindsTo|Requires|Requisite|PropagatesStopTo)=' "$$work/shunt.socket" || \
+			{ echo "the socket must outlive the service: a restart would close the port"; exit 1; }; \
 		for unit in "$$work"/*.service; do systemd-analyze security --no-pager --offline=true --threshold=20 "$$unit" | tail -n 1; done
 
 # The list of known faults is on the network. Where it cannot be had, this fails and says so.
@@ -406,6 +426,13 @@ proofs: ## run short forms of crash-clone, faults and bitflip, as make check doe
 check: lint race proofs ## run lint, race, and short forms of the proofs, fuzz and crash; with test and browser, all that CI runs without root
 	$(MAKE) fuzz FUZZ_BUILD='$(CHECK_FUZZ_BUILD)' FUZZTIME=$(CHECK_FUZZTIME) LONG='$(OUTSIDE)' LONGTIME=$(CHECK_OUTSIDE_FUZZTIME)
 	$(MAKE) crash N=$(CHECK_CRASH)
+
+# What is shipped beside the program, as CI checks it. deb-test and dist-test take minutes each, so
+# they are not part of it.
+.PHONY: check-deploy
+check-deploy: CHECK_RESTARTS = 5
+check-deploy: units fail2ban image-root prometheus-test ## run units, fail2ban, image-root, prometheus-test and a short restart-test, as CI does; needs root
+	$(MAKE) restart-test N=$(CHECK_RESTARTS)
 
 # The tests that mount file systems, or install proxies and run them as root. They run in one
 # process, because each target alone would build the same test program.

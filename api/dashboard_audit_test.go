@@ -19,25 +19,59 @@ func TestTheAuditLogSaysWhoChangedWhat(t *testing.T) {
 	st.person("ann@example.com", account.RoleMember)
 	b.open("/_/audit").want("Audit log",
 		"Somebody added a user user 3 email: ann@example.com role: member password: changed",
-		"admin by token", "created several links a2 to b2 2 created, 0 there already, 1 refused",
-		"known-id admin by token", "edited a link one max_hits: none → 7 title: First → Second",
+		"admin with token", "created several links a2 to b2 2 created, 0 there already, 1 refused",
+		"known-id admin with token", "edited a link one max_hits: none → 7 title: First → Second",
 		"created a link one url: https://a.example/ owner: 1 title: First")
 	only := b.open("/_/audit?code=one&actor=admin")
 	only.want("edited a link one", "created a link one")
 	if strings.Contains(only.text(), "several") {
 		t.Errorf("a filter by code shows %s", only.text())
 	}
-	b.open("/_/audit?actor=nobody").want("Nothing was found. Show all changes")
-	b.open("/_/audit?from=2026-01-02&to=2026-01-02").want("edited a link one") // the last day is included
-	b.open("/_/audit?from=2026-01-03").want("Nothing was found.")
+	b.open("/_/audit?actor=nobody").want("No change matches this search. Clear the search")
 	b.open("/_/link/one?owner=all").want("(all changes)")
 	b.open("/_/users/3").want("Changes by this user")
-	for query, want := range map[string]string{
-		"code=a%2Fb": "The link: is not a code.", "from=x": "From: must be a time", "cursor=x": "The address of this page: is not a cursor",
-		"from=2026-01-05&to=2026-01-02": "From: must be before to.", "actor=" + strings.Repeat("x", 300): "Who: must be at most 256",
+}
+
+func TestTheSearchOfTheAuditLogHasItsErrorsAtItsFields(t *testing.T) {
+	st := newSite(t, nil)
+	b := st.browseAs("owner@example.com", account.RoleAdmin)
+	const noDate = "Must be a date such as 2026-11-21."
+	for _, c := range []struct{ query, field, want string }{
+		{"code=a%2Fb", "code", "Is not a code."},
+		{"actor=" + strings.Repeat("x", 300), "actor", "Must be at most 256 bytes."},
+		{"from=x", "from", noDate}, {"to=2026-02-30", "to", noDate}, {"to=10000-01-01", "to", noDate}, {"from=0000-01-01", "from", noDate},
+		{"from=2026-01-02T00:00:00Z", "from", noDate},
+		{"from=2026-01-05&to=2026-01-04", "to", "Must not be before the first day."},
+		{"from=9999-12-31&to=9999-12-30", "to", "Must not be before the first day."},
 	} {
-		if p := b.get("/_/audit?" + query); p.status != 422 || !strings.Contains(p.text(), want) {
-			t.Errorf("%s: got %d %s, want %s", query, p.status, p.text(), want)
+		p := b.get("/_/audit?" + c.query)
+		said := `aria-describedby="` + c.field + `-error" autofocus><p class="error" id="` + c.field + `-error">` + c.want + `</p>`
+		if p.status != 422 || !strings.Contains(p.body, said) {
+			t.Errorf("%s: got %d %s, want %s", c.query, p.status, p.body, said)
+		}
+		if strings.Contains(p.body, "data-search") { // the script replaces the list only, and the error would remain
+			t.Errorf("%s: the script searches in a form with an error", c.query)
+		}
+	}
+	if p := b.get("/_/audit?from=x&code=a%2Fb&to=y"); strings.Count(p.body, `aria-invalid="true"`) != 3 {
+		t.Errorf("got %s, want three errors", p.body)
+	}
+	if p := b.get("/_/audit?cursor=x"); p.status != 422 || !strings.Contains(p.text(), "The address of this page: is not a cursor") {
+		t.Errorf("got %d %s", p.status, p.text())
+	}
+}
+
+func TestTheLastDayOfAnAuditSearchIsIncluded(t *testing.T) {
+	st := newSite(t, nil) // its time is the second of January 2026
+	b := st.browseAs("owner@example.com", account.RoleAdmin)
+	st.shorten(`{"url":"https://a.example/","alias":"one"}`)
+	for query, found := range map[string]bool{
+		"from=2026-01-02&to=2026-01-02": true, "to=2026-01-02": true, "to=+2026-01-02+": true, "to=2026-01-01": false, "from=2026-01-03": false,
+		"to=9999-12-31": true, "to=9999-12-30": true, "from=2026-01-02&to=9999-12-31": true, "from=9999-12-31&to=9999-12-31": false,
+		"to=2527-06-23": true, "to=2527-06-24": true, "from=2600-01-01&to=2700-01-01": false, "from=0001-01-01&to=9999-12-31": true, "to=0001-01-01": false,
+	} {
+		if p := b.open("/_/audit?" + query); strings.Contains(p.text(), "created a link one") != found {
+			t.Errorf("%s: got %s, want the link: %t", query, p.text(), found)
 		}
 	}
 }
@@ -54,6 +88,110 @@ func TestTheAuditLogDoesNothingWithHostileValues(t *testing.T) {
 	}
 }
 
+func TestALongValueOfTheAuditLogIsFolded(t *testing.T) {
+	st := newSite(t, nil)
+	b := st.browseAs("owner@example.com", account.RoleAdmin)
+	was, is := "https://a.example/"+strings.Repeat("a", 8174), "https://b.example/"+strings.Repeat("b", 102)
+	st.shorten(`{"url":"` + was + `","alias":"one","tags":["spring","sale"],"title":"` + strings.Repeat("é", 121) + `"}`)
+	st.call("PATCH", "/links/one", `{"url":"`+is+`"}`)
+	p := b.open("/_/audit?code=one")
+	p.want("url: "+was[:120]+"… 8,192 characters "+was+" → "+is, "tags: spring, sale", strings.Repeat("é", 120)+"… 121 characters "+strings.Repeat("é", 121))
+	if folds := strings.Count(p.body, "<details><summary>"); folds != 3 { // of the target twice, and of the title
+		t.Errorf("got %d folds, want 3", folds)
+	}
+	if n := strings.Count(p.body, was); n != 2 {
+		t.Errorf("the page has the target %d times, want once in each of 2 entries", n)
+	}
+}
+
+func TestTheAuditLogSaysTheWayInOfEachActor(t *testing.T) {
+	st := newSite(t, nil)
+	b := st.browseAs("owner@example.com", account.RoleAdmin)
+	b.follow(b.open("/_/links").form("/_/links").with("url", "https://a.example/", "alias", "page"))
+	send(t, st.localAt, "POST", requestText("POST", "/api/v1/shorten", `{"url":"https://a.example/","alias":"local"}`, "Content-Type: application/json"))
+	st.shorten(`{"url":"https://a.example/","alias":"token"}`)
+	invited := st.person("new@example.com", account.RoleMember)
+	code, _, err := st.accounts.NewSetupCode(account.Caller{}, invited.ID)
+	check(t, err)
+	guest := st.visitor()
+	guest.follow(guest.open("/_/setup?code="+code).form("/_/setup").with("password", password))
+	b.open("/_/audit").want("owner@example.com in the dashboard", "Somebody on the server by a local command", "Somebody with a setup link used a setup link")
+	if text := b.open("/_/audit?code=token").text(); !regexp.MustCompile(`admin with token \w{16} created a link token`).MatchString(text) {
+		t.Errorf("got %s", text)
+	}
+}
+
+func TestAnAuditLogOfOneLinkOrUserLeadsToItsPage(t *testing.T) {
+	st := newSite(t, nil)
+	b := st.browseAs("owner@example.com", account.RoleAdmin)
+	ann := st.person("ann@example.com", account.RoleMember)
+	st.shorten(`{"url":"https://a.example/","alias":"one"}`)
+	st.shorten(`{"url":"https://a.example/","alias":"gone"}`)
+	st.call("DELETE", "/links/gone", "")
+	user := fmt.Sprintf(`<a class="button small" href="/_/users/%d">Open the user ann@example.com</a>`, ann.ID)
+	link := `<a class="button small" href="/_/link/one?owner=all">Open the link one</a>`
+	for query, want := range map[string][]string{
+		"code=one": {link}, "actor=ANN@example.com": {user}, fmt.Sprint("actor=", ann.ID): {user}, "code=one&actor=ann@example.com": {link, user},
+		"code=gone": nil, "code=never": nil, "actor=nobody": nil, "actor=99": nil, "": nil, "code=one&from=x": nil,
+	} {
+		p := b.get("/_/audit?" + query)
+		if strings.Count(p.body, ">Open the ") != len(want) {
+			t.Errorf("%s: got %s, want %q", query, p.body, want)
+		}
+		for _, text := range want {
+			if !strings.Contains(p.body, text) {
+				t.Errorf("%s: got %s, want %s", query, p.body, text)
+			}
+		}
+	}
+	b.open("/_/link/one?owner=all")
+	b.open(fmt.Sprint("/_/users/", ann.ID))
+}
+
+func TestThePagesOfTheAuditLogKeepEveryFilter(t *testing.T) {
+	st := newSite(t, nil)
+	b := st.browseAs("owner@example.com", account.RoleAdmin)
+	st.shorten(`{"url":"https://a.example/","alias":"one"}`)
+	for i := range 60 {
+		st.call("PATCH", "/links/one", fmt.Sprintf(`{"title":"title %02d"}`, i))
+		st.shorten(fmt.Sprintf(`{"url":"https://a.example/","alias":"p%02d"}`, i))
+	}
+	const search = "actor=admin&code=one&from=2026-01-02&to=2026-01-02"
+	first := b.open("/_/audit?" + search)
+	next := b.open(first.linked(t, "next"))
+	if next.want("title 00", "created a link one"); strings.Contains(next.text(), "link p0") {
+		t.Errorf("the filters are lost: %s", next.text())
+	}
+	for _, field := range []string{`name="actor" value="admin"`, `name="code" value="one"`, `name="from" type="date" value="2026-01-02"`, `name="to" type="date" value="2026-01-02"`} {
+		if !strings.Contains(next.body, field) {
+			t.Errorf("the form has lost %s", field)
+		}
+	}
+	if got, want := next.linked(t, "first"), "/_/audit?"+search; got != want {
+		t.Errorf("the first page: got %s, want %s", got, want)
+	}
+	end := b.open("/_/audit?" + search + "&cursor=1")
+	end.want("There are no more changes that match. Back to the first page")
+	if got, want := end.linked(t, "first"), "/_/audit?"+search; got != want {
+		t.Errorf("after the last page: got %s, want %s", got, want)
+	}
+	end = b.open("/_/audit?cursor=1")
+	end.want("There are no more changes. Back to the first page")
+	if got := end.linked(t, "first"); got != "/_/audit" {
+		t.Errorf("after the last page: got %s", got)
+	}
+}
+
+// linked returns the address of the one link of a page that has that relation.
+func (p *shown) linked(t *testing.T, rel string) string {
+	t.Helper()
+	links := regexp.MustCompile(`rel="`+rel+`" href="([^"]+)"`).FindAllStringSubmatch(p.body, -1)
+	if len(links) != 1 {
+		t.Fatalf("%s: got %d links rel=%s, want 1", p.path, len(links), rel)
+	}
+	return strings.ReplaceAll(links[0][1], "&amp;", "&")
+}
+
 func TestTheAuditLogHasPages(t *testing.T) {
 	st := newSite(t, nil)
 	b := st.browseAs("owner@example.com", account.RoleAdmin)
@@ -62,11 +200,10 @@ func TestTheAuditLogHasPages(t *testing.T) {
 	}
 	p := b.open("/_/audit?actor=admin&from=2026-01-01")
 	p.want("p69", "p20", "Older")
-	older := regexp.MustCompile(`rel="next" href="([^"]+)"`).FindStringSubmatch(p.body)
-	if older == nil || strings.Contains(p.text(), "p19") || strings.Contains(p.text(), "Newest") {
+	if strings.Contains(p.text(), "p19") || strings.Contains(p.text(), "Newest") {
 		t.Fatalf("got %s", p.body)
 	}
-	next := b.open(strings.ReplaceAll(older[1], "&amp;", "&"))
+	next := b.open(p.linked(t, "next"))
 	next.want("Newest", "p19", "p00")
 	if strings.Contains(next.text(), "p20") || strings.Contains(next.text(), "Older") {
 		t.Errorf("got %s", next.text())

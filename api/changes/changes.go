@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
+	"strings"
 )
 
 // A Field is a field of which one of the two objects has another value than the other.
@@ -47,12 +48,12 @@ func membersOf(object json.RawMessage) (members []Field) {
 	return members
 }
 
-// Text returns a value as people read it: a string without its quotes, "" as "empty", null as "none",
-// and anything else as it is.
+// Text returns a value as people read it: a string without its quotes, "" as "empty", null and a list
+// of nothing as "none", a list of strings with ", " between them, and anything else as it is.
 func Text(value json.RawMessage) string {
 	var text *string
 	if json.Unmarshal(value, &text) != nil {
-		return string(value)
+		return listText(value)
 	}
 	switch {
 	case text == nil:
@@ -61,4 +62,27 @@ func Text(value json.RawMessage) string {
 		return "empty"
 	}
 	return *text
+}
+
+// listText returns a list of strings without its brackets, and any other value as it is. A string that
+// could be taken for several, or whose ends would not be seen, keeps its quotes.
+func listText(value json.RawMessage) string {
+	var members []json.RawMessage
+	if json.Unmarshal(value, &members) != nil {
+		return string(value)
+	}
+	texts := make([]string, len(members))
+	for i, member := range members {
+		var text *string
+		if json.Unmarshal(member, &text) != nil || text == nil {
+			return string(value)
+		}
+		if texts[i] = *text; *text == "" || *text != strings.TrimSpace(*text) || strings.ContainsAny(*text, `,"`) {
+			texts[i] = string(member)
+		}
+	}
+	if len(texts) == 0 {
+		return "none"
+	}
+	return strings.Join(texts, ", ")
 }

@@ -12,7 +12,7 @@ func TestFieldsArePairedInTheirOrder(t *testing.T) {
 		want          []Field
 	}{
 		{`{"url":"http://a/","max_hits":null,"tags":[]}`, `{"max_hits":7,"url":"http://b/","tags":["x","y"],"title":"T"}`, []Field{
-			{"url", "http://a/", "http://b/"}, {"max_hits", "none", "7"}, {"tags", "[]", `["x","y"]`}, {"title", "", "T"},
+			{"url", "http://a/", "http://b/"}, {"max_hits", "none", "7"}, {"tags", "none", "x, y"}, {"title", "", "T"},
 		}},
 		{`{"title":"T","disabled":true}`, `{"title":""}`, []Field{{"title", "T", "empty"}, {"disabled", "true", ""}}},
 		{``, `{"a":"<\u0007\""}`, []Field{{"a", "", "<\a\""}}},
@@ -21,6 +21,17 @@ func TestFieldsArePairedInTheirOrder(t *testing.T) {
 	} {
 		if got := Of(json.RawMessage(c.before), json.RawMessage(c.after)); !slices.Equal(got, c.want) {
 			t.Errorf("%s, %s: got %+v, want %+v", c.before, c.after, got, c.want)
+		}
+	}
+}
+
+func TestAListOfStringsHasNoBrackets(t *testing.T) {
+	for value, want := range map[string]string{
+		`["spring","sale"]`: "spring, sale", `["one"]`: "one", `[]`: "none", `[""]`: `""`, `["a, b","c"]`: `"a, b", c`, `["x "," \"y\""]`: `"x ", " \"y\""`,
+		`["a",null]`: `["a",null]`, `["a",1]`: `["a",1]`, `[["a"]]`: `[["a"]]`, `{"a":["b"]}`: `{"a":["b"]}`,
+	} {
+		if got := Text(json.RawMessage(value)); got != want {
+			t.Errorf("%s: got %s, want %s", value, got, want)
 		}
 	}
 }

@@ -2,15 +2,18 @@ package dashboard
 
 import (
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/valyala/fasthttp"
 
+	"shunt/api/account"
 	"shunt/api/changes"
 	"shunt/api/ops"
 	"shunt/api/problem"
+	"shunt/engine"
 )
 
 // auditPath is the page of the audit log.
@@ -18,11 +21,13 @@ const auditPath = Root + "audit"
 
 // auditView is what the page of the audit log shows.
 type auditView struct {
-	Search auditSearch
-	Rows   []auditRow
-	Error  string // why there is no list
-	Newest string // address of the first page; empty: this is it
-	Older  string // address of the next page; empty: there is none
+	Search  auditSearch
+	Errors  map[string]string // at fields of the search; empty: it is right
+	Error   string            // why there is no list, apart from Errors
+	Subject []option          // the pages of the link and the user that the list is of, as far as they exist
+	Rows    []auditRow
+	Newest  string // address of the first page; empty: this is it
+	Older   string // address of the next page; empty: there is none
 }
 
 // An auditSearch is what the log is searched for, as it was typed.
@@ -56,6 +61,9 @@ type auditRow struct {
 	Fields  []changes.Field
 }
 
+// Several reports whether the entry is of several links.
+func (e *auditRow) Several() bool { return e.LastCode != "" && e.LastCode != e.Code }
+
 // auditWords says what actions do, after the name of who did it.
 var auditWords = map[string]string{
 	"link.created": "created a link", "link.edited": "edited a link", "link.deleted": "deleted a link",
@@ -64,9 +72,6 @@ var auditWords = map[string]string{
 	"token.issued": "made a token", "token.revoked": "revoked a token",
 	"setup_link.made": "made a setup link", "setup_link.used": "used a setup link", "sessions.ended": "ended sessions",
 }
-
-// Several reports whether the entry is of several links.
-func (e *auditRow) Several() bool { return e.LastCode != "" && e.LastCode != e.Code }
 
 // Say returns how many entries the page has, to be read aloud while somebody searches.
 func (v *auditView) Say() string {
@@ -78,67 +83,132 @@ func (v *auditView) Say() string {
 
 // auditPage is GET /_/audit: who changed what, and when.
 func (r *request) auditPage() error {
-	s := auditSearch{
-		Actor: strings.TrimSpace(r.query("actor")), Code: strings.TrimSpace(r.query("code")), From: r.query("from"), To: r.query("to"),
+	asked := func(name string) string { return strings.TrimSpace(r.query(name)) }
+	view := auditView{Search: auditSearch{Actor: asked("actor"), Code: asked("code"), From: asked("from"), To: asked("to")}}
+	if r.query("cursor") != "" {
+		view.Newest = view.Search.address("")
 	}
-	view := auditView{Search: s}
-	status, err := r.listChanges(&view)
+	q, err := r.auditQuery(&view)
 	if err != nil {
 		return err
 	}
-	return r.show(status, "audit", "Audit log", &view)
+	if view.Error != "" || len(view.Errors) > 0 {
+		return r.show(fasthttp.StatusUnprocessableEntity, "audit", "Audit log", &view)
+	}
+	if err := r.listChanges(&view, q); err != nil {
+		return err
+	}
+	if err := r.findSubject(&view); err != nil {
+		return err
+	}
+	return r.show(fasthttp.StatusOK, "audit", "Audit log", &view)
 }
 
-// listChanges reads the entries of the page. An error of what was searched for is one of the page.
-func (r *request) listChanges(view *auditView) (status int, err error) {
-	s, cursor := &view.Search, r.query("cursor")
-	if cursor != "" {
-		view.Newest = s.address("")
+// auditQuery returns the query of the page. What is wrong with it is in the view.
+func (r *request) auditQuery(view *auditView) (ops.AuditQuery, error) {
+	s := &view.Search
+	from, to, wrong := s.period()
+	q, err := ops.ParseAudit(r.caller, parameters("actor", s.Actor, "code", s.Code, "from", from, "to", to,
+		"cursor", r.query("cursor"), "limit", listed))
+	view.Errors = wrong
+	if p, known := problem.Of(err); err == nil || !known || p.Kind != problem.Invalid {
+		return q, err
 	}
-	q, err := ops.ParseAudit(r.caller, parameters("actor", s.Actor, "code", s.Code, "from", s.From, "to", dayAfter(s.To),
-		"cursor", cursor, "limit", listed))
-	var page ops.AuditPage
-	if err == nil {
-		err = r.heavily(func() (err error) {
-			page, err = r.calls.Audit(r.caller, q)
+	at, general, _ := fieldErrors(err, "actor", "code", "cursor")
+	for _, name := range []string{"actor", "code"} {
+		if at[name] != "" {
+			wrong[name] = sentence(at[name])
+		}
+	}
+	view.Error = sentence(firstOf(labelled("The address of this page", at["cursor"]), general))
+	return q, nil
+}
+
+// period returns the bounds of the search as the call takes them: from is in it, to is not, but the
+// last day that was typed is. wrong has the errors by field; there are no bounds then.
+func (s *auditSearch) period() (from, to string, wrong map[string]string) {
+	wrong = make(map[string]string)
+	days := map[string]time.Time{}
+	for name, text := range map[string]string{"from": s.From, "to": s.To} {
+		day, ok := parseDate(text)
+		if days[name] = day; !ok && text != "" {
+			wrong[name] = "Must be a date such as 2026-11-21."
+		}
+	}
+	if s.From != "" && s.To != "" && len(wrong) == 0 && days["from"].After(days["to"]) {
+		wrong["to"] = "Must not be before the first day."
+	}
+	if len(wrong) > 0 {
+		return "", "", wrong
+	}
+	if s.To != "" {
+		to = dayAfter(days["to"])
+	}
+	return s.From, to, wrong
+}
+
+// dayAfter returns the day after a day. The last day that can be written has none: nothing is after it,
+// so it is no bound.
+func dayAfter(day time.Time) string {
+	const lastYear = 9999
+	next := day.AddDate(0, 0, 1)
+	if next.Year() > lastYear {
+		return ""
+	}
+	return next.Format(time.DateOnly)
+}
+
+// listChanges reads the entries of the page.
+func (r *request) listChanges(view *auditView, q ops.AuditQuery) error {
+	return r.heavily(func() error {
+		page, err := r.calls.Audit(r.caller, q)
+		for i := range page.Data {
+			view.Rows = append(view.Rows, auditRowOf(&page.Data[i]))
+		}
+		if page.NextCursor != nil {
+			view.Older = view.Search.address(*page.NextCursor)
+		}
+		return err
+	})
+}
+
+// findSubject finds the pages of the link and the user that the list is of.
+func (r *request) findSubject(view *auditView) error {
+	if code := view.Search.Code; code != "" {
+		l, err := r.calls.Read(r.caller, code, engine.Guard{AnyOwner: true})
+		switch _, _, ok := fieldErrors(err); {
+		case err == nil:
+			view.Subject = append(view.Subject, option{"Open the link " + l.Code, linkPath(l.Code, "all")})
+		case !ok:
 			return err
-		})
+		}
 	}
-	if p, known := problem.Of(err); known && p.Kind == problem.Invalid {
-		at, general, _ := fieldErrors(err, "actor", "code", "from", "to", "cursor")
-		view.Error = sentence(firstOf(labelled("Who", at["actor"]), labelled("The link", at["code"]), labelled("From", at["from"]),
-			labelled("To", at["to"]), labelled("The address of this page", at["cursor"]), general))
-		return fasthttp.StatusUnprocessableEntity, nil
+	if view.Search.Actor == "" {
+		return nil
 	}
-	if err != nil {
-		return 0, err
+	users, err := r.allUsers()
+	at := slices.IndexFunc(users, func(u account.User) bool {
+		return strings.EqualFold(view.Search.Actor, u.Name) || view.Search.Actor == strconv.FormatUint(uint64(u.ID), 10)
+	})
+	if at >= 0 {
+		view.Subject = append(view.Subject, option{"Open the user " + users[at].Name, userPath(users[at].ID)})
 	}
-	for i := range page.Data {
-		view.Rows = append(view.Rows, auditRowOf(&page.Data[i]))
-	}
-	if page.NextCursor != nil {
-		view.Older = s.address(*page.NextCursor)
-	}
-	return fasthttp.StatusOK, nil
-}
-
-// dayAfter returns the day after a date, so that the last day that was typed is included. A text that
-// is no date remains, and is refused elsewhere.
-func dayAfter(text string) string {
-	day, err := time.Parse(time.DateOnly, text)
-	if err != nil {
-		return text
-	}
-	return day.AddDate(0, 0, 1).Format(time.DateOnly)
+	return err
 }
 
 func auditRowOf(e *ops.AuditEntry) auditRow {
 	row := auditRow{AuditEntry: *e, What: auditWords[e.Action], Who: e.Actor.Email, Fields: changes.Of(e.Before, e.After)}
 	switch e.Actor.Via {
 	case "token":
-		row.Via = "by token " + e.Actor.TokenID
+		row.Via = "with token " + e.Actor.TokenID
+	case "session":
+		row.Via = "in the dashboard"
 	case "local":
 		row.Who, row.Via = "Somebody on the server", "by a local command"
+	case "none":
+		if e.Action == "setup_link.used" {
+			row.Via = "with a setup link"
+		}
 	}
 	switch {
 	case e.Actor.User != 0:
@@ -150,4 +220,19 @@ func auditRowOf(e *ops.AuditEntry) auditRow {
 		row.OfCode = (&auditSearch{Code: e.Code}).address("")
 	}
 	return row
+}
+
+// maxShown is how many characters of a value the list shows at most; the rest is behind a fold.
+const maxShown = 120
+
+// foldedText returns the beginning of a value that is too long for the list; "": it is not.
+func foldedText(text string) string {
+	shown := 0
+	for i := range text {
+		if shown == maxShown {
+			return text[:i] + "…"
+		}
+		shown++
+	}
+	return ""
 }

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"shunt/api/chart"
 )
@@ -23,6 +24,8 @@ var functions = template.FuncMap{
 	"redirect":    redirectMeaning,
 	"breakable":   breakable,
 	"value":       valueText,
+	"folded":      foldedText,
+	"characters":  func(text string) string { return chart.Grouped(uint64(utf8.RuneCountInString(text))) + " characters" },
 }
 
 // A delta is the difference between two figures in words.
@@ -56,10 +59,16 @@ func uncertainty(relative *float64) string {
 // dateText returns text if it is a date, "" otherwise: browsers complain of a field of a date that
 // has something else.
 func dateText(text string) string {
-	if _, err := time.Parse(time.DateOnly, text); err != nil {
+	if _, ok := parseDate(text); !ok {
 		return ""
 	}
 	return text
+}
+
+// parseDate reads a date such as a field of a date sends it: the years are 1 to 9999.
+func parseDate(text string) (day time.Time, ok bool) {
+	day, err := time.Parse(time.DateOnly, text)
+	return day, err == nil && day.Year() > 0
 }
 
 // timeTag returns a time in UTC to the minute, which the script shows in the visitor's zone. The

@@ -159,7 +159,7 @@ function search(form) {
 			if (e.name !== 'AbortError') HTMLFormElement.prototype.submit.call(form);
 		}
 	}
-	form.addEventListener('input', () => { clearTimeout(timer); timer = setTimeout(run, 250); });
+	form.addEventListener('input', () => { clearTimeout(timer); timer = setTimeout(() => form.checkValidity() && run(), 250); });
 	form.addEventListener('change', () => { typing = false; });
 	form.addEventListener('submit', e => { e.preventDefault(); run(); });
 	addEventListener('popstate', () => {

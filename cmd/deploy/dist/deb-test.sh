@@ -53,6 +53,18 @@ expect "status of the service" 0 "$(/etc/init.d/shunt status >/dev/null && echo 
 echo '# of the operator' >>/etc/shunt/shunt.toml
 /etc/init.d/shunt reload || fail "reload"
 
+step "an access log, rotated"
+sed -i 's|^#* *access-log *=.*|access-log = "/var/log/shunt/access.log"|' /etc/shunt/shunt.toml
+/etc/init.d/shunt restart >/dev/null
+expect "redirect" 302 "$(status http://127.0.0.1:8080/kept)"
+sleep 2
+grep -q '"kept"\|/kept' /var/log/shunt/access.log || fail "the access log has no line"
+logrotate --force /etc/logrotate.d/shunt || fail "logrotate"
+expect "redirect" 302 "$(status http://127.0.0.1:8080/kept)"
+sleep 2
+expect "lines after the rotation" "1 1" "$(grep -c kept /var/log/shunt/access.log.1) $(grep -c kept /var/log/shunt/access.log)"
+expect "owner of the access log" "600 shunt" "$(stat -c '%a %U' /var/log/shunt/access.log)"
+
 step "upgrade"
 dpkg -i /new.deb >/dev/null
 expect "link after the upgrade" 302 "$(status http://127.0.0.1:8080/kept)"
@@ -60,7 +72,7 @@ grep -q 'of the operator' /etc/shunt/shunt.toml || fail "the settings of the ope
 old=$(dpkg-deb -f /old.deb Version) new=$(dpkg-query -W -f '${Version}' shunt)
 [ "$old" != "$new" ] || fail "the version is still $old"
 hits=$(curl -sf -H "Authorization: Bearer $token" http://127.0.0.1:8080/api/v1/stats/kept) || fail "no figures"
-expect "figures" '{"hits":2,"unique":1}' "$(tr -d ' \n' <<<"$hits")"
+expect "figures" '{"hits":4,"unique":1}' "$(tr -d ' \n' <<<"$hits")"
 
 step "remove"
 dpkg -r shunt >/dev/null
@@ -71,6 +83,14 @@ dpkg -r shunt >/dev/null
 step "install again, with the links that were there"
 dpkg -i /new.deb >/dev/null
 expect "link after the new installation" 302 "$(status http://127.0.0.1:8080/kept)"
+
+step "upgrade with settings that are wrong"
+echo 'no-such-setting = 1' >>/etc/shunt/shunt.toml
+dpkg -i --force-downgrade /old.deb >/tmp/said 2>&1 || fail "a wrong setting fails the installation: $(cat /tmp/said)"
+grep -q 'did not start' /tmp/said && grep -q 'no-such-setting' /tmp/said || fail "the installation does not say what is wrong: $(cat /tmp/said)"
+sed -i '/no-such-setting/d' /etc/shunt/shunt.toml
+/etc/init.d/shunt start >/dev/null
+expect "link after the setting was mended" 302 "$(status http://127.0.0.1:8080/kept)"
 
 step "purge"
 dpkg -P shunt | grep -q 'still in /var/lib/shunt' || fail "purge does not say where the links are"

@@ -36,7 +36,7 @@ var entries = []entry{
 	{from: "cmd/deploy/systemd/shunt-backup.service", to: "/usr/lib/systemd/system/shunt-backup.service", mode: 0o644},
 	{from: "cmd/deploy/systemd/shunt-backup.timer", to: "/usr/lib/systemd/system/shunt-backup.timer", mode: 0o644},
 	{from: "cmd/deploy/package/shunt.init", to: "/etc/init.d/shunt", mode: 0o755, config: true, only: []string{"deb"}},
-	{from: "cmd/deploy/package/shunt.logrotate", to: "/etc/logrotate.d/shunt", mode: 0o644, config: true, only: []string{"deb"}},
+	{from: "cmd/deploy/package/shunt.logrotate", to: "/etc/logrotate.d/shunt", mode: 0o644, config: true},
 	{from: "shunt.bash", to: "/usr/share/bash-completion/completions/shunt", mode: 0o644},
 	{from: "shunt.zsh", to: "/usr/share/zsh/vendor-completions/_shunt", mode: 0o644},
 	{from: "shunt.fish", to: "/usr/share/fish/vendor_completions.d/shunt.fish", mode: 0o644},

@@ -12,6 +12,7 @@ const (
 	disabledCode = "old-menu"
 	usedUpCode   = "first-guests"
 	memberCode   = "bens-talk" // the member's
+	longCode     = "long"      // with a long target
 	missedCode   = "spring-sail"
 )
 
@@ -36,7 +37,7 @@ var demoLinks = []struct {
 	{"photos", "https://photos.example.net/albums/open-day", "Photos of the open day", []string{"events"}, 11},
 	{"ferien", "https://example.org/de/ferienprogramm", "Ferienprogramm für Kinder", []string{"de", "summer"}, 5},
 	{"otoiawase", "https://example.org/ja/contact", "お問い合わせ", []string{"ja"}, 3},
-	{"long", "https://archive.example.org/collections/maps-and-plans/nineteenth-century/town-plan-of-the-old-harbour-with-all-its-warehouses?sheet=12&zoom=4",
+	{longCode, "https://archive.example.org/collections/maps-and-plans/nineteenth-century/town-plan-of-the-old-harbour-with-all-its-warehouses?sheet=12&zoom=4",
 		"Town plan of the old harbour with all of its warehouses, quays and customs houses, sheet twelve", []string{"archive", "maps", "harbour", "exhibition"}, 7},
 	{"slides", "https://slides.example.com/d/1x9", "", nil, 2},
 	{"", "https://shop.example.com/products/4711?colour=blue", "", []string{"shop"}, 4},

@@ -56,8 +56,10 @@ var pages = []row{
 	{name: "misses", path: "/_/misses", as: admin},
 	{name: "transfer", path: "/_/transfer", as: admin},
 	{name: "audit", path: "/_/audit", as: admin},
+	{name: "audit-folds", path: "/_/audit?code=" + longCode + "&actor=" + emails[admin], as: admin, then: openedFolds},
 	{name: "audit-none", path: "/_/audit?actor=nobody", as: admin},
-	{name: "audit-refused", path: "/_/audit?code=a%2Fb", as: admin, status: http.StatusUnprocessableEntity},
+	{name: "audit-end", path: "/_/audit?code=" + longCode + "&cursor=1", as: admin},
+	{name: "audit-refused", path: "/_/audit?code=a%2Fb&from=2026-02-02&to=2026-02-01", as: admin, status: http.StatusUnprocessableEntity},
 	{name: "system", path: "/_/system", as: admin},
 
 	{name: "link-crossed", path: "/_/link/" + memberCode + "/edit", as: member, then: crossedEdit},

@@ -58,6 +58,13 @@ func madeLinks(b *tab) {
 	b.follow(button("Create the links"))
 }
 
+// openedFolds opens the long values of a list.
+func openedFolds(b *tab) {
+	if n := eval[int](b, `[...document.querySelectorAll('td details')].map(d => d.open = true).length`); n == 0 {
+		b.t.Error("the list has no long value")
+	}
+}
+
 func madeToken(b *tab) {
 	b.fill(field("Name"), "tablet")
 	b.follow(button("Create the token"))
