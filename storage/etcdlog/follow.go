@@ -90,7 +90,7 @@ func (f *follower) step(ctx context.Context, fresh bool) (n int, more bool, err 
 		f.limit = minChunk
 		return 0, true, nil
 	case isVerdict(err) || errors.Is(err, clusterlog.ErrCorrupt):
-		return f.confirm(ctx, fresh, err)
+		return f.confirm(ctx, err)
 	default: // no answer: another server next time, and now if there is one
 		f.failed++
 		f.watch.restart()
@@ -154,11 +154,8 @@ func verdictOf(err error) error {
 // confirm asks all servers for what one server answered badly. The first that has a sound answer is
 // believed, because its entries prove themselves. If most servers answer, and all alike, it returns
 // their verdict. Otherwise it reports, and the follower tries again after a pause.
-func (f *follower) confirm(ctx context.Context, wasFresh bool, first error) (n int, more bool, err error) {
-	doubted := wasFresh || !errors.Is(first, clusterlog.ErrAhead) && !errors.Is(first, clusterlog.ErrBelowFloor) // a server that lags is not wrong
-	if doubted {
-		f.suspect(first)
-	}
+func (f *follower) confirm(ctx context.Context, first error) (n int, more bool, err error) {
+	f.suspect(first)
 	answers, verdicts := 0, make(map[error]int)
 	for i := range f.log.servers {
 		c, err := f.log.read(ctx, f.log.server(f.watch.server.Load()+1+uint32(i)), f.at.Sequence+1, minChunk, true)
@@ -173,6 +170,7 @@ func (f *follower) confirm(ctx context.Context, wasFresh bool, first error) (n i
 			f.watch.restart() // away from the server that was wrong, or lags
 			return n, more || err != nil, nil
 		case isVerdict(err):
+			f.suspect(err)
 			verdicts[verdictOf(err)]++
 			first = err
 			answers++
@@ -184,7 +182,7 @@ func (f *follower) confirm(ctx context.Context, wasFresh bool, first error) (n i
 	if v := verdictOf(first); v != nil && verdicts[v] == answers && answers > len(f.log.servers)/2 {
 		return 0, false, first
 	}
-	if doubted && time.Since(f.reported) >= reportEvery {
+	if answers > 0 && time.Since(f.reported) >= reportEvery {
 		f.reported = time.Now()
 		f.log.logger.Error("No server of the cluster's log has a sound next entry; this node waits for one.", "next", f.at.Sequence+1, "error", first)
 	}
@@ -194,8 +192,11 @@ func (f *follower) confirm(ctx context.Context, wasFresh bool, first error) (n i
 	return 0, true, nil
 }
 
-// suspect counts and reports a wrong answer.
+// suspect counts and reports an answer that cannot be right. One that may only be late is neither.
 func (f *follower) suspect(err error) {
+	if !errors.Is(err, clusterlog.ErrCorrupt) && !errors.Is(err, clusterlog.ErrDiverged) {
+		return
+	}
 	f.log.metrics.corruptReads.Add(1)
 	if time.Since(f.reported) >= reportEvery {
 		f.reported = time.Now()
