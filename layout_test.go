@@ -78,6 +78,7 @@ var rooms = map[string]room{
 	"engine/target":              {knows: []string{"engine/internal/limits", "engine/invalid"}},
 
 	"storage/clusterlog":       {never: []string{pebble, etcd}},
+	"storage/replica":          {knows: []string{"engine", "storage", "storage/clusterlog"}, users: []string{"cmd/shunt"}, never: []string{etcd}},
 	"storage/crashtest":        {users: nobody},
 	"storage/etcdlog":          {knows: []string{"storage/clusterlog"}, users: []string{"cmd/shunt"}, never: []string{pebble}},
 	"storage/etcdlog/etcdtest": {users: nobody},

@@ -10,7 +10,7 @@ import (
 // engine keeps in memory of it. What it has is valid only during the call of Learn.
 type Learned struct {
 	Links []index.HotView // new hot records, tombstones too, in the order of their writes
-	Hits  []ImportedHits      // that imported links among them brought along
+	Hits  []ImportedHits  // that imported links among them brought along
 	Freed []Freed         // hot records that were deleted, because nobody is to know the link any more
 
 	Receipts     []RequestKey // that the store did not have before
