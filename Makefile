@@ -21,7 +21,7 @@ CHECK_EVERY ?= 20
 # from outside, so make check runs them longer. A name in OUTSIDE without a test is an error.
 FUZZTIME ?= 10s
 CHECK_FUZZTIME ?= 1s
-OUTSIDE = DoorsAnyBytes DoorsRequests MatchCode RequestHead ParseTarget ParseToken ShortenBody PatchBody ImportBody Cursor DecodeSketch Record Replay
+OUTSIDE = DoorsAnyBytes DoorsRequests MatchCode RequestHead ParseTarget ParseToken ShortenBody PatchBody ImportBody Cursor DecodeSketch DecodeEntry Record Replay
 CHECK_OUTSIDE_FUZZTIME ?= 10s
 
 # The seconds that each test of a failing disk runs in make check-root.
@@ -259,6 +259,13 @@ acme: ## get, renew and keep certificates by ACME, from a real authority on this
 	@tools=$$(mktemp -d); trap 'rm -rf "$$tools"' EXIT; \
 		GOBIN=$$tools $(GO) install $(ACME_SERVER); \
 		SHUNTTEST_ACME=$$tools/pebble $(GO) test ./cmd/shunt/... -run 'ACertificate|AnACME|AnAuthority' -v -count=1 -timeout 10m
+
+.PHONY: cluster-test
+cluster-test: ROUNDS = 50
+cluster-test: ## test clusters against real servers of etcd that are paused, killed and cut off (5 min; ROUNDS=50 late leaders; fetches etcd)
+	@tools=$$(mktemp -d); trap 'rm -rf "$$tools"' EXIT; \
+		CGO_ENABLED=0 $(GO) build -C storage/etcdlog/server -o "$$tools/etcd" .; \
+		SHUNTTEST_ETCD=$$tools/etcd SHUNTTEST_ROUNDS=$(ROUNDS) $(GO) test ./storage/etcdlog -v -count=1 -timeout 30m
 
 # What makes a release is a module of its own, so that it is no dependency of the program.
 DIST ?= dist

@@ -34,13 +34,14 @@ const (
 	pebble     = "github.com/cockroachdb/pebble/v2"
 	prometheus = "github.com/prometheus/client_golang"
 	cobra      = "github.com/spf13/cobra"
+	etcd       = "go.etcd.io/etcd"
 )
 
 var layers = map[string]layer{
-	"engine": {transitive: []string{fasthttp, pebble, prometheus, "net/http"}},
+	"engine": {transitive: []string{fasthttp, pebble, prometheus, etcd, "net/http"}},
 	// Pebble itself reaches Prometheus' client, so storage is held to what it imports itself.
 	"storage": {imports: []string{"engine"}, direct: []string{fasthttp, prometheus, "net/http"}},
-	"api":     {imports: []string{"engine"}, transitive: []string{pebble}},
+	"api":     {imports: []string{"engine"}, transitive: []string{pebble, etcd}},
 	"cmd":     {imports: []string{"engine", "storage", "api"}, direct: []string{pebble}},
 	"bench":   {imports: []string{"engine", "storage", "api"}},
 }
@@ -76,9 +77,13 @@ var rooms = map[string]room{
 	"engine/tally":               {knows: []string{"engine/internal/hash"}},
 	"engine/target":              {knows: []string{"engine/internal/limits", "engine/invalid"}},
 
-	"storage/crashtest":   {users: nobody},
-	"storage/row":         {knows: []string{"engine"}, users: []string{"storage", "bench/compare/batches"}, never: []string{pebble}},
-	"storage/row/rowtest": {knows: []string{"engine"}, users: nobody, never: []string{pebble}},
+	"storage/clusterlog":       {never: []string{pebble, etcd}},
+	"storage/replica":          {knows: []string{"engine", "storage", "storage/clusterlog"}, users: []string{"cmd/shunt"}, never: []string{etcd}},
+	"storage/crashtest":        {users: nobody},
+	"storage/etcdlog":          {knows: []string{"storage/clusterlog"}, users: []string{"cmd/shunt"}, never: []string{pebble}},
+	"storage/etcdlog/etcdtest": {users: nobody},
+	"storage/row":              {knows: []string{"engine"}, users: []string{"storage", "bench/compare/batches"}, never: []string{pebble}},
+	"storage/row/rowtest":      {knows: []string{"engine"}, users: nobody, never: []string{pebble}},
 
 	"api/accesslog": {knows: []string{"api/jsontext"}, never: noHTTP},
 	"api/account":   {knows: []string{"engine", "api/turnstile"}, never: noHTTP},
@@ -136,6 +141,9 @@ var tops = []string{"engine", "storage", "api", "cmd/shunt", "bench"}
 // alone are packages that may import the standard library only, because other people's programs
 // import them, and would depend on all that they import.
 var alone = []string{module + "api/client"}
+
+// soleUsers has the rooms that alone import a module of others.
+var soleUsers = map[string]string{etcd: "storage/etcdlog"}
 
 // pkg is what go list tells of a package.
 type pkg struct {
@@ -218,6 +226,11 @@ func strayed(p pkg) (found []string) {
 			found = append(found, fmt.Sprintf("%s imports %s", p.ImportPath, i))
 		}
 	}
+	for theirs, user := range soleUsers {
+		if !p.is(user) && !p.is(user+"/") {
+			found = append(found, reached(p.ImportPath, "imports", p.Imports, []string{theirs})...)
+		}
+	}
 	return append(found, reached(p.ImportPath, "depends on", p.Deps, promise.never)...)
 }
 
@@ -290,6 +303,9 @@ func TestEachForbiddenDependencyIsFound(t *testing.T) {
 		"tallies import the journal":                      {ImportPath: "shunt/engine/tally", Imports: []string{"shunt/engine/journal"}},
 		"tallies map memory":                              {ImportPath: "shunt/engine/tally", Imports: []string{"shunt/engine/internal/mmap"}},
 		"storage imports the inside of the engine":        {ImportPath: "shunt/storage", Imports: []string{"shunt/engine/internal/limits"}},
+		"the program imports etcd's client":               {ImportPath: "shunt/cmd/shunt", Imports: []string{etcd + "/client/v3"}},
+		"the cluster's log reaches etcd":                  {ImportPath: "shunt/storage/clusterlog", Deps: []string{etcd + "/api/v3/etcdserverpb"}},
+		"storage imports the cluster tests":               {ImportPath: "shunt/storage", Imports: []string{"shunt/storage/etcdlog/etcdtest"}},
 		"a room that the table does not have":             {ImportPath: "shunt/api/helpers"},
 		"a folder that the design does not know":          {ImportPath: "shunt/util"},
 	} {

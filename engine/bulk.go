@@ -71,6 +71,7 @@ type bulk struct {
 	engine    *Engine
 	items     []BulkItem
 	now       time.Time // of all items
+	inside    bool      // the gate
 	entered   []uint32  // owners
 	held      []index.CodeLock
 	families  []family
@@ -97,6 +98,10 @@ func (e *Engine) createBulk(ctx context.Context, items []BulkItem, o *once, repl
 			b.unlock()
 		}
 	}()
+	if err := e.gate.enter(); err != nil {
+		return nil, err
+	}
+	b.inside = true
 	if err := b.enterOwners(ctx); err != nil {
 		return nil, err
 	}
@@ -176,6 +181,9 @@ func (b *bulk) unlock() {
 	}
 	for _, owner := range b.entered {
 		b.engine.owners.leave(owner)
+	}
+	if b.inside {
+		b.engine.gate.leave()
 	}
 }
 

@@ -61,6 +61,10 @@ type Options struct {
 	// Metrics.HitsMissing.
 	PendingEntries int
 
+	// Cluster says that the store shares its writes with other nodes: the engine takes writes only
+	// after Lead.
+	Cluster bool
+
 	// Full reports whether memory is short: then links are refused (ErrFull). Any goroutine calls
 	// it, for each link. Default: never.
 	Full func() bool
@@ -152,6 +156,7 @@ type Engine struct {
 	receipts receipts
 	owners   owners
 	waits    deadlines // of writers
+	gate     gate
 	writes   sync.Pool // *write
 	rankings rankings
 	loading  loading
@@ -189,6 +194,7 @@ func Open(store Store, o Options) (*Engine, error) {
 	e.ids.init()
 	e.receipts.init(o.MaxReceipts)
 	e.owners.init()
+	e.gate.exists = o.Cluster
 	if err := os.MkdirAll(o.JournalDir, 0o700); err != nil {
 		return nil, e.journalError(err)
 	}

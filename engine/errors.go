@@ -41,6 +41,8 @@ var (
 	ErrOwnerGone = errors.New("the owner was deleted")
 	// ErrOwnsLinks: the owner has links.
 	ErrOwnsLinks = errors.New("the owner has links")
+	// ErrNotLeader: another node of the cluster leads, or none does at present. Nothing was changed.
+	ErrNotLeader = errors.New("this node does not lead the cluster")
 	// ErrOverloaded: a bounded queue is full. Nothing was changed; try again.
 	ErrOverloaded = errors.New("overloaded")
 	// ErrFull: there is no memory for another link (Options.Full). Links that exist can be changed

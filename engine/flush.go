@@ -28,7 +28,8 @@ const (
 	appendPause = 100 * time.Microsecond
 )
 
-// flusher is the state of the flush goroutine, and its figures for Metrics.
+// flusher is the state of the flush goroutine, and its figures for Metrics. The cleaner is the same
+// goroutine, or in a cluster that of cleanUpLoop.
 type flusher struct {
 	soon      chan struct{} // a ring is half full: do not wait for the interval
 	asked     chan flushAsked
@@ -37,9 +38,9 @@ type flusher struct {
 	clock     clockWatch                    // the flush goroutine's
 	limits    RollUpLimits                  // the flush goroutine's
 	rollUp    bool                          // the flush goroutine's: there may be rows to roll up within limits
-	purge     purger                        // the flush goroutine's
+	purge     purger                        // the cleaner's
 
-	auditSwept time.Time // the flush goroutine's: when the last sweep of the audit log began
+	auditSwept time.Time // the cleaner's: when the last sweep of the audit log began
 
 	trusted     atomic.Bool // clock was steady at the last turn; read by Metrics
 	rollUpFails bool        // the flush goroutine's: the failure was logged
@@ -78,6 +79,9 @@ func (e *Engine) Run(ctx context.Context) error {
 	loops.Go(func() { e.flushLoop(ctx) })
 	loops.Go(func() { e.refillIDs(ctx) })
 	loops.Go(func() { e.refreshRankings(ctx) })
+	if e.options.Cluster {
+		loops.Go(func() { e.cleanUpLoop(ctx) })
+	}
 	e.loopsEnded = make(chan struct{})
 	go func() {
 		loops.Wait()
@@ -294,15 +298,51 @@ func (e *Engine) rollUp(ctx context.Context) error {
 		}
 		f.rollUp = more
 	}
-	if !steady || ctx.Err() != nil {
+	if !steady || ctx.Err() != nil || e.options.Cluster {
 		return nil
 	}
-	if !f.rollUp {
+	return e.cleanUp(ctx, now, !f.rollUp)
+}
+
+// cleanUp purges links, unless rows are still to be rolled up, and sweeps the audit log and receipts.
+// The caller has checked that the clock runs evenly.
+func (e *Engine) cleanUp(ctx context.Context, now time.Time, rolledUp bool) error {
+	if rolledUp {
 		if err := e.purge(now); err != nil {
 			return err
 		}
 	}
 	return errors.Join(e.sweepAudit(now), e.sweepReceipts(ctx, now))
+}
+
+// cleanUpInterval is the time between two clean-ups in a cluster.
+const cleanUpInterval = time.Second
+
+// cleanUpLoop cleans up while this node leads its cluster, until ctx is done. Without a cluster the
+// flush goroutine does that. In one it must not, because these writes wait for the cluster's log, and
+// hits are flushed also while that does not answer.
+func (e *Engine) cleanUpLoop(ctx context.Context) {
+	tick := time.NewTicker(cleanUpInterval)
+	defer tick.Stop()
+	for fails := false; ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if !e.flusher.trusted.Load() || !e.Ready() || e.gate.enter() != nil {
+			continue
+		}
+		err := e.cleanUp(ctx, e.now(), true)
+		e.gate.leave()
+		if errors.Is(err, ErrNotLeader) {
+			err = nil // not any more
+		}
+		if err != nil && !fails {
+			e.log.Error("purging links or sweeping old entries failed; it is tried again until it succeeds", "error", err)
+		}
+		fails = err != nil
+	}
 }
 
 // auditSweepInterval is the time between two sweeps of the audit log.

@@ -61,7 +61,7 @@ type receipts struct {
 		kept map[[32]byte]int
 	}
 
-	// The flush goroutine's.
+	// The cleaner's.
 	sweepBefore int64     // Unix ms; a sweep of the receipts before it is under way; 0: no sweep is
 	swept       time.Time // when the last sweep began
 }
@@ -136,9 +136,11 @@ func (r *receipts) remove(sender [32]byte) {
 	}
 }
 
-// once is a request that is being answered for the first time. Its key is locked until settle.
+// once is a request that is being answered for the first time. Its key is locked until settle, and it
+// is inside the gate.
 type once struct {
 	receipts *receipts
+	gate     *gate
 	request  Request
 	counted  bool // as one more receipt of its sender
 	settling bool // the commit's callback will settle it
@@ -163,6 +165,7 @@ func (o *once) settle(written bool) {
 		o.receipts.remove(o.request.Sender)
 	}
 	o.receipts.unlock(o.request.RequestKey)
+	o.gate.leave()
 }
 
 // receipt returns the receipt to write. A nil once keeps no receipt.
@@ -205,10 +208,14 @@ func (e *Engine) answerOnce(
 	}
 	ctx, cancel := e.waits.within(ctx)
 	defer cancel()
-	if err := e.receipts.lock(ctx, q.RequestKey); err != nil {
+	if err := e.gate.enter(); err != nil {
 		return err
 	}
-	o := &once{receipts: &e.receipts, request: q}
+	if err := e.receipts.lock(ctx, q.RequestKey); err != nil {
+		e.gate.leave()
+		return err
+	}
+	o := &once{receipts: &e.receipts, gate: &e.gate, request: q}
 	defer func() {
 		if !o.settling { // no write has begun, or first has panicked
 			o.settle(false)
@@ -249,7 +256,7 @@ func (e *Engine) createOnce(ctx context.Context, o *once, replaces bool, draft f
 }
 
 // sweepReceipts has the store delete expired receipts, for as long as the budget lasts. The caller
-// has checked that the clock runs evenly. Only the flush goroutine calls it.
+// has checked that the clock runs evenly. Only the cleaner calls it (see flusher).
 func (e *Engine) sweepReceipts(ctx context.Context, now time.Time) error {
 	r := &e.receipts
 	if r.sweepBefore == 0 {

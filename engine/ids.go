@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"sync"
 )
 
@@ -79,6 +80,13 @@ func (s *ids) refill(first uint64) {
 	s.mu.refilled = make(chan struct{})
 }
 
+// drop forgets all ids that are left.
+func (s *ids) drop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.blocks, s.mu.left = nil, 0
+}
+
 func (s *ids) enough() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -96,11 +104,23 @@ func (e *Engine) refillIDs(ctx context.Context) {
 		if e.ids.enough() {
 			continue
 		}
-		first, err := e.store.AllocateIDs(idBlock)
-		if err != nil {
+		first, err := e.allocateIDs()
+		switch {
+		case errors.Is(err, ErrNotLeader):
+			continue
+		case err != nil:
 			e.log.Error("allocating link ids", "error", err)
 			continue // the next writer asks again
 		}
 		e.ids.refill(first)
 	}
+}
+
+// allocateIDs allocates a block. It is a write like any other.
+func (e *Engine) allocateIDs() (first uint64, err error) {
+	if err := e.gate.enter(); err != nil {
+		return 0, err
+	}
+	defer e.gate.leave()
+	return e.store.AllocateIDs(idBlock)
 }

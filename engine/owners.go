@@ -72,13 +72,13 @@ func (o *owners) tryEnter(owner uint32) (wait <-chan struct{}, err error) {
 	return nil, nil
 }
 
-// lockCodeFor is lockCode for a new link of owner: it enters the owner first, and the lock's unlock
+// lockCodeFor is lockCodeToWrite for a new link of owner: it enters the owner first, and the lock's unlock
 // leaves the owner.
 func (e *Engine) lockCodeFor(ctx context.Context, owner uint32, code string) (codeLock, error) {
 	if err := e.owners.enter(ctx, owner); err != nil {
 		return codeLock{}, err
 	}
-	l, err := e.lockCode(ctx, code)
+	l, err := e.lockCodeToWrite(ctx, code)
 	if err != nil {
 		e.owners.leave(owner)
 		return codeLock{}, err

@@ -132,7 +132,7 @@ func (b *purgeBatch) commit() {
 	committing.Wait()
 	for i, err := range errs {
 		switch p := &b.purges[i]; {
-		case errors.Is(err, ErrOverloaded), errors.Is(err, ErrReadOnly), errors.Is(err, ErrClosed):
+		case errors.Is(err, ErrOverloaded), errors.Is(err, ErrReadOnly), errors.Is(err, ErrClosed), errors.Is(err, ErrNotLeader):
 			b.again = true
 		case err != nil:
 			b.fail(fmt.Errorf("purging link %q: %w", p.Code, err))

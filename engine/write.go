@@ -23,6 +23,7 @@ type codeLock struct {
 	index.CodeLock
 	owners *owners // nil: no owner was entered
 	owner  uint32
+	gate   *gate // nil: it was not entered
 }
 
 // lockCode takes the lock of code, waiting for another writer of it until ctx is done:
@@ -47,6 +48,23 @@ func (l *codeLock) unlock() {
 	if l.owners != nil {
 		l.owners.leave(l.owner)
 	}
+	if l.gate != nil {
+		l.gate.leave()
+	}
+}
+
+// lockCodeToWrite is lockCode for a write: it enters the gate first, and the lock's unlock leaves it.
+func (e *Engine) lockCodeToWrite(ctx context.Context, code string) (codeLock, error) {
+	if err := e.gate.enter(); err != nil {
+		return codeLock{}, err
+	}
+	l, err := e.lockCode(ctx, code)
+	if err != nil {
+		e.gate.leave()
+		return codeLock{}, err
+	}
+	l.gate = &e.gate
+	return l, nil
 }
 
 // Create makes a link. It is durable and visible when Create returns. existed reports whether the
@@ -315,7 +333,7 @@ func (e *Engine) rewrite(
 	}
 	ctx, cancel := e.waits.within(ctx)
 	defer cancel()
-	l, err := e.lockCode(ctx, code)
+	l, err := e.lockCodeToWrite(ctx, code)
 	if err != nil {
 		return err
 	}

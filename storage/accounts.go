@@ -108,5 +108,5 @@ func (t *AccountTable) write(sets [][2][]byte, deletes [][]byte, entry *engine.A
 		audited.addAudit(entry)
 		audited.finish()
 	}
-	return t.s.sync(b, "storage: writing accounts")
+	return t.s.share(b, "storage: writing accounts")
 }

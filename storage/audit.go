@@ -30,6 +30,13 @@ func (a *auditStamps) next(atMs int64) uint64 {
 	}
 }
 
+// raise makes later stamps higher than stamp.
+func (a *auditStamps) raise(stamp uint64) {
+	for last := a.last.Load(); last < stamp && !a.last.CompareAndSwap(last, stamp); {
+		last = a.last.Load()
+	}
+}
+
 // readAuditStamp finds the place of the last entry, from which stamps go on. It does not read the
 // entry: one that is damaged keeps no server from starting.
 func (s *Store) readAuditStamp() (err error) {
@@ -138,7 +145,7 @@ func (s *Store) SweepAudit(before uint64) error {
 	b := s.db.NewBatch()
 	defer b.Close()
 	must(b.DeleteRange(keys.Lower, keys.Upper, nil))
-	return s.sync(b, "storage: sweeping the audit log")
+	return s.share(b, "storage: sweeping the audit log")
 }
 
 // hasRows reports whether there are rows in keys.

@@ -68,6 +68,10 @@ var knownMeta = []struct {
 		_, err := decodeLastBackup(v)
 		return err
 	}},
+	{row.MetaLog, "position in the log", false, func(_ *checkedMeta, v []byte) error {
+		_, err := row.DecodeLogPosition(v)
+		return err
+	}},
 	{row.MetaFirstHour, "first whole hour", false, func(m *checkedMeta, v []byte) error { return readUint32(&m.firstHour, v) }},
 }
 

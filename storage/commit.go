@@ -37,7 +37,8 @@ var errRunning = errors.New("the committer is running")
 // mutations left in it. So each accepted mutation is answered exactly once.
 type committer struct {
 	db     *pebble.DB
-	w      *writer
+	share  func(b *pebble.Batch, doing string) error
+	limit  int // bytes of a batch: commitBatchBytes, or about an entry of the cluster's log
 	stamps *auditStamps
 	wake   chan struct{} // one token: the queue is not empty
 
@@ -73,9 +74,8 @@ func (q *queued) mutations() int {
 	return max(1, len(q.bulk.Creations))
 }
 
-func (c *committer) init(db *pebble.DB, w *writer, stamps *auditStamps) {
-	c.stamps = stamps
-	c.db, c.w = db, w
+func (c *committer) init(db *pebble.DB, share func(b *pebble.Batch, doing string) error, stamps *auditStamps) {
+	c.db, c.share, c.limit, c.stamps = db, share, commitBatchBytes, stamps
 	c.wake = make(chan struct{}, 1)
 	c.seconds, c.sizes = newHistogram(commitSeconds, 1e-9), newHistogram(commitMutations, 1)
 }
@@ -233,7 +233,7 @@ func (c *committer) close() error {
 func (c *committer) commit(waiting []queued) int {
 	for rest := waiting; len(rest) > 0; {
 		n, mutations := 0, 0
-		for n < len(rest) && c.batch.size() < commitBatchBytes {
+		for n < len(rest) && c.batch.size() < c.limit {
 			c.batch.addQueued(&rest[n])
 			mutations += rest[n].mutations()
 			n++
@@ -249,8 +249,8 @@ func (c *committer) commitBatch(mutations int) error {
 	defer c.batch.batch.Reset()
 	c.batch.finish()
 	start := time.Now()
-	if err := c.w.commit(c.batch.batch); err != nil {
-		return fmt.Errorf("storage: committing links: %w", err)
+	if err := c.share(c.batch.batch, "storage: committing links"); err != nil {
+		return err
 	}
 	c.seconds.observeSince(start)
 	c.sizes.observe(uint64(mutations))

@@ -65,7 +65,7 @@ func (s *Store) sweepReceipts(w *engine.ReceiptSweep) (more bool, err error) {
 		return false, err
 	}
 	if len(gone) > 0 {
-		if err := s.sync(b, "committing a chunk"); err != nil {
+		if err := s.share(b, "committing a chunk"); err != nil {
 			return false, err
 		}
 	}

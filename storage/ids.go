@@ -21,7 +21,7 @@ func (s *Store) AllocateIDs(n uint64) (first uint64, err error) {
 	b := s.db.NewBatch()
 	defer b.Close()
 	set(b, row.MetaKey(row.MetaIDBound), binary.BigEndian.AppendUint64(nil, bound+n))
-	if err := s.sync(b, "storage: allocating ids"); err != nil {
+	if err := s.share(b, "storage: allocating ids"); err != nil {
 		return 0, err
 	}
 	s.ids.bound = bound + n

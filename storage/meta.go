@@ -52,6 +52,9 @@ func (s *Store) start() (err error) {
 	if err := s.readAuditStamp(); err != nil {
 		return err
 	}
+	if err := s.readLog(); err != nil {
+		return err
+	}
 	return s.findHours()
 }
 

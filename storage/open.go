@@ -167,7 +167,7 @@ func (f *folder) ackedOf(db *pebble.DB, contained row.Sequence, log *slog.Logger
 // begin initializes s from an open database.
 func (s *Store) begin(f *folder, o *Options, create bool) error {
 	s.writer.init(s.db, o.Logger)
-	s.commits.init(s.db, &s.writer, &s.stamps)
+	s.commits.init(s.db, s.share, &s.stamps)
 	s.flusher.init(s.db)
 	if create {
 		if err := s.create(f, o.VisitorKey); err != nil {

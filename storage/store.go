@@ -80,6 +80,8 @@ type Store struct {
 	layout  uint32  // Open's: the version of what it found; see convert
 	scanned scanned // of LoadLinks and View.LoadHits
 
+	shared shared
+
 	accountWrites struct {
 		sync.WaitGroup
 		slots chan struct{}

@@ -79,6 +79,7 @@ const (
 //	q  sequence of writes        (merged) see AppendSequence
 //	b  base URL                  see AppendBaseURL; absent until a server has run
 //	k  last backup               8 bytes big-endian: Unix ms at its end; absent until there was one
+//	l  position in the log       of its cluster: see AppendLogPosition; absent if the store is of no cluster
 const (
 	MetaLayout     = 'f'
 	MetaStoreID    = 's'
@@ -92,12 +93,29 @@ const (
 	MetaSequence   = 'q'
 	MetaBaseURL    = 'b'
 	MetaLastBackup = 'k'
+	MetaLog        = 'l'
 )
 
 const HoursPerDay = 24
 
 // MetaKey returns the key of a meta row.
 func MetaKey(name byte) []byte { return []byte{TableMeta, name} }
+
+// Shared reports whether the row of a key is the same on all nodes of a cluster, or, of a tally, whether
+// other nodes may write into it: an import begins a link's life, and a purge ends it. An empty key is
+// of no row.
+func Shared(key []byte) bool {
+	if len(key) == 0 {
+		return false
+	}
+	switch key[0] {
+	case TableHot, TableCold, TableByOwner, TableByTag, TableByDeletion, TableReceipts, TableAccounts, TableAudit, TableLinkLives, TableLinkDays:
+		return true
+	case TableMeta:
+		return len(key) == 2 && key[1] == MetaIDBound
+	}
+	return false
+}
 
 // AppendHotKey appends the key of the hot record of a code.
 func AppendHotKey[S string | []byte](dst []byte, code S) []byte {
@@ -107,6 +125,19 @@ func AppendHotKey[S string | []byte](dst []byte, code S) []byte {
 // AppendColdKey appends the key of the cold record of a link.
 func AppendColdKey(dst []byte, id uint64) []byte {
 	return binary.BigEndian.AppendUint64(append(dst, TableCold), id)
+}
+
+// SplitColdKey returns the id of the link of a cold record.
+func SplitColdKey(key []byte) (id uint64, err error) { return splitID(key, TableCold) }
+
+// SplitLinkLifeKey returns the id of the link of a life row.
+func SplitLinkLifeKey(key []byte) (id uint64, err error) { return splitID(key, TableLinkLives) }
+
+func splitID(key []byte, table byte) (id uint64, err error) {
+	if len(key) != 1+8 || key[0] != table {
+		return 0, fmt.Errorf("%w: key %x in table %x", ErrCorrupt, key, table)
+	}
+	return binary.BigEndian.Uint64(key[1:]), nil
 }
 
 // AppendByOwnerKey appends the key of a link in the index by owner. The key without its last 8

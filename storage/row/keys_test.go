@@ -24,6 +24,7 @@ func TestKeysAreAsPinned(t *testing.T) {
 		"sequence":    {MetaKey(MetaSequence), "10 71"},
 		"base URL":    {MetaKey(MetaBaseURL), "10 62"},
 		"last backup": {MetaKey(MetaLastBackup), "10 6b"},
+		"log":         {MetaKey(MetaLog), "10 6c"},
 		"hot":         {AppendHotKey(nil, "aZ"), "20 615a"},
 		"cold":        {AppendColdKey(nil, 0x0102), "21 0000000000000102"},
 		"by owner":    {AppendByOwnerKey(nil, 7, 1), "22 00000007 fffffffffffffffe"},

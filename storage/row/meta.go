@@ -12,6 +12,7 @@ const (
 	positionsVersion = 1
 	markVersion      = 1
 	sweepVersion     = 1
+	logVersion       = 1
 
 	// maxRings bounds the rings of a decoded value; the engine has at most 64.
 	maxRings = 1024
@@ -172,4 +173,31 @@ func BaseURLProblem(text string) string {
 		return "it has characters that no address has"
 	}
 	return ""
+}
+
+// LogPosition is the position up to which a store has applied the log of its cluster: the sequence and
+// the epoch of the last entry, and its hash. Sequence 0 is the beginning, whose hash is that of the
+// cluster.
+type LogPosition struct {
+	Sequence, Epoch uint64
+	Hash            [32]byte
+}
+
+// AppendLogPosition appends a position in the log of a cluster.
+//
+//	┌───────────┬──────────┬───────┬─────────┐
+//	│ version 1 │ sequence │ epoch │ hash 32 │
+//	└───────────┴──────────┴───────┴─────────┘
+func AppendLogPosition(dst []byte, p LogPosition) []byte {
+	dst = binary.AppendUvarint(append(dst, logVersion), p.Sequence)
+	dst = binary.AppendUvarint(dst, p.Epoch)
+	return append(dst, p.Hash[:]...)
+}
+
+// DecodeLogPosition decodes a position in the log of a cluster.
+func DecodeLogPosition(v []byte) (LogPosition, error) {
+	r := readValue("position in the log", v, logVersion)
+	p := LogPosition{Sequence: r.uvarint(), Epoch: r.uvarint()}
+	copy(p.Hash[:], r.fixed(len(p.Hash)))
+	return p, r.end()
 }

@@ -1,0 +1,114 @@
+package clusterlog
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"hash/crc32"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var goldenEntry = Entry{
+	Epoch:    0x0102030405060708,
+	Sequence: 9,
+	Batch:    BatchID([]byte("batch id, 16 by.")),
+	Previous: Hash([]byte("a hash has thirty-two bytes, yes")),
+	Payload:  []byte("payload"),
+}
+
+func TestAnEntryHasTheseBytes(t *testing.T) {
+	want := strings.Join([]string{
+		"01", "0102030405060708", "0000000000000009", hex.EncodeToString([]byte("batch id, 16 by.")),
+		hex.EncodeToString([]byte("a hash has thirty-two bytes, yes")), "00000007", hex.EncodeToString([]byte("payload")), "4cfe0ade",
+	}, "")
+	got := AppendEntry(nil, &goldenEntry)
+	if hex.EncodeToString(got) != want {
+		t.Fatalf("got  %x\nwant %s", got, want)
+	}
+	e, err := DecodeEntry(got)
+	if err != nil || !equal(e, goldenEntry) {
+		t.Errorf("got %+v, %v; want %+v", e, err, goldenEntry)
+	}
+}
+
+func equal(a, b Entry) bool {
+	payloads := bytes.Equal(a.Payload, b.Payload)
+	return payloads && a.Epoch == b.Epoch && a.Sequence == b.Sequence && a.Batch == b.Batch && a.Previous == b.Previous
+}
+
+func TestEveryFlippedBitOfAnEntryIsFound(t *testing.T) {
+	whole := AppendEntry(nil, &goldenEntry)
+	for bit := range 8 * len(whole) {
+		damaged := slices.Clone(whole)
+		damaged[bit/8] ^= 1 << (bit % 8)
+		if _, err := DecodeEntry(damaged); !errors.Is(err, ErrCorrupt) {
+			t.Errorf("bit %d: got %v, want %v", bit, err, ErrCorrupt)
+		}
+	}
+	for n := range whole {
+		if _, err := DecodeEntry(whole[:n]); !errors.Is(err, ErrCorrupt) {
+			t.Errorf("%d bytes of it: got %v, want %v", n, err, ErrCorrupt)
+		}
+	}
+}
+
+// withChecksum replaces the checksum at the end of an entry by the right one.
+func withChecksum(v []byte) []byte {
+	body := v[:len(v)-checksumBytes]
+	return binary.BigEndian.AppendUint32(slices.Clone(body), crc32.Checksum(body, castagnoli))
+}
+
+func TestEntriesThatNobodyWroteAreRefused(t *testing.T) {
+	whole := AppendEntry(nil, &goldenEntry)
+	edit := func(at int, b byte) []byte {
+		v := slices.Clone(whole)
+		v[at] = b
+		return withChecksum(v)
+	}
+	for name, c := range map[string]struct {
+		entry []byte
+		want  error
+	}{
+		"of a newer version":          {edit(0, 2), ErrNewerVersion},
+		"of version 0":                {edit(0, 0), ErrCorrupt},
+		"with a length of its own":    {edit(headerBytes-1, 8), ErrCorrupt},
+		"that ends in its header":     {withChecksum(whole[:headerBytes]), ErrCorrupt},
+		"larger than the largest":     {AppendEntry(nil, &Entry{Payload: make([]byte, MaxPayloadBytes+1)}), ErrCorrupt},
+		"empty":                       {nil, ErrCorrupt},
+		"of a version and a checksum": {withChecksum(append([]byte{9}, 0, 0, 0, 0)), ErrNewerVersion},
+	} {
+		if _, err := DecodeEntry(c.entry); !errors.Is(err, c.want) {
+			t.Errorf("an entry %s: got %v, want %v", name, err, c.want)
+		}
+	}
+	if _, err := DecodeEntry(AppendEntry(nil, &Entry{Payload: make([]byte, MaxPayloadBytes)})); err != nil {
+		t.Errorf("the largest entry: %v", err)
+	}
+}
+
+// FuzzDecodeEntry decodes any bytes, and any entry with one changed byte: only what AppendEntry makes
+// is accepted.
+func FuzzDecodeEntry(f *testing.F) {
+	f.Add(AppendEntry(nil, &goldenEntry), uint(3), byte(1))
+	f.Add(AppendEntry(nil, &Entry{}), uint(0), byte(3))
+	f.Add([]byte{}, uint(0), byte(0))
+	f.Fuzz(func(t *testing.T, v []byte, at uint, flip byte) {
+		if e, err := DecodeEntry(v); err == nil && !bytes.Equal(AppendEntry(nil, &e), v) {
+			t.Fatalf("%x decodes and is encoded as %x", v, AppendEntry(nil, &e))
+		} else if err != nil && !errors.Is(err, ErrCorrupt) && !errors.Is(err, ErrNewerVersion) {
+			t.Fatalf("%x: an error without a name: %v", v, err)
+		}
+		payload := v[:min(len(v), MaxPayloadBytes)]
+		entry := AppendEntry(nil, &Entry{Epoch: uint64(at), Sequence: uint64(flip), Payload: payload})
+		if e, err := DecodeEntry(entry); err != nil || !bytes.Equal(e.Payload, payload) {
+			t.Fatalf("its own entry: %v", err)
+		}
+		entry[at%uint(len(entry))] ^= flip
+		if _, err := DecodeEntry(entry); (err == nil) != (flip == 0) {
+			t.Fatalf("byte %d changed by %02x: got %v", at%uint(len(entry)), flip, err)
+		}
+	})
+}

@@ -1,0 +1,212 @@
+package etcdlog
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"shunt/storage/clusterlog"
+)
+
+// pending is an entry that has been sent, or is about to be.
+type pending struct {
+	batch         clusterlog.BatchID
+	encoded       []byte
+	before, after clusterlog.Position
+	payloadBytes  int
+	began         time.Time
+	open          int // requests that may be executed yet, as far as their answers say
+}
+
+// Append implements clusterlog.Leadership.
+func (l *leadership) Append(ctx context.Context, batch clusterlog.BatchID, payload []byte) (clusterlog.Position, error) {
+	if len(payload) > clusterlog.MaxPayloadBytes {
+		return clusterlog.Position{}, fmt.Errorf("%w: %d bytes, at most %d", clusterlog.ErrTooLarge, len(payload), clusterlog.MaxPayloadBytes)
+	}
+	select {
+	case l.turn <- struct{}{}:
+		defer func() { <-l.turn }()
+	case <-ctx.Done():
+		return clusterlog.Position{}, ctx.Err()
+	}
+	if earlier := l.pending; earlier != nil {
+		after, err := l.settle(ctx, earlier)
+		if earlier.batch == batch {
+			return after, err
+		}
+		if err != nil {
+			return clusterlog.Position{}, notBegun(err)
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return clusterlog.Position{}, err
+	}
+	if !l.Valid() {
+		return clusterlog.Position{}, fmt.Errorf("%w: the lease of epoch %d is over", clusterlog.ErrDeposed, l.epoch)
+	}
+	encoded, after := l.head.Next(l.epoch, batch, payload)
+	l.pending = &pending{batch: batch, encoded: encoded, before: l.head, after: after, payloadBytes: len(payload), began: time.Now()}
+	return l.settle(ctx, l.pending)
+}
+
+// notBegun returns the error of an append that nothing was done for, because an earlier one failed
+// with err.
+func notBegun(err error) error {
+	for _, kind := range []error{clusterlog.ErrDeposed, clusterlog.ErrNoSpace} {
+		if errors.Is(err, kind) {
+			return fmt.Errorf("%w: an earlier write: %v", kind, err)
+		}
+	}
+	return fmt.Errorf("%w: an earlier write is not settled: %v", clusterlog.ErrUnavailable, err)
+}
+
+// settle sends p until its outcome is known, or ctx ends.
+func (l *leadership) settle(ctx context.Context, p *pending) (clusterlog.Position, error) {
+	since := time.Now()
+	for n := 0; ; n++ {
+		at := l.log.preferred.Load()
+		v, err := l.send(ctx, l.log.server(at), p)
+		if errors.Is(err, rpctypes.ErrNoSpace) {
+			v, err = l.settleFull(ctx, p)
+		}
+		if v != unsettled {
+			return l.settled(p, v, err)
+		}
+		if n == 0 {
+			l.log.metrics.ambiguous.Add(1)
+		}
+		l.log.metrics.retries.Add(1)
+		l.log.reportStall(&since, err)
+		l.log.preferred.CompareAndSwap(at, at+1)
+		if errors.Is(err, clusterlog.ErrNoSpace) || !wait(ctx, l.log.pause(n)) {
+			l.log.metrics.unknown.Add(1)
+			return clusterlog.Position{}, fmt.Errorf("%w: entry %d: %w", clusterlog.ErrUnknownOutcome, p.after.Sequence, err)
+		}
+	}
+}
+
+// settled records the outcome of p, which is no longer pending.
+func (l *leadership) settled(p *pending, v verdict, err error) (clusterlog.Position, error) {
+	l.pending = nil
+	switch v {
+	case committed:
+		l.head = p.after
+		l.last.Store(p.after.Sequence)
+		l.log.metrics.observeAppend(p.payloadBytes, time.Since(p.began))
+		return p.after, nil
+	case refused:
+		return clusterlog.Position{}, err
+	case never:
+		l.end()
+		return clusterlog.Position{}, fmt.Errorf("%w: epoch %d is over, and entry %d of it was not written", clusterlog.ErrDeposed, l.epoch, p.after.Sequence)
+	default: // trimmed
+		l.end()
+		l.log.metrics.unknown.Add(1)
+		return clusterlog.Position{}, fmt.Errorf("%w: epoch %d is over, and entry %d has been trimmed", clusterlog.ErrUnknownOutcome, l.epoch, p.after.Sequence)
+	}
+}
+
+// A verdict is what an answer says about an entry.
+type verdict int
+
+const (
+	unsettled verdict = iota // nothing yet
+	committed
+	never   // it is not committed and never will be; the epoch is over
+	trimmed // the epoch is over, and the place of the entry is below the floor
+	refused // the server refused it, and no other request may be executed yet
+)
+
+// send sends p once.
+func (l *leadership) send(ctx context.Context, s *server, p *pending) (v verdict, err error) {
+	k := &l.log.keys
+	key := k.entry(p.after.Sequence)
+	p.open++
+	err = s.ask(ctx, attemptTimeout, func(ctx context.Context, client *clientv3.Client) error {
+		resp, err := client.Txn(ctx).If(
+			clientv3.Compare(clientv3.CreateRevision(k.leader), "=", int64(l.epoch)),
+			clientv3.Compare(clientv3.Value(k.head), "=", p.before.String()),
+		).Then(
+			clientv3.OpPut(key, string(p.encoded)),
+			clientv3.OpPut(k.head, p.after.String()),
+		).Else(clientv3.OpGet(key), k.getState()).Commit()
+		if err != nil {
+			return err
+		}
+		p.open--
+		l.saw(resp.Header.Revision)
+		if v = committed; !resp.Succeeded {
+			v, err = l.judge(p, resp)
+		}
+		return err
+	})
+	if err == nil && v == unsettled {
+		err = fmt.Errorf("%s: %w: the head is another, and this leader did not move it", s.endpoint, clusterlog.ErrCorrupt)
+	}
+	return v, err
+}
+
+// settleFull finds out what became of p after a server answered that it is out of space. That
+// server may have executed the request: the one that passes the quota is executed and then refused.
+// From then on each is refused before its conditions are looked at, so this only reads.
+func (l *leadership) settleFull(ctx context.Context, p *pending) (v verdict, err error) {
+	p.open-- // an answer came, so this request is not executed later
+	k := &l.log.keys
+	err = l.log.repeat(ctx, func(ctx context.Context, client *clientv3.Client) (err error) {
+		resp, err := client.Txn(ctx).Then(clientv3.OpGet(k.entry(p.after.Sequence)), k.getState()).Commit()
+		if err == nil {
+			v, err = l.judge(p, resp)
+		}
+		return err
+	})
+	if err != nil {
+		return unsettled, fmt.Errorf("%w: %w", clusterlog.ErrNoSpace, err)
+	}
+	if v == unsettled {
+		err = fmt.Errorf("%w: entry %d", clusterlog.ErrNoSpace, p.after.Sequence)
+		if p.open == 0 {
+			v = refused
+		}
+	}
+	return v, err
+}
+
+// judge reads an answer that has the entry in p's place, and the state. doc.go of clusterlog has the argument.
+// The error is ErrCorrupt: another server should be asked.
+func (l *leadership) judge(p *pending, resp *clientv3.TxnResponse) (verdict, error) {
+	s, err := l.log.keys.parseState(resp.Responses[1].GetResponseRange().Kvs)
+	if err != nil {
+		return unsettled, l.corrupt(err)
+	}
+	if kvs := resp.Responses[0].GetResponseRange().Kvs; len(kvs) > 0 {
+		if bytes.Equal(kvs[0].Value, p.encoded) {
+			return committed, nil
+		}
+		if e, err := clusterlog.DecodeEntry(kvs[0].Value); err != nil || e.Sequence != p.after.Sequence {
+			return unsettled, l.corrupt(fmt.Errorf("entry %d: %w", p.after.Sequence, errors.Join(clusterlog.ErrCorrupt, err)))
+		}
+		return never, nil // its place is taken
+	}
+	switch {
+	case s.head == p.after:
+		return committed, nil // and trimmed
+	case s.leader.Epoch == l.epoch:
+		return unsettled, nil
+	case s.floor > p.after.Sequence:
+		return trimmed, nil
+	default:
+		return never, nil
+	}
+}
+
+// corrupt counts and reports an answer that cannot be right.
+func (l *leadership) corrupt(err error) error {
+	l.log.metrics.corruptReads.Add(1)
+	l.log.logger.Error("A server of the cluster's log gave a wrong answer; another is asked.", "error", err)
+	return err
+}

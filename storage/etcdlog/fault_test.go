@@ -1,0 +1,247 @@
+package etcdlog
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"shunt/storage/clusterlog"
+)
+
+func TestAnAppendWhoseAnswerIsLostIsWrittenOnce(t *testing.T) {
+	s := newSite(t, 3)
+	proxies, endpoints := s.Proxies(t)
+	l := s.open(endpoints...)
+	r := s.lead(l, "a")
+	r.mustAppend("first")
+	at := int(l.preferred.Load()) % 3
+	proxies[at].DropAnswers(true)
+	r.mustAppend("second")
+	proxies[at].DropAnswers(false)
+	r.mustAppend("third")
+	s.wantPayloads(s.open(), "first", "second", "third")
+	if m := l.Metrics(); m.Ambiguous == 0 || m.Retries == 0 || m.Unknown != 0 {
+		t.Errorf("got %+v", m)
+	}
+}
+
+func TestAnUnknownOutcomeIsSettledByTheNextAppend(t *testing.T) {
+	s := newSite(t, 3)
+	proxies, endpoints := s.Proxies(t)
+	l := s.open(endpoints...)
+	r := s.lead(l, "a")
+	r.mustAppend("first")
+	short := func() (context.Context, context.CancelFunc) {
+		return context.WithTimeout(context.Background(), 300*time.Millisecond)
+	}
+	batch := clusterlog.NewBatchID()
+	for _, p := range proxies {
+		p.DropAnswers(true)
+	}
+	ctx, cancel := short()
+	defer cancel()
+	if _, err := r.Append(ctx, batch, []byte("second")); !errors.Is(err, clusterlog.ErrUnknownOutcome) {
+		t.Fatalf("got %v, want %v", err, clusterlog.ErrUnknownOutcome)
+	}
+	ctx, cancel = short()
+	defer cancel()
+	if _, err := r.Append(ctx, clusterlog.NewBatchID(), []byte("never")); !errors.Is(err, clusterlog.ErrUnavailable) || errors.Is(err, clusterlog.ErrUnknownOutcome) {
+		t.Fatalf("another before the first is settled: got %v, want %v", err, clusterlog.ErrUnavailable)
+	}
+	for _, p := range proxies {
+		p.DropAnswers(false)
+	}
+	if p, err := r.Append(within(t), batch, []byte("second")); err != nil || p.Sequence != 2 {
+		t.Errorf("the same again: %v, %v", p, err)
+	}
+	r.mustAppend("third")
+	s.wantPayloads(s.open(), "first", "second", "third")
+}
+
+func TestAppendsGoOnWithin3sWithoutTheLeaderOfTheServers(t *testing.T) {
+	for name, fault := range map[string]func(s *site) (end func()){
+		"killed": func(s *site) func() { m := s.Leader(); m.Kill(); return m.Start },
+		"paused": func(s *site) func() { m := s.Leader(); m.Pause(); return m.Resume },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t, 3)
+			l := s.open()
+			r := s.lead(l, "a")
+			want := []string{"before"}
+			r.mustAppend("before")
+			end := fault(s)
+			start := time.Now()
+			longest := time.Duration(0)
+			for i := 0; time.Since(start) < 5*time.Second; i++ {
+				sent := time.Now()
+				want = append(want, numbered(i))
+				if _, err := r.Append(within(t), clusterlog.NewBatchID(), []byte(numbered(i))); err != nil {
+					t.Fatalf("after %v: %v", time.Since(start), err)
+				}
+				longest = max(longest, time.Since(sent))
+				time.Sleep(10 * time.Millisecond)
+			}
+			if longest > 3*time.Second {
+				t.Errorf("an append took %v", longest)
+			}
+			t.Logf("the longest append took %v; %d appends, %+v", longest, len(want), l.Metrics())
+			end()
+			s.wantPayloads(s.open(), want...)
+		})
+	}
+}
+
+func TestALeaderKeepsItsLeaseWhileAServerIsPaused(t *testing.T) {
+	s := newSite(t, 3)
+	l := s.open()
+	r := s.lead(l, "a")
+	leader := s.Leader()
+	for _, m := range s.Members {
+		if m != leader {
+			m.Pause()
+			defer m.Resume()
+			break
+		}
+	}
+	select {
+	case <-r.Done():
+		t.Fatalf("the leader is deposed: %v", r.stop())
+	case <-time.After(6 * time.Second):
+	}
+	if !r.Valid() || l.Metrics().RenewFailures == 0 {
+		t.Errorf("valid: %v; %+v", r.Valid(), l.Metrics())
+	}
+	r.mustAppend("x")
+}
+
+func TestALeaderWithoutServersStopsBeforeItsLeaseEnds(t *testing.T) {
+	s := newSite(t, 1)
+	proxies, endpoints := s.Proxies(t)
+	r := s.lead(s.open(endpoints...), "a")
+	r.mustAppend("x")
+	proxies[0].Hold(true)
+	start := time.Now()
+	await(t, "it is deposed", r.Done())
+	if took := time.Since(start); took < leaseTTL-leaseMargin-renewInterval-renewTimeout || took > leaseTTL {
+		t.Errorf("after %v", took)
+	}
+	if r.Valid() {
+		t.Error("it is valid")
+	}
+	if err := r.stop(); !errors.Is(err, clusterlog.ErrDeposed) {
+		t.Errorf("got %v, want %v", err, clusterlog.ErrDeposed)
+	}
+	next := s.lead(s.open(), "b")
+	if took := time.Since(start); took > leaseTTL+3*time.Second {
+		t.Errorf("the next leads after %v", took)
+	}
+	if next.Head().Sequence != 1 {
+		t.Errorf("its head is %v", next.Head())
+	}
+}
+
+func TestAFollowerOfAPausedServerGetsEntriesFromAnother(t *testing.T) {
+	s := newSite(t, 3)
+	proxies, endpoints := s.Proxies(t)
+	l, follower := s.open(), s.open(endpoints...)
+	r := s.lead(l, "a")
+	arrived := make(chan time.Time, 100)
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error)
+	go func() {
+		ended <- follower.Follow(ctx, clusterlog.Origin(s.id), func(p clusterlog.Progress) error {
+			for range p.Entries {
+				arrived <- time.Now()
+			}
+			return nil
+		})
+	}()
+	lag := func() time.Duration {
+		start := time.Now()
+		r.mustAppend("x")
+		return (<-arrived).Sub(start)
+	}
+	for range 5 {
+		t.Logf("lag %v", lag())
+	}
+	for i := range proxies { // one after the other, so that the follower's is among them
+		proxies[i].Hold(true)
+		longest := time.Duration(0)
+		for range 4 {
+			longest = max(longest, lag())
+		}
+		t.Logf("server %d held: lag at most %v", i, longest)
+		if longest > 3*time.Second {
+			t.Errorf("server %d held: lag %v", i, longest)
+		}
+		proxies[i].Hold(false)
+	}
+	cancel()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestAByteThatAServerChangesIsReadElsewhere(t *testing.T) {
+	s := newSite(t, 3)
+	proxies, endpoints := s.Proxies(t)
+	r := s.lead(s.open(), "a")
+	for range 5 {
+		r.mustAppend("the original")
+	}
+	for i, p := range proxies {
+		follower := s.open(endpoints[i], endpoints[(i+1)%3], endpoints[(i+2)%3])
+		p.Edit(func(b []byte) []byte { return bytes.ReplaceAll(b, []byte("original"), []byte("0riginal")) })
+		s.wantPayloads(follower, "the original", "the original", "the original", "the original", "the original")
+		p.Edit(nil)
+		if m := follower.Metrics(); m.CorruptReads == 0 {
+			t.Errorf("server %d: nothing was noticed: %+v", i, m)
+		}
+	}
+}
+
+func TestAnEntryThatIsWrongEverywhereIsNeverApplied(t *testing.T) {
+	s := newSite(t, 3)
+	l := s.open()
+	r := s.lead(l, "a")
+	for i := range 5 {
+		r.mustAppend(numbered(i))
+	}
+	client := s.Client()
+	defer client.Close()
+	key := l.keys.entry(3)
+	right, err := client.Get(within(t), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	good := right.Kvs[0].Value
+	wrong := bytes.Clone(good)
+	wrong[40] ^= 1
+	if _, err := client.Put(within(t), key, string(wrong)); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	var got []clusterlog.Entry
+	apply := func(p clusterlog.Progress) error {
+		if got = append(got, p.Entries...); len(got) == 5 {
+			return enough
+		}
+		return nil
+	}
+	if err := l.Follow(ctx, clusterlog.Origin(s.id), apply); !errors.Is(err, context.DeadlineExceeded) || len(got) != 2 {
+		t.Errorf("got %d entries and %v", len(got), err)
+	}
+	if m := l.Metrics(); m.CorruptReads < 3 {
+		t.Errorf("got %+v", m)
+	}
+	if _, err := client.Put(within(t), key, string(good)); err != nil { // an operator repaired it
+		t.Fatal(err)
+	}
+	got = nil
+	if err := l.Follow(within(t), clusterlog.Origin(s.id), apply); err != enough {
+		t.Errorf("after the repair: %v", err)
+	}
+}

@@ -1,0 +1,49 @@
+package etcdlog
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+
+	"shunt/storage/clusterlog"
+)
+
+// The append that passes the quota is executed, and answered with "no space". Those after it are
+// refused.
+func TestAppendsToFullServersAreWrittenOnceOrNotAtAll(t *testing.T) {
+	s := newSite(t, 1, "--quota-backend-bytes", "8388608")
+	l := s.open()
+	r := s.lead(l, "a")
+	payload := bytes.Repeat([]byte("x"), 250_000)
+	written := 0
+	var failed error
+	for written < 100 {
+		p, err := r.Append(within(t), clusterlog.NewBatchID(), payload)
+		if err != nil {
+			failed = err
+			break
+		}
+		if written++; p.Sequence != uint64(written) {
+			t.Fatalf("entry %d is at %v", written, p)
+		}
+	}
+	if !errors.Is(failed, clusterlog.ErrNoSpace) || errors.Is(failed, clusterlog.ErrUnknownOutcome) {
+		t.Errorf("after %d entries: %v, want %v, and no doubt", written, failed, clusterlog.ErrNoSpace)
+	}
+	for range 2 {
+		if _, err := r.Append(within(t), clusterlog.NewBatchID(), payload); !errors.Is(err, clusterlog.ErrNoSpace) {
+			t.Errorf("again: %v, want %v", err, clusterlog.ErrNoSpace)
+		}
+	}
+	if found := s.all(l); len(found) != written {
+		t.Errorf("the log has %d entries; %d were acknowledged", len(found), written)
+	}
+	status, err := l.Status(within(t))
+	if use := status.QuotaUse(); err != nil || use < .8 {
+		t.Errorf("%f of the quota is in use, %v", use, err)
+	}
+	if !r.Valid() {
+		t.Error("the lease is not renewed")
+	}
+	t.Logf("%d entries; %+v; %+v", written, status.Servers, l.Metrics())
+}

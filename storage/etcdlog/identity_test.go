@@ -1,0 +1,211 @@
+package etcdlog
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"shunt/storage/clusterlog"
+)
+
+func TestALogOfAnotherClusterIsRefused(t *testing.T) {
+	s := newSite(t, 1)
+	own := Options{Endpoints: s.Endpoints(), ID: s.id}
+	other := own
+	other.ID = clusterlog.NewID()
+	elsewhere := own
+	elsewhere.Prefix = "/elsewhere/"
+	client := s.Client()
+	defer client.Close()
+	before := s.dump(client)
+
+	if err := Create(within(t), own); err != nil {
+		t.Errorf("to make the same log again: %v", err)
+	}
+	if err := Create(within(t), other); !errors.Is(err, clusterlog.ErrForeignLog) {
+		t.Errorf("to make another in its place: got %v, want %v", err, clusterlog.ErrForeignLog)
+	}
+	if id, err := Find(within(t), other); err != nil || id != s.id {
+		t.Errorf("Find: got %v, %v; want %v", id, err, s.id)
+	}
+	if _, err := Find(within(t), elsewhere); !errors.Is(err, clusterlog.ErrForeignLog) {
+		t.Errorf("Find where nothing is: got %v, want %v", err, clusterlog.ErrForeignLog)
+	}
+	for name, o := range map[string]Options{"of another cluster": other, "of an empty prefix": elsewhere} {
+		l, err := New(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, campaign := l.Campaign(within(t), "a")
+		_, status := l.Status(within(t))
+		follow := l.Follow(within(t), clusterlog.Origin(o.ID), func(clusterlog.Progress) error { return enough })
+		for call, err := range map[string]error{"Check": l.Check(within(t)), "Campaign": campaign, "Status": status, "Follow": follow} {
+			if !errors.Is(err, clusterlog.ErrForeignLog) {
+				t.Errorf("%s %s: got %v, want %v", call, name, err, clusterlog.ErrForeignLog)
+			}
+		}
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if after := s.dump(client); after != before {
+		t.Errorf("the servers have\n%s\nand had\n%s", after, before)
+	}
+	if err := s.open().Check(within(t)); err != nil {
+		t.Errorf("the own log: %v", err)
+	}
+}
+
+// dump returns all keys and values.
+func (s *site) dump(client *clientv3.Client) string {
+	s.t.Helper()
+	all, err := client.Get(within(s.t), "", clientv3.WithPrefix())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	var text strings.Builder
+	for _, kv := range all.Kvs {
+		text.WriteString(string(kv.Key) + " = " + string(kv.Value) + "\n")
+	}
+	return text.String()
+}
+
+func TestALogOfANewerProgramIsRefused(t *testing.T) {
+	s := newSite(t, 1)
+	client := s.Client()
+	defer client.Close()
+	l := s.open()
+	for line, want := range map[string]error{
+		"shunt log, version 2": clusterlog.ErrNewerVersion, "shunt log, version 0": clusterlog.ErrForeignLog, "something": clusterlog.ErrForeignLog,
+	} {
+		if _, err := client.Put(within(t), l.keys.format, line); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Check(within(t)); !errors.Is(err, want) {
+			t.Errorf("%q: got %v, want %v", line, err, want)
+		}
+	}
+}
+
+func TestAnOldServerIsRefusedByItsVersion(t *testing.T) {
+	for version, old := range map[string]bool{
+		"3.6.16": false, "3.6.17": false, "3.7.0": false, "4.0.0": false, "3.7.0-rc.0": false,
+		"3.6.15": true, "3.5.30": true, "2.9.99": true, "": true, "new": true,
+	} {
+		err := checkVersion("h1:2379", version)
+		if errors.Is(err, clusterlog.ErrOldServer) != old {
+			t.Errorf("%s: got %v", version, err)
+		}
+		if old && (!strings.Contains(err.Error(), "h1:2379") || !strings.Contains(err.Error(), version)) {
+			t.Errorf("%s: the error is %q", version, err)
+		}
+	}
+}
+
+func TestServersThatDoNotAnswerAreNamed(t *testing.T) {
+	l, err := New(Options{Endpoints: []string{"127.0.0.1:1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if err := l.Check(within(t)); !errors.Is(err, clusterlog.ErrUnavailable) || !strings.Contains(err.Error(), "127.0.0.1:1") {
+		t.Errorf("got %v", err)
+	}
+	for _, o := range []Options{{}, {Endpoints: []string{"x"}, Prefix: "/shunt"}} {
+		if _, err := New(o); err == nil {
+			t.Errorf("%+v is accepted", o)
+		}
+	}
+}
+
+// A restore of the servers from an older copy takes entries from the log, and it may go on with
+// others.
+func TestAFollowerOfARestoredLogIsTold(t *testing.T) {
+	s := newSite(t, 3)
+	l := s.open()
+	r := s.lead(l, "a")
+	first, second := r.mustAppend("first"), r.mustAppend("second")
+	if err := r.stop(); err != nil {
+		t.Fatal(err)
+	}
+	client := s.Client()
+	defer client.Close()
+	_, err := client.Txn(within(t)).Then(clientv3.OpDelete(l.keys.entry(2)), clientv3.OpPut(l.keys.head, first.String())).Commit()
+	if err != nil {
+		t.Fatal(err)
+	}
+	applied := 0
+	follow := func(from clusterlog.Position) error {
+		ctx, cancel := context.WithTimeout(within(t), 5*time.Second)
+		defer cancel()
+		return l.Follow(ctx, from, func(p clusterlog.Progress) error {
+			applied += len(p.Entries)
+			return nil
+		})
+	}
+	if err := follow(second); !errors.Is(err, clusterlog.ErrAhead) {
+		t.Errorf("got %v, want %v", err, clusterlog.ErrAhead)
+	}
+	next := s.lead(l, "b")
+	next.mustAppend("another second")
+	if err := follow(second); !errors.Is(err, clusterlog.ErrDiverged) {
+		t.Errorf("at the head: got %v, want %v", err, clusterlog.ErrDiverged)
+	}
+	next.mustAppend("third")
+	if err := follow(second); !errors.Is(err, clusterlog.ErrDiverged) || applied != 0 {
+		t.Errorf("beyond it: got %v, want %v; %d entries applied", err, clusterlog.ErrDiverged, applied)
+	}
+	s.wantPayloads(l, "first", "another second", "third")
+}
+
+func TestAUserWithARoleOnThePrefixIsEnough(t *testing.T) {
+	s := newSite(t, 3)
+	client := s.Client()
+	defer client.Close()
+	leader := s.Leader()
+	ctx := within(t)
+	_, role := client.RoleAdd(ctx, "shunt")
+	_, grant := client.RoleGrantPermission(ctx, "shunt", DefaultPrefix, clientv3.GetPrefixRangeEnd(DefaultPrefix), clientv3.PermissionType(clientv3.PermReadWrite))
+	_, user := client.UserAdd(ctx, "shunt", "secret")
+	_, given := client.UserGrantRole(ctx, "shunt", "shunt")
+	_, root := client.UserAdd(ctx, "root", "secret")
+	_, rootRole := client.UserGrantRole(ctx, "root", "root")
+	_, enabled := client.AuthEnable(ctx)
+	if err := errors.Join(role, grant, user, given, root, rootRole, enabled); err != nil {
+		t.Fatal(err)
+	}
+	o := Options{Endpoints: s.Endpoints(), ID: s.id, Username: "shunt", Password: "secret"}
+	l, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	if err := l.Check(ctx); err != nil {
+		t.Fatalf("Check: %v", err)
+	}
+	r := s.lead(l, "a")
+	r.mustAppend("first")
+	leader.Kill()
+	r.mustAppend("second")
+	leader.Start()
+	s.wantPayloads(l, "first", "second")
+	if err := r.Trim(within(t), 1); err != nil {
+		t.Errorf("Trim: %v", err)
+	}
+	if err := r.stop(); err != nil {
+		t.Errorf("Run: %v", err)
+	}
+	o.Password = "wrong"
+	wrong, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer wrong.Close()
+	if err := wrong.Check(within(t)); !errors.Is(err, clusterlog.ErrUnavailable) || !strings.Contains(err.Error(), "authentication failed") {
+		t.Errorf("with a wrong password: %v", err)
+	}
+}

@@ -1,0 +1,91 @@
+package etcdlog
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"shunt/storage/clusterlog"
+)
+
+// formatLine is the value of the key format.
+const formatLine = "shunt log, version 1"
+
+// keys are the keys of a log below a prefix. All but the entries are between floor and logs, so one
+// range reads them.
+type keys struct{ prefix, floor, format, head, id, leader, logs string }
+
+func keysBelow(prefix string) keys {
+	return keys{
+		prefix: prefix,
+		floor:  prefix + "floor",
+		format: prefix + "format",
+		head:   prefix + "head",
+		id:     prefix + "id",
+		leader: prefix + "leader",
+		logs:   prefix + "log/",
+	}
+}
+
+func (k *keys) entry(sequence uint64) string { return fmt.Sprintf("%s%016x", k.logs, sequence) }
+
+// getState reads everything but entries.
+func (k *keys) getState(opts ...clientv3.OpOption) clientv3.Op {
+	return clientv3.OpGet(k.floor, append(opts, clientv3.WithRange(k.logs))...)
+}
+
+// state is the keys of a log but its entries.
+type state struct {
+	id     clusterlog.ID
+	head   clusterlog.Position
+	floor  uint64
+	leader clusterlog.Leader // its epoch is the revision that created the key
+	lease  clientv3.LeaseID  // of the leader
+}
+
+// parseState reads the result of getState. The error is ErrForeignLog, ErrNewerVersion or
+// ErrCorrupt.
+func (k *keys) parseState(kvs []*mvccpb.KeyValue) (s state, err error) {
+	values := make(map[string][]byte, len(kvs))
+	for _, kv := range kvs {
+		if values[string(kv.Key)] = kv.Value; string(kv.Key) == k.leader {
+			s.leader = clusterlog.Leader{Candidate: string(kv.Value), Epoch: uint64(kv.CreateRevision)}
+			s.lease = clientv3.LeaseID(kv.Lease)
+		}
+	}
+	if err := k.checkFormat(values[k.format]); err != nil {
+		return state{}, err
+	}
+	var errs [3]error
+	s.id, errs[0] = clusterlog.ParseID(values[k.id])
+	s.head, errs[1] = clusterlog.ParsePosition(values[k.head])
+	s.floor, errs[2] = parseFloor(values[k.floor])
+	return s, errors.Join(errs[:]...)
+}
+
+func (k *keys) checkFormat(line []byte) error {
+	var version int
+	switch _, err := fmt.Sscanf(string(line), "shunt log, version %d", &version); {
+	case len(line) == 0:
+		return fmt.Errorf("%w: there is no log under %s", clusterlog.ErrForeignLog, k.prefix)
+	case string(line) == formatLine:
+		return nil
+	case err == nil && version > 1:
+		return fmt.Errorf("%w: %s is %q", clusterlog.ErrNewerVersion, k.format, line)
+	default:
+		return fmt.Errorf("%w: %s is %q", clusterlog.ErrForeignLog, k.format, line)
+	}
+}
+
+func floorText(floor uint64) string { return fmt.Sprintf("%016x", floor) }
+
+func parseFloor(text []byte) (uint64, error) {
+	floor, err := strconv.ParseUint(string(text), 16, 64)
+	if err != nil || floorText(floor) != string(text) {
+		return 0, fmt.Errorf("%w: floor %q", clusterlog.ErrCorrupt, text)
+	}
+	return floor, nil
+}

@@ -1,0 +1,202 @@
+package etcdlog
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"shunt/storage/clusterlog"
+)
+
+func TestFollowersGetEveryEntryInOrder(t *testing.T) {
+	s := newSite(t, 3)
+	leader, follower := s.open(), s.open()
+	r := s.lead(leader, "a")
+	const n = 300
+	var want []string
+	var following sync.WaitGroup
+	following.Go(func() { s.entries(follower, n) }) // as they come
+	for i := range n {
+		payload := numbered(i) + strings.Repeat("x", i%7*2000)
+		want = append(want, payload)
+		if p := r.mustAppend(payload); p.Sequence != uint64(i+1) || p.Epoch != r.Epoch() {
+			t.Fatalf("entry %d is at %v", i+1, p)
+		}
+	}
+	following.Wait()
+	s.wantPayloads(s.open(), want...) // all at once
+	if m := leader.Metrics(); m.Appends != n || m.Ambiguous != 0 || m.Unknown != 0 || m.Elections != 1 {
+		t.Errorf("got %+v", m)
+	}
+}
+
+func TestTheLargestEntriesAreRead(t *testing.T) {
+	s := newSite(t, 1)
+	l := s.open()
+	r := s.lead(l, "a")
+	var want []string
+	for i := range 60 {
+		size := clusterlog.MaxPayloadBytes
+		if i < 30 {
+			size = 10 // so that the follower asks for many, and gets too many bytes
+		}
+		want = append(want, strings.Repeat("x", size))
+		r.mustAppend(want[i])
+	}
+	s.wantPayloads(l, want...)
+	if _, err := r.Append(within(t), clusterlog.NewBatchID(), make([]byte, clusterlog.MaxPayloadBytes+1)); !errors.Is(err, clusterlog.ErrTooLarge) {
+		t.Errorf("got %v, want %v", err, clusterlog.ErrTooLarge)
+	}
+}
+
+func TestAnIdleFollowerLearnsThatItIsUpToDate(t *testing.T) {
+	s := newSite(t, 1)
+	l := s.open()
+	r := s.lead(l, "the leader")
+	r.mustAppend("x")
+	start, fresh := time.Now(), 0
+	err := l.Follow(within(t), clusterlog.Origin(s.id), func(p clusterlog.Progress) error {
+		if p.AsOf.After(start) && p.After.Sequence == 1 && p.Leader == (clusterlog.Leader{Candidate: "the leader", Epoch: r.Epoch()}) {
+			fresh++
+		}
+		if fresh == 3 {
+			return enough
+		}
+		return nil
+	})
+	if took := time.Since(start); err != enough || took > 3*time.Second {
+		t.Errorf("got %v after %v", err, took)
+	}
+}
+
+func TestOfTwoCandidatesOneLeads(t *testing.T) {
+	s := newSite(t, 3)
+	a, b := s.open(), s.open()
+	first := s.lead(a, "a")
+	campaigning, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	if lead, err := b.Campaign(campaigning, "b"); lead != nil || err == nil {
+		t.Fatalf("a second leader: %v, %v", lead, err)
+	}
+	if !first.Valid() {
+		t.Error("a leader that renews its lease is not valid after 5 s")
+	}
+	status, err := b.Status(within(t))
+	if err != nil || status.Leader != (clusterlog.Leader{Candidate: "a", Epoch: first.Epoch()}) || len(status.Servers) != 3 || status.ID != s.id {
+		t.Errorf("got %+v, %v", status, err)
+	}
+	if use := status.QuotaUse(); use <= 0 || use > .01 {
+		t.Errorf("%f of the quota is in use", use)
+	}
+}
+
+func TestALeaderThatResignsHandsOverAtOnce(t *testing.T) {
+	s := newSite(t, 3)
+	a, b := s.open(), s.open()
+	first := s.lead(a, "a")
+	head := first.mustAppend("x")
+	var second *reign
+	var waiting sync.WaitGroup
+	waiting.Go(func() { second = s.lead(b, "b") })
+	time.Sleep(time.Second) // b has seen the leader
+	start := time.Now()
+	if err := first.stop(); err != nil {
+		t.Errorf("Run: %v", err)
+	}
+	waiting.Wait()
+	took := time.Since(start)
+	if took > time.Second || second.Head() != head || second.Epoch() <= first.Epoch() {
+		t.Errorf("after %v the head is %v, want %v; epoch %d after %d", took, second.Head(), head, second.Epoch(), first.Epoch())
+	}
+	t.Logf("handed over in %v", took)
+	if first.Valid() {
+		t.Error("a leader that has resigned is valid")
+	}
+	if _, err := first.Append(within(t), clusterlog.NewBatchID(), nil); !errors.Is(err, clusterlog.ErrDeposed) {
+		t.Errorf("got %v, want %v", err, clusterlog.ErrDeposed)
+	}
+}
+
+func TestConcurrentAppendsAllHaveAPlace(t *testing.T) {
+	s := newSite(t, 1)
+	l := s.open()
+	r := s.lead(l, "a")
+	var writers sync.WaitGroup
+	var want []string
+	for i := range 40 {
+		want = append(want, numbered(i))
+		writers.Go(func() { r.mustAppend(want[i]) })
+	}
+	writers.Wait()
+	var got []string
+	for _, e := range s.entries(l, len(want)) {
+		got = append(got, string(e.Payload))
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestAFollowerBelowTheFloorIsTold(t *testing.T) {
+	s := newSite(t, 3)
+	l := s.open()
+	r := s.lead(l, "a")
+	var at []clusterlog.Position
+	for i := range 30 {
+		at = append(at, r.mustAppend(numbered(i)))
+	}
+	if err := r.Trim(within(t), 31); err == nil {
+		t.Error("entries that are not there can be trimmed")
+	}
+	for range 2 { // a repeat changes nothing
+		if err := r.Trim(within(t), 20); err != nil {
+			t.Fatalf("Trim: %v", err)
+		}
+	}
+	if status, err := l.Status(within(t)); err != nil || status.Floor != 21 || status.Head != at[29] {
+		t.Errorf("got %+v, %v", status, err)
+	}
+	nothing := func(p clusterlog.Progress) error { return enough }
+	if err := l.Follow(within(t), at[18], nothing); !errors.Is(err, clusterlog.ErrBelowFloor) {
+		t.Errorf("from entry 19: got %v, want %v", err, clusterlog.ErrBelowFloor)
+	}
+	if err := l.Follow(within(t), at[19], nothing); err != enough {
+		t.Errorf("from entry 20: got %v", err)
+	}
+	if err := r.Trim(within(t), 30); err != nil {
+		t.Fatalf("Trim: %v", err)
+	}
+	if err := l.Follow(within(t), at[29], nothing); err != enough {
+		t.Errorf("from the head of an empty log: got %v", err)
+	}
+	if m := l.Metrics(); m.Compactions != 1 {
+		t.Errorf("%d compactions", m.Compactions)
+	}
+	r.mustAppend("after it")
+}
+
+func TestALeaderOfAnOlderEpochCannotTrim(t *testing.T) {
+	s := newSite(t, 1)
+	a, b := s.open(), s.open()
+	first := s.lead(a, "a")
+	first.mustAppend("x")
+	if err := first.stop(); err != nil {
+		t.Fatal(err)
+	}
+	second := s.lead(b, "b")
+	if err := first.Trim(within(t), 1); !errors.Is(err, clusterlog.ErrDeposed) {
+		t.Errorf("got %v, want %v", err, clusterlog.ErrDeposed)
+	}
+	if status, err := b.Status(within(t)); err != nil || status.Floor != 1 {
+		t.Errorf("got %+v, %v", status, err)
+	}
+	if err := second.Trim(within(t), 1); err != nil {
+		t.Errorf("the new leader: %v", err)
+	}
+}

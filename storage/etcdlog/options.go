@@ -1,0 +1,82 @@
+package etcdlog
+
+import (
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"shunt/storage/clusterlog"
+)
+
+// Times of the protocol. doc.go argues for them.
+const (
+	attemptTimeout = 700 * time.Millisecond // of one request at one server
+	leaseTTL       = 3 * time.Second
+	leaseMargin    = 500 * time.Millisecond // by which a leader stops before its lease ends
+	renewInterval  = 500 * time.Millisecond
+	renewTimeout   = 400 * time.Millisecond
+	renewPause     = 50 * time.Millisecond // after a renewal that failed
+	pollInterval   = 500 * time.Millisecond
+	resignTimeout  = 2 * time.Second
+	compactEvery   = 10 * time.Second
+)
+
+// DefaultPrefix is where a log is if Options name no other place.
+const DefaultPrefix = "/shunt/"
+
+// Options are how to reach a log. Endpoints and ID are required.
+type Options struct {
+	Endpoints          []string // host:port
+	TLS                *tls.Config
+	Username, Password string
+	Prefix             string        // ends in /; "" is DefaultPrefix
+	ID                 clusterlog.ID // of the log's cluster; Find ignores it
+	Logger             *slog.Logger  // nil: no log
+}
+
+// Log is a log on etcd. It implements clusterlog.Log.
+type Log struct {
+	keys      keys
+	id        clusterlog.ID
+	servers   []*server
+	preferred atomic.Uint32 // the server to ask first, modulo their number
+	logger    *slog.Logger
+	metrics   metrics
+	forbidden sync.Once // reports that the user may not compact
+}
+
+var _ clusterlog.Log = (*Log)(nil)
+
+// New returns the log that o describes. It does no I/O. The log must be closed.
+func New(o Options) (*Log, error) {
+	if len(o.Endpoints) == 0 {
+		return nil, errors.New("no endpoint of etcd is named")
+	}
+	if o.Prefix == "" {
+		o.Prefix = DefaultPrefix
+	}
+	if !strings.HasSuffix(o.Prefix, "/") {
+		return nil, errors.New("the prefix of the log in etcd must end in /")
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	l := &Log{keys: keysBelow(o.Prefix), id: o.ID, logger: o.Logger, metrics: newMetrics()}
+	for _, endpoint := range o.Endpoints {
+		l.servers = append(l.servers, newServer(endpoint, &o))
+	}
+	return l, nil
+}
+
+// Close closes the connections. Nothing of the log may be in use, or be used again.
+func (l *Log) Close() error {
+	var errs []error
+	for _, s := range l.servers {
+		errs = append(errs, s.close())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,195 @@
+package etcdlog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+
+	"shunt/storage/clusterlog"
+)
+
+// maxAnswerBytes bounds an answer. The largest that is expected is a chunk of entries (read.go).
+const maxAnswerBytes = chunkBytes + 1<<20
+
+// server is one of etcd's servers, with a client of its own. A client that knows several servers
+// would choose among them by itself, and keep to one that does not answer.
+type server struct {
+	endpoint string
+	config   clientv3.Config
+	ready    atomic.Pointer[clientv3.Client] // nil until the server is connected and known to be new enough
+
+	// turn has room for the one who connects, who owns the fields after it. It is no mutex, because
+	// those who wait must be able to give up: the lease is renewed at all servers in turn.
+	turn   chan struct{}
+	client *clientv3.Client
+	closed bool
+}
+
+func newServer(endpoint string, o *Options) *server {
+	scheme := "http://"
+	if o.TLS != nil {
+		scheme = "https://"
+	}
+	// grpc would wait 20 s for a connection that hangs, and up to two minutes between attempts.
+	connecting := grpc.ConnectParams{
+		Backoff:           backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: .2, MaxDelay: time.Second},
+		MinConnectTimeout: time.Second,
+	}
+	return &server{endpoint: endpoint, turn: make(chan struct{}, 1), config: clientv3.Config{
+		Endpoints:            []string{scheme + endpoint},
+		TLS:                  o.TLS,
+		Username:             o.Username,
+		Password:             o.Password,
+		DialKeepAliveTime:    10 * time.Second, // grpc allows no less
+		DialKeepAliveTimeout: 2 * time.Second,
+		MaxCallRecvMsgSize:   maxAnswerBytes,
+		MaxUnaryRetries:      2, // the second is for a token that has expired
+		DialOptions:          []grpc.DialOption{grpc.WithConnectParams(connecting)},
+		Logger:               zap.NewNop(),
+	}}
+}
+
+// connect returns the server's client. It makes sure once that the server is not too old. The client
+// is made when it is first needed, since with a password that takes a request.
+func (s *server) connect(ctx context.Context) (*clientv3.Client, error) {
+	if client := s.ready.Load(); client != nil {
+		return client, nil
+	}
+	select {
+	case s.turn <- struct{}{}:
+		defer func() { <-s.turn }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if s.closed {
+		return nil, errors.New("the log is closed")
+	}
+	if s.client == nil {
+		config := s.config
+		if deadline, ok := ctx.Deadline(); ok {
+			config.DialTimeout = max(time.Until(deadline), time.Millisecond)
+		}
+		client, err := clientv3.New(config)
+		if err != nil {
+			return nil, err
+		}
+		s.client = client
+	}
+	status, err := s.client.Status(ctx, s.config.Endpoints[0])
+	if err != nil {
+		return nil, err
+	}
+	if err := checkVersion(s.endpoint, status.Version); err != nil {
+		return nil, err
+	}
+	s.ready.Store(s.client)
+	return s.client, nil
+}
+
+func (s *server) close() error {
+	s.turn <- struct{}{}
+	defer func() { <-s.turn }()
+	s.closed = true
+	if s.client == nil {
+		return nil
+	}
+	return s.client.Close()
+}
+
+// minVersion is the oldest server that is trusted.
+var minVersion = [3]int{3, 6, 16}
+
+func checkVersion(endpoint, text string) error {
+	var v [3]int
+	if _, err := fmt.Sscanf(text, "%d.%d.%d", &v[0], &v[1], &v[2]); err != nil {
+		return fmt.Errorf("%w: %s says that its version is %q", clusterlog.ErrOldServer, endpoint, text)
+	}
+	for i, least := range minVersion {
+		if v[i] < least {
+			return fmt.Errorf("%w: %s is etcd %s; it must be %d.%d.%d or newer",
+				clusterlog.ErrOldServer, endpoint, text, minVersion[0], minVersion[1], minVersion[2])
+		} else if v[i] > least {
+			break
+		}
+	}
+	return nil
+}
+
+// A request is one call of a server. It must respect ctx.
+type request func(ctx context.Context, client *clientv3.Client) error
+
+// ask makes one request at one server.
+func (s *server) ask(ctx context.Context, timeout time.Duration, r request) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	client, err := s.connect(ctx)
+	if err == nil {
+		err = r(ctx, client)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", s.endpoint, err)
+	}
+	return nil
+}
+
+// repeat makes a request at one server after the other, until it succeeds or ctx ends; then the
+// error is the last server's, with ErrUnavailable. It begins with the server that answered last.
+func (l *Log) repeat(ctx context.Context, r request) error {
+	since := time.Now()
+	for n := 0; ; n++ {
+		at := l.preferred.Load()
+		err := l.server(at).ask(ctx, attemptTimeout, r)
+		if err == nil {
+			return nil
+		}
+		l.preferred.CompareAndSwap(at, at+1)
+		l.metrics.retries.Add(1)
+		l.reportStall(&since, err)
+		if !wait(ctx, l.pause(n)) {
+			return fmt.Errorf("%w: %w", clusterlog.ErrUnavailable, err)
+		}
+	}
+}
+
+// reportEvery is how often a call that waits for the servers says so.
+const reportEvery = 10 * time.Second
+
+// reportStall reports err if nothing succeeded since, and makes since now.
+func (l *Log) reportStall(since *time.Time, err error) {
+	if time.Since(*since) >= reportEvery {
+		*since = time.Now()
+		l.logger.Warn("The cluster's log does not answer; trying on.", "error", err)
+	}
+}
+
+func (l *Log) server(at uint32) *server { return l.servers[int(at)%len(l.servers)] }
+
+// pause returns how long to wait after n+1 failures: not at all while there are other servers to ask,
+// then longer with every round.
+func (l *Log) pause(n int) time.Duration {
+	round, last := (n+1)/len(l.servers), (n+1)%len(l.servers) == 0
+	if !last {
+		return 0
+	}
+	return min(20*time.Millisecond<<min(round-1, 4), 250*time.Millisecond)
+}
+
+// wait waits for d and reports whether ctx lasts.
+func wait(ctx context.Context, d time.Duration) bool {
+	if d > 0 {
+		timer := time.NewTimer(d)
+		defer timer.Stop()
+		select {
+		case <-ctx.Done():
+		case <-timer.C:
+		}
+	}
+	return ctx.Err() == nil
+}

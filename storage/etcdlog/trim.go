@@ -1,0 +1,108 @@
+package etcdlog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"shunt/storage/clusterlog"
+)
+
+// trimChunk is how many entries one transaction deletes. All servers execute it while nothing else
+// is executed.
+const trimChunk = 1000
+
+// Trim implements clusterlog.Leadership.
+func (l *leadership) Trim(ctx context.Context, through uint64) error {
+	select {
+	case l.trimTurn <- struct{}{}:
+		defer func() { <-l.trimTurn }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if last := l.last.Load(); through > last {
+		return fmt.Errorf("trim through entry %d: the last is %d", through, last)
+	}
+	for l.floor <= through {
+		if err := l.raiseFloor(ctx, min(through+1, l.floor+trimChunk)); err != nil {
+			return err
+		}
+		l.log.metrics.trims.Add(1)
+	}
+	return l.compact(ctx)
+}
+
+// raiseFloor deletes the entries below floor. The condition on the old floor keeps a request that
+// arrives late from lowering it.
+func (l *leadership) raiseFloor(ctx context.Context, floor uint64) error {
+	k := &l.log.keys
+	var answer error
+	err := l.log.repeat(ctx, func(ctx context.Context, client *clientv3.Client) error {
+		resp, err := client.Txn(ctx).If(
+			clientv3.Compare(clientv3.CreateRevision(k.leader), "=", int64(l.epoch)),
+			clientv3.Compare(clientv3.Value(k.floor), "=", floorText(l.floor)),
+		).Then(
+			clientv3.OpDelete(k.entry(0), clientv3.WithRange(k.entry(floor))),
+			clientv3.OpPut(k.floor, floorText(floor)),
+		).Else(k.getState()).Commit()
+		if errors.Is(err, rpctypes.ErrNoSpace) {
+			answer = fmt.Errorf("%w: trim: %w", clusterlog.ErrNoSpace, err)
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		answer = nil
+		if l.saw(resp.Header.Revision); resp.Succeeded {
+			l.floor = floor
+			return nil
+		}
+		s, err := k.parseState(resp.Responses[0].GetResponseRange().Kvs)
+		switch {
+		case err != nil:
+			return err
+		case s.leader.Epoch != l.epoch:
+			answer = fmt.Errorf("%w: epoch %d is over", clusterlog.ErrDeposed, l.epoch)
+		default:
+			l.floor = s.floor // an earlier request, whose answer was lost, has raised it
+		}
+		return nil
+	})
+	if errors.Is(answer, clusterlog.ErrDeposed) {
+		l.end()
+	}
+	return errors.Join(err, answer)
+}
+
+// compact lets the servers forget old revisions, every compactEvery at most. Otherwise what was
+// deleted, and every old head, would take space for ever. A user who is not etcd's root may not
+// compact; then the servers must do it by themselves.
+func (l *leadership) compact(ctx context.Context) error {
+	if time.Since(l.compacted) < compactEvery {
+		return nil
+	}
+	revision, forbidden := l.revision.Load(), false
+	err := l.log.repeat(ctx, func(ctx context.Context, client *clientv3.Client) error {
+		_, err := client.Compact(ctx, revision)
+		if forbidden = errors.Is(err, rpctypes.ErrPermissionDenied); forbidden || errors.Is(err, rpctypes.ErrCompacted) {
+			return nil
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if forbidden {
+		l.log.forbidden.Do(func() {
+			l.log.logger.Info("This user of etcd may not compact; the servers must: --auto-compaction-mode=periodic --auto-compaction-retention=10s.")
+		})
+	} else {
+		l.log.metrics.compactions.Add(1)
+	}
+	l.compacted = time.Now()
+	return nil
+}

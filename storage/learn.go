@@ -1,0 +1,273 @@
+package storage
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/batchrepr"
+
+	"shunt/engine"
+	"shunt/storage/clusterlog"
+	"shunt/storage/row"
+)
+
+// A payload of an entry of the cluster's log is a batch of shared rows, or a part of one:
+//
+//	┌───────────┬─────────┬─────────────────────────────────────────────────┐
+//	│ version 1 │ flags 1 │ the bytes of a Pebble batch, or a part of them  │
+//	└───────────┴─────────┴─────────────────────────────────────────────────┘
+//
+// A batch that is larger than an entry takes several, one after the other: the first has partFirst,
+// the last partLast. Its rows are applied when the last one is there. A leader that ends in between
+// leaves parts without an end, which the next first part ends. The position in the store stays before
+// such parts, so a restart reads them again.
+const (
+	payloadVersion = 1
+	payloadHead    = 2
+
+	partFirst = 1
+	partLast  = 2
+
+	// learnBytes is the size at which the batches of several entries are committed together.
+	learnBytes = 4 << 20
+
+	// maxSharedBytes bounds a batch of several entries: those of one request for 1,000 links have 45 MB
+	// at worst (see commitBatchBytes).
+	maxSharedBytes = 64 << 20
+)
+
+func appendPayload(dst, part []byte, first, last bool) []byte {
+	flags := byte(0)
+	if first {
+		flags |= partFirst
+	}
+	if last {
+		flags |= partLast
+	}
+	return append(append(dst, payloadVersion, flags), part...)
+}
+
+// own is what a batch of shared rows means for the node's own rows and memory.
+type own struct {
+	purged []uint64 // links whose tallies go, too
+	bound  uint64   // of ids; 0: unchanged
+	stamp  uint64   // the highest of the audit log; 0: none
+}
+
+// learned collects what the engine is to know of a batch.
+type learned struct {
+	own
+	engine.Learned
+	accounts bool // rows of accounts have changed
+}
+
+// Learner is told what the store has learned from other nodes, after it is durable.
+type Learner interface {
+	// Learn is engine.Learn. What it is given is valid only during the call.
+	Learn(*engine.Learned) error
+	// AccountsChanged says that rows of accounts have changed.
+	AccountsChanged()
+}
+
+// Learn applies entries of the cluster's log, which follow each other and the position of the store,
+// and tells to what they changed. The node must not lead, and only one goroutine may call it. An error
+// means that the store may not have applied them, and cannot go on.
+func (s *Store) Learn(entries []clusterlog.Entry, after clusterlog.Position, to Learner) error {
+	sh := &s.shared
+	sh.turn <- struct{}{}
+	defer func() { <-sh.turn }()
+	if sh.appender != nil {
+		return errors.New("storage: learning while this node leads")
+	}
+	b := s.db.NewBatch()
+	defer b.Close()
+	for i := range entries {
+		if err := s.collectEntry(b, entries[i].Payload); err != nil {
+			return fmt.Errorf("storage: entry %d of the cluster's log: %w", entries[i].Sequence, err)
+		}
+		last := i == len(entries)-1
+		if sh.at = after; !last {
+			sh.at = clusterlog.Position{Sequence: entries[i].Sequence, Epoch: entries[i].Epoch, Hash: entries[i+1].Previous}
+		}
+		if len(sh.parts) == 0 {
+			sh.whole = sh.at
+		}
+		if !last && b.Len() < learnBytes {
+			continue
+		}
+		if err := s.learnBatch(b, to); err != nil {
+			return fmt.Errorf("storage: up to entry %d of the cluster's log: %w", entries[i].Sequence, err)
+		}
+	}
+	return nil
+}
+
+// collectEntry adds the rows of an entry to b, if it is the last part of a batch.
+func (s *Store) collectEntry(b *pebble.Batch, payload []byte) error {
+	sh := &s.shared
+	if len(payload) < payloadHead || payload[1]&^(partFirst|partLast) != 0 {
+		return fmt.Errorf("%w: a payload of %d bytes", ErrCorrupt, len(payload))
+	}
+	if payload[0] != payloadVersion {
+		return fmt.Errorf("%w: its payload has version %d, and this program knows version %d", clusterlog.ErrNewerVersion, payload[0], payloadVersion)
+	}
+	flags, part := payload[1], payload[payloadHead:]
+	switch {
+	case flags&partFirst != 0:
+		sh.parts = sh.parts[:0]
+	case len(sh.parts) == 0: // parts whose beginning a leader did not write are of no batch
+		return fmt.Errorf("%w: a part without a beginning", ErrCorrupt)
+	}
+	if len(sh.parts)+len(part) > maxSharedBytes {
+		return fmt.Errorf("%w: a batch of more than %d bytes", ErrCorrupt, maxSharedBytes)
+	}
+	sh.parts = append(sh.parts, part...)
+	if flags&partLast == 0 {
+		return nil
+	}
+	rows := append([]byte{}, sh.parts...) // learned aliases them
+	if sh.parts = sh.parts[:0]; cap(sh.parts) > learnBytes {
+		sh.parts = nil
+	}
+	return s.collectRows(b, rows)
+}
+
+// collectRows adds rows, which stay as they are, to b, and notes what they mean for this node. It returns
+// ErrCorrupt for rows that no leader writes.
+func (s *Store) collectRows(b *pebble.Batch, rows []byte) error {
+	if len(rows) < batchrepr.HeaderLen {
+		return fmt.Errorf("%w: a batch of %d bytes", ErrCorrupt, len(rows))
+	}
+	for r := batchrepr.Read(rows); ; {
+		kind, key, value, ok, err := r.Next()
+		switch {
+		case err != nil:
+			return fmt.Errorf("%w: %w", ErrCorrupt, err)
+		case !ok:
+			return nil
+		case !row.Shared(key):
+			return fmt.Errorf("%w: row %x, which is no shared one", ErrCorrupt, key)
+		}
+		if err := s.collectRow(b, kind, key, value); err != nil {
+			return err
+		}
+	}
+}
+
+// collectRow is collectRows for one row.
+func (s *Store) collectRow(b *pebble.Batch, kind pebble.InternalKeyKind, key, value []byte) error {
+	l := &s.shared.learned
+	switch {
+	case kind == pebble.InternalKeyKindSet:
+		set(b, key, value)
+		return l.noteSet(key, value, s.known)
+	case kind == pebble.InternalKeyKindDelete:
+		remove(b, key)
+		return l.noteDelete(key, s.known)
+	case kind == pebble.InternalKeyKindMerge && key[0] == row.TableLinkLives:
+		merge(b, key, value)
+		return l.noteMerge(key, value)
+	case kind == pebble.InternalKeyKindRangeDelete && len(value) > 0 && value[0] == key[0]:
+		return b.DeleteRange(key, value, nil)
+	}
+	return fmt.Errorf("%w: an operation of kind %d on row %x", ErrCorrupt, kind, key)
+}
+
+// known reports whether the store has a row.
+func (s *Store) known(key []byte) (bool, error) {
+	v, err := s.get(key)
+	return v != nil, err
+}
+
+// learnBatch commits b, unless it is empty, with the position, and tells to what it changed.
+func (s *Store) learnBatch(b *pebble.Batch, to Learner) error {
+	l := &s.shared.learned
+	defer l.reset()
+	if b.Empty() {
+		return nil
+	}
+	defer b.Reset()
+	if err := s.commitShared(b, l.own); err != nil {
+		return err
+	}
+	if l.accounts {
+		to.AccountsChanged()
+	}
+	return to.Learn(&l.Learned)
+}
+
+func (l *learned) reset() { *l = learned{} }
+
+func (l *learned) noteSet(key, value []byte, known func(key []byte) (bool, error)) (err error) {
+	switch key[0] {
+	case row.TableHot:
+		h, err := row.DecodeHot(key[1:], value)
+		if err != nil {
+			return err
+		}
+		l.Links = append(l.Links, h)
+	case row.TableReceipts:
+		k, err := row.SplitReceiptKey(key)
+		if err != nil {
+			return err
+		}
+		if had, err := known(key); err != nil || had {
+			return err
+		}
+		l.Receipts = append(l.Receipts, k)
+	case row.TableAccounts:
+		l.accounts = true
+	case row.TableAudit:
+		stamp, err := row.SplitAuditKey(key)
+		if err != nil {
+			return err
+		}
+		l.stamp = max(l.stamp, stamp)
+	case row.TableMeta:
+		if len(value) != 8 {
+			return fmt.Errorf("%w: bound of ids of %d bytes", ErrCorrupt, len(value))
+		}
+		l.bound = binary.BigEndian.Uint64(value)
+	}
+	return nil
+}
+
+func (l *learned) noteDelete(key []byte, known func(key []byte) (bool, error)) error {
+	switch key[0] {
+	case row.TableHot: // the deletion of its cold record follows
+		l.Freed = append(l.Freed, engine.Freed{Code: string(key[1:])})
+	case row.TableCold:
+		id, err := row.SplitColdKey(key)
+		if err != nil {
+			return err
+		}
+		if n := len(l.Freed); n > 0 && l.Freed[n-1].ID == 0 {
+			l.Freed[n-1].ID = id
+		}
+		l.purged = append(l.purged, id)
+	case row.TableReceipts:
+		k, err := row.SplitReceiptKey(key)
+		if err != nil {
+			return err
+		}
+		if had, err := known(key); err != nil || !had {
+			return err
+		}
+		l.ReceiptsGone = append(l.ReceiptsGone, k)
+	case row.TableAccounts:
+		l.accounts = true
+	}
+	return nil
+}
+
+func (l *learned) noteMerge(key, value []byte) error {
+	id, err := row.SplitLinkLifeKey(key)
+	if err != nil {
+		return err
+	}
+	hits, err := row.DecodeTallyHits(value)
+	l.Hits = append(l.Hits, engine.ImportedHits{ID: id, Hits: hits})
+	return err
+}

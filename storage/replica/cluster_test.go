@@ -1,0 +1,354 @@
+package replica
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"shunt/engine"
+	"shunt/storage"
+	"shunt/storage/clusterlog"
+)
+
+// member is a node of a cluster without a network: a store in memory, an engine, and a replica.
+type member struct {
+	t       testing.TB
+	name    string
+	disk    *vfs.MemFS
+	store   *storage.Store
+	engine  *engine.Engine
+	replica *Replica
+	stop    func()
+
+	mu       sync.Mutex
+	accounts int // calls of AccountsChanged
+}
+
+func (m *member) Learn(l *engine.Learned) error { return m.engine.Learn(l) }
+
+func (m *member) AccountsChanged() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.accounts++
+}
+
+func (m *member) Lead(ctx context.Context, begin func()) error { return m.engine.Lead(ctx, begin) }
+func (m *member) StopLeading()                                 { m.engine.StopLeading() }
+
+// newMembers returns nodes of one cluster, whose stores are copies of one that is empty.
+func newMembers(t testing.TB, log clusterlog.Log, at clusterlog.Position, names ...string) (members []*member) {
+	for _, name := range names {
+		m := &member{t: t, name: name, disk: vfs.NewMem()}
+		s := m.openStore(true)
+		if err := s.JoinLog(at); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		m.start(log)
+		members = append(members, m)
+	}
+	return members
+}
+
+func (m *member) openStore(create bool) *storage.Store {
+	m.t.Helper()
+	key := [16]byte{1, 2, 3}
+	s, err := storage.Open("data", storage.Options{Create: create, FS: m.disk, Logger: slog.New(slog.DiscardHandler), VisitorKey: &key})
+	if err != nil {
+		m.t.Fatalf("%s: %v", m.name, err)
+	}
+	return s
+}
+
+// start opens the node's store and runs everything.
+func (m *member) start(log clusterlog.Log) {
+	m.t.Helper()
+	m.store = m.openStore(false)
+	var err error
+	m.engine, err = engine.Open(m.store, engine.Options{
+		JournalDir: m.t.TempDir(), Cluster: true, ClockSettles: -1, FlushInterval: 10 * time.Millisecond, RingRecords: 256, Rings: 1,
+	})
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	if err := m.engine.Load(context.Background(), nil); err != nil {
+		m.t.Fatal(err)
+	}
+	m.replica = New(log, m.store, m, Options{Name: m.name, Logger: slog.New(slog.DiscardHandler)})
+	replicating, stopReplica := context.WithCancel(context.Background())
+	running, stopRunning := context.WithCancel(context.Background())
+	var replica, rest sync.WaitGroup
+	replica.Go(func() {
+		if err := m.replica.Run(replicating); err != nil {
+			m.t.Errorf("%s: %v", m.name, err)
+		}
+	})
+	rest.Go(func() { _ = m.store.Run(running) })
+	rest.Go(func() { _ = m.engine.Run(running) })
+	m.stop = sync.OnceFunc(func() {
+		stopReplica()
+		replica.Wait()
+		stopRunning()
+		rest.Wait()
+		if err := errors.Join(m.engine.Close(), m.store.Close()); err != nil {
+			m.t.Errorf("%s: closing: %v", m.name, err)
+		}
+	})
+	m.t.Cleanup(m.stop)
+}
+
+// caughtUp waits until all members have applied the whole log.
+func caughtUp(t testing.TB, log *memLog, members []*member) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		log.mu.Lock()
+		head := log.head
+		log.mu.Unlock()
+		behind := ""
+		for _, m := range members {
+			if at, _ := m.store.LogPosition(); at != head {
+				behind = fmt.Sprintf("%s is at %v, the log at %v", m.name, at, head)
+			}
+		}
+		if behind == "" {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal(behind)
+		}
+	}
+}
+
+// alike fails the test unless the shared rows of all members are equal, and what their engines resolve.
+func alike(t *testing.T, members []*member) {
+	t.Helper()
+	want, err := members[0].store.SharedHash()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range members[1:] {
+		if got, err := m.store.SharedHash(); err != nil || got != want {
+			t.Errorf("hash of the rows of %s: %x, %v; that of %s is %x", m.name, got, err, members[0].name, want)
+		}
+	}
+	wantLinks := linksOf(members[0])
+	for _, m := range members[1:] {
+		got := linksOf(m)
+		for code, target := range wantLinks {
+			if got[code] != target {
+				t.Errorf("%s: %q leads to %q, in memory of %s to %q", m.name, code, got[code], members[0].name, target)
+			}
+		}
+		if len(got) != len(wantLinks) {
+			t.Errorf("%s has %d links in memory, %s has %d", m.name, len(got), members[0].name, len(wantLinks))
+		}
+	}
+}
+
+func linksOf(m *member) map[string]string {
+	links := make(map[string]string)
+	err := m.store.LoadLinks(context.Background(), engine.EachLink(func(h engine.HotView) error {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		if l, ok := m.engine.Resolve(h.Code); ok {
+			links[string(h.Code)] = string(l.AppendTarget(nil))
+			l.Release()
+		}
+		return nil
+	}))
+	if err != nil {
+		m.t.Error(err)
+	}
+	return links
+}
+
+// TestOneNodeLeadsAndTheOthersHaveItsLinks is the plain case.
+func TestOneNodeLeadsAndTheOthersHaveItsLinks(t *testing.T) {
+	id := clusterlog.NewID()
+	log := newMemLog(id)
+	members := newMembers(t, log, clusterlog.Origin(id), "a", "b", "c")
+	detail := createSomewhere(t, members, engine.Draft{Alias: "welcome", Owner: 1, Target: "https://example.com/"})
+	caughtUp(t, log, members)
+	for _, m := range members {
+		got, err := m.engine.Read("welcome")
+		if err != nil || got.ID != detail.ID || got.Target != "https://example.com/" {
+			t.Errorf("%s: Read: %+v, %v", m.name, got, err)
+		}
+		_, _, err = m.engine.Create(context.Background(), engine.Draft{Alias: "welcome", Owner: 2, Target: "https://example.com/2"})
+		if want := engine.ErrTaken; m.replica.Leads() && !errors.Is(err, want) {
+			t.Errorf("the leader: Create of a taken alias: %v, want %v", err, want)
+		}
+		if !m.replica.Leads() && !errors.Is(err, engine.ErrNotLeader) {
+			t.Errorf("%s: Create: %v, want %v", m.name, err, engine.ErrNotLeader)
+		}
+	}
+	alike(t, members)
+}
+
+// createSomewhere makes a link at the node that leads.
+func createSomewhere(t testing.TB, members []*member, d engine.Draft) engine.Detail {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		for _, m := range members {
+			detail, _, err := m.engine.Create(context.Background(), d)
+			if err == nil {
+				return detail
+			}
+			if !errors.Is(err, engine.ErrNotLeader) && !errors.Is(err, engine.ErrOverloaded) {
+				t.Fatalf("%s: Create: %v", m.name, err)
+			}
+		}
+	}
+	t.Fatal("no node leads")
+	return engine.Detail{}
+}
+
+// TestNodesStayAlikeWhileLeadersChange has clients at all nodes that make, change and delete links of
+// few aliases, while leaders are replaced and their answers are lost. At the end all nodes have the same
+// rows, each acknowledged write is there, and no alias was given twice.
+func TestNodesStayAlikeWhileLeadersChange(t *testing.T) {
+	id := clusterlog.NewID()
+	log := newMemLog(id)
+	log.unknown = 0.05
+	members := newMembers(t, log, clusterlog.Origin(id), "a", "b", "c")
+	var clients sync.WaitGroup
+	stop := make(chan struct{})
+	made := make([]map[string]uint64, 8) // by client: code to id
+	for c := range made {
+		made[c] = make(map[string]uint64)
+		clients.Go(func() { client(members, c, made[c], stop) })
+	}
+	for range 60 {
+		time.Sleep(20 * time.Millisecond)
+		log.depose()
+	}
+	close(stop)
+	clients.Wait()
+	log.mu.Lock()
+	log.unknown = 0
+	log.mu.Unlock()
+	createSomewhere(t, members, engine.Draft{Alias: "the-end", Owner: 1, Target: "https://example.com/"})
+	caughtUp(t, log, members)
+	alike(t, members)
+	ids, total := make(map[uint64]string), 0
+	for c, links := range made {
+		for code, id := range links {
+			total++
+			if other, twice := ids[id]; twice {
+				t.Errorf("id %d was given to %q and %q", id, other, code)
+			}
+			ids[id] = code
+			if detail, err := members[0].engine.Read(code); err != nil || detail.ID != id {
+				t.Errorf("client %d: %q was acknowledged with id %d; now %d, %v", c, code, id, detail.ID, err)
+			}
+		}
+	}
+	if total < 100 {
+		t.Errorf("only %d links were acknowledged", total)
+	}
+	log.mu.Lock()
+	defer log.mu.Unlock()
+	t.Logf("%d links, %d entries, %d leaderships", total, log.head.Sequence, log.epoch)
+}
+
+// client makes links at random nodes, each alias once, until stop is closed. It changes and deletes some of
+// its own, so made has those that must be there at the end.
+func client(members []*member, c int, made map[string]uint64, stop <-chan struct{}) {
+	rng := rand.New(rand.NewPCG(uint64(c), 1))
+	for n := 0; ; n++ {
+		select {
+		case <-stop:
+			return
+		default:
+		}
+		m := members[rng.IntN(len(members))]
+		code := fmt.Sprintf("client-%d-%d", c, n)
+		ctx, cancel := context.WithTimeout(context.Background(), 500*time.Millisecond)
+		detail, _, err := m.engine.Create(ctx, engine.Draft{Alias: code, Owner: uint32(c), Target: "https://example.com/" + code, Tags: []string{"t"}, By: &engine.By{Name: "c"}})
+		cancel()
+		if err != nil {
+			time.Sleep(time.Millisecond)
+			continue
+		}
+		made[code] = detail.ID
+		switch rng.IntN(8) {
+		case 0:
+			delete(made, code) // whatever becomes of it
+			_ = m.engine.Delete(context.Background(), code, engine.Guard{Owner: uint32(c)})
+		case 1:
+			_, _ = m.engine.Update(context.Background(), code, engine.Guard{Owner: uint32(c)}, func(r *engine.Record) error {
+				r.Cold.Title = "changed"
+				return nil
+			})
+		}
+	}
+}
+
+// TestRacingClientsOfAnAliasHaveOneWinner claims aliases at all nodes at once, while leaders change.
+func TestRacingClientsOfAnAliasHaveOneWinner(t *testing.T) {
+	id := clusterlog.NewID()
+	log := newMemLog(id)
+	log.unknown = 0.05
+	members := newMembers(t, log, clusterlog.Origin(id), "a", "b", "c")
+	deposing, stop := context.WithCancel(context.Background())
+	var chaos sync.WaitGroup
+	chaos.Go(func() {
+		for deposing.Err() == nil {
+			time.Sleep(time.Duration(rand.IntN(20)) * time.Millisecond)
+			log.depose()
+		}
+	})
+	const aliases = 200
+	winners := make([][]int, aliases)
+	var mu sync.Mutex
+	for i := range aliases {
+		var racing sync.WaitGroup
+		for c := range 6 {
+			racing.Go(func() {
+				d := engine.Draft{Alias: fmt.Sprintf("alias-%d", i), Owner: uint32(c + 1), Target: "https://example.com/"}
+				for try := range 20 {
+					_, _, err := members[(c+try)%len(members)].engine.Create(context.Background(), d)
+					if err == nil {
+						mu.Lock()
+						winners[i] = append(winners[i], c+1)
+						mu.Unlock()
+					}
+					if err == nil || errors.Is(err, engine.ErrTaken) {
+						return
+					}
+					time.Sleep(time.Millisecond)
+				}
+			})
+		}
+		racing.Wait()
+	}
+	stop()
+	chaos.Wait()
+	createSomewhere(t, members, engine.Draft{Alias: "the-end", Owner: 1, Target: "https://example.com/"})
+	caughtUp(t, log, members)
+	alike(t, members)
+	won := 0
+	for i, w := range winners {
+		if len(w) > 1 {
+			t.Errorf("alias %d was given to %v", i, w)
+		}
+		if len(w) == 1 {
+			won++
+			if d, err := members[0].engine.Read(fmt.Sprintf("alias-%d", i)); err != nil || d.Owner != uint32(w[0]) {
+				t.Errorf("alias %d was given to %d and is %d's, %v", i, w[0], d.Owner, err)
+			}
+		}
+	}
+	if won < aliases/2 {
+		t.Errorf("only %d aliases were won", won)
+	}
+}

@@ -1,0 +1,258 @@
+package replica
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"shunt/storage"
+	"shunt/storage/clusterlog"
+)
+
+// Node is the rest of this node: what it knows in memory, and its gate of writes.
+type Node interface {
+	storage.Learner
+
+	// Lead admits writes, after those of an earlier leadership have ended and begin was called. An error
+	// is that of ctx; then it admits none.
+	Lead(ctx context.Context, begin func()) error
+
+	// StopLeading refuses writes from now on.
+	StopLeading()
+}
+
+// Options are the settings of a replica.
+type Options struct {
+	Name   string       // of this node, which no other node has
+	Logger *slog.Logger // default: slog.Default()
+}
+
+// Replica keeps a store up to date with a cluster's log. Run must run; the other methods may be called
+// from any goroutine.
+type Replica struct {
+	log    clusterlog.Log
+	store  *storage.Store
+	node   Node
+	name   string
+	logger *slog.Logger
+
+	at    atomic.Uint64 // sequence that is applied
+	head  atomic.Uint64 // sequence that the log is known to have
+	asOf  atomic.Int64  // Unix ns: before it nothing was written that is not applied; 0: unknown
+	lead  atomic.Pointer[leadership]
+	known atomic.Pointer[clusterlog.Leader]
+}
+
+// leadership is one of this node, kept by a goroutine of its own.
+type leadership struct {
+	clusterlog.Leadership
+	resign context.CancelFunc
+	ended  chan struct{} // closed when it is resigned, or lost
+}
+
+// New returns a replica of a store of the cluster, which nobody writes to yet.
+func New(log clusterlog.Log, store *storage.Store, node Node, o Options) *Replica {
+	r := &Replica{log: log, store: store, node: node, name: o.Name, logger: cmp.Or(o.Logger, slog.Default())}
+	r.known.Store(&clusterlog.Leader{})
+	return r
+}
+
+// errElected ends a Follow: this node leads, and has applied everything before its election.
+var errElected = errors.New("elected")
+
+// resignTimeout bounds how long a stop waits for a last write to settle, before the leadership is left
+// to end by itself.
+const resignTimeout = 5 * time.Second
+
+// Run follows and leads until ctx is done: then it gives up the leadership, so that another node can
+// take over at once, and returns nil. Links must be loaded. Other errors are those of Follow, with
+// which this node cannot go on: clusterlog.ErrBelowFloor, ErrAhead, ErrDiverged, ErrForeignLog,
+// ErrNewerVersion; or the store's.
+func (r *Replica) Run(ctx context.Context) error {
+	for {
+		lead, err := r.follow(ctx)
+		if err == nil {
+			err = r.reign(ctx, lead)
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("cluster: %w", err)
+		}
+	}
+}
+
+// follow applies what others write, until this node is elected and has applied everything before that.
+func (r *Replica) follow(ctx context.Context) (*leadership, error) {
+	standing, stop := context.WithCancel(ctx)
+	elected := make(chan *leadership, 1)
+	failed := make(chan error, 1)
+	go r.stand(standing, elected, failed)
+	var lead *leadership
+	defer func() {
+		stop()
+		if lead == nil { // the campaign may have been won just now
+			select {
+			case late := <-elected:
+				late.give()
+			case <-failed:
+			}
+		}
+	}()
+	for {
+		following, end := context.WithCancel(ctx)
+		result := make(chan error, 1)
+		go func(lead *leadership) { result <- r.apply(following, lead) }(lead)
+		select {
+		case err := <-result:
+			end()
+			if errors.Is(err, errElected) {
+				return lead, nil
+			}
+			if lead != nil {
+				lead.give()
+			}
+			return nil, err
+		case err := <-failed:
+			end()
+			<-result
+			failed <- err // for the deferred function
+			return nil, err
+		case lead = <-elected:
+			end() // and again, up to the head of the election
+			if err := <-result; err != nil && !errors.Is(err, context.Canceled) {
+				lead.give()
+				return nil, err
+			}
+		}
+	}
+}
+
+// stand waits until this node is elected, and keeps the leadership from then on.
+func (r *Replica) stand(ctx context.Context, elected chan<- *leadership, failed chan<- error) {
+	won, err := r.log.Campaign(ctx, r.name)
+	if err != nil {
+		failed <- err
+		return
+	}
+	keeping, resign := context.WithCancel(context.WithoutCancel(ctx))
+	lead := &leadership{Leadership: won, resign: resign, ended: make(chan struct{})}
+	go func() {
+		defer close(lead.ended)
+		if err := won.Run(keeping); err != nil {
+			r.logger.Warn("this node no longer leads the cluster", "error", err)
+		}
+	}()
+	elected <- lead
+}
+
+// give ends a leadership and waits for its end.
+func (l *leadership) give() {
+	l.resign()
+	<-l.ended
+}
+
+// apply follows the log. With a leadership it returns errElected as soon as everything before the
+// election is applied.
+func (r *Replica) apply(ctx context.Context, lead *leadership) error {
+	from, ok := r.store.LogPosition()
+	if !ok {
+		return errors.New("the store is of no cluster")
+	}
+	through := func(sequence uint64) error {
+		if lead != nil && sequence >= lead.Head().Sequence {
+			return errElected
+		}
+		return nil
+	}
+	if err := through(from.Sequence); err != nil {
+		return err
+	}
+	return r.log.Follow(ctx, from, func(p clusterlog.Progress) error {
+		if len(p.Entries) > 0 {
+			if err := r.store.Learn(p.Entries, p.After, r.node); err != nil {
+				return err
+			}
+		}
+		r.note(&p)
+		return through(p.After.Sequence)
+	})
+}
+
+// note keeps what a follower was told.
+func (r *Replica) note(p *clusterlog.Progress) {
+	r.at.Store(p.After.Sequence)
+	r.head.Store(max(p.Head, p.After.Sequence))
+	if !p.AsOf.IsZero() {
+		r.asOf.Store(p.AsOf.UnixNano())
+	}
+	if p.Leader != *r.known.Load() {
+		leader := p.Leader
+		r.known.Store(&leader)
+	}
+}
+
+// reign admits writes until the leadership ends, or ctx does.
+func (r *Replica) reign(ctx context.Context, lead *leadership) error {
+	defer lead.give()
+	if err := r.node.Lead(ctx, func() { r.store.Lead(lead) }); err != nil {
+		return err
+	}
+	r.known.Store(&clusterlog.Leader{Candidate: r.name, Epoch: lead.Epoch()})
+	r.lead.Store(lead)
+	select {
+	case <-lead.Done():
+	case <-ctx.Done():
+	}
+	r.lead.Store(nil)
+	r.asOf.Store(time.Now().UnixNano())
+	r.node.StopLeading()
+	settled := make(chan struct{})
+	go func() {
+		r.store.StopLeading()
+		close(settled)
+	}()
+	if ctx.Err() == nil {
+		<-settled
+		return nil
+	}
+	select {
+	case <-settled:
+	case <-time.After(resignTimeout):
+		r.logger.Warn("the cluster's log does not answer; the outcome of the last writes is unknown")
+	}
+	return nil
+}
+
+// Leads reports whether this node leads and certainly no other does.
+func (r *Replica) Leads() bool {
+	lead := r.lead.Load()
+	return lead != nil && lead.Valid()
+}
+
+// Leader returns the node that leads as far as this node knows.
+func (r *Replica) Leader() clusterlog.Leader { return *r.known.Load() }
+
+// Lag returns how long ago nothing was missing here: everything that was written before is applied. ok
+// is false if that has never been so since the start.
+func (r *Replica) Lag() (lag time.Duration, ok bool) {
+	if r.Leads() {
+		return 0, true
+	}
+	asOf := r.asOf.Load()
+	return max(0, time.Since(time.Unix(0, asOf))), asOf != 0
+}
+
+// Sequences returns the last entry that is applied, and the last that the log is known to have.
+func (r *Replica) Sequences() (applied, head uint64) {
+	if r.lead.Load() != nil {
+		applied = r.store.AppliedSequence()
+		return applied, applied
+	}
+	return r.at.Load(), r.head.Load()
+}
