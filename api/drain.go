@@ -35,6 +35,9 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	err := errors.Join(s.public.CloseListeners(), s.insecure.CloseListeners(), s.local.CloseListeners())
 	s.awaitClients(ctx)
 	err = errors.Join(err, s.public.Shutdown(ctx), s.insecure.Shutdown(ctx), s.local.Shutdown(ctx))
+	if s.nodes != nil { // after the clients, whose requests may come from there
+		err = errors.Join(err, s.nodes.CloseListeners(), s.nodes.Shutdown(ctx))
+	}
 	return errors.Join(err, s.admin.CloseListeners(), s.admin.Shutdown(ctx))
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"shunt/api/cluster"
 	"shunt/api/problem"
 	"shunt/api/wire"
 )
@@ -32,7 +33,7 @@ var forwardingHeaders = []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Pr
 // require refuses a request whose token others could have read: one over plain HTTP from another
 // machine, as far as the server can tell.
 func (r *httpsRule) require(ctx *fasthttp.RequestCtx) error {
-	if r.allowHTTP || ctx.IsTLS() {
+	if r.allowHTTP || overTLS(ctx) {
 		return nil
 	}
 	peer := wire.PeerAddr(ctx)
@@ -51,9 +52,13 @@ func (r *httpsRule) require(ctx *fasthttp.RequestCtx) error {
 	return nil
 }
 
+// overTLS reports whether the client, or the proxy before it, has come over TLS to this node, or to the
+// node that sent the request on.
+func overTLS(ctx *fasthttp.RequestCtx) bool { return ctx.IsTLS() && !cluster.CameOverPlainHTTP(ctx) }
+
 // reached reports whether the browser used HTTPS, as far as the server can tell.
 func (r *httpsRule) reached(ctx *fasthttp.RequestCtx) bool {
-	return ctx.IsTLS() || r.proxies.Trust(wire.PeerAddr(ctx)) && saysHTTPS(ctx) || r.allowHTTP && r.secureBase
+	return overTLS(ctx) || r.proxies.Trust(wire.PeerAddr(ctx)) && saysHTTPS(ctx) || r.allowHTTP && r.secureBase
 }
 
 // forwarded reports whether a proxy has passed the request on.

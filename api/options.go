@@ -1,6 +1,7 @@
 package api
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -14,6 +15,7 @@ import (
 	"shunt/api/account"
 	"shunt/api/admin"
 	"shunt/api/brand"
+	"shunt/api/cluster"
 	"shunt/api/limit"
 	"shunt/api/page"
 	"shunt/api/visitor"
@@ -50,6 +52,8 @@ type Options struct {
 	Pprof          bool               // /debug/pprof on the admin address even if that is not loopback
 	Operations     Operations         // offered on the socket of local commands only
 
+	Cluster Cluster // of several nodes; zero: none
+
 	AuditClients bool             // callers have the network of their client: a /24, or a /48 of IPv6; see account.Origin
 	Access       *accesslog.Log   // of the public address; nil: none
 	LogClients   bool             // lines about failed logins and refused tokens have the client's address; no other line has
@@ -57,6 +61,12 @@ type Options struct {
 	Version      string           // for build_info
 	Metrics      admin.Sources    // figures made elsewhere; NewServer fills in what this package makes
 	Now          func() time.Time // default time.Now
+}
+
+// Cluster is how a Server reaches the other nodes of its cluster.
+type Cluster struct {
+	State cluster.State
+	TLS   *tls.Config // for connections to them
 }
 
 // A Front is who answers the requests of the public listeners.

@@ -64,7 +64,8 @@ type Server struct {
 	connections          wire.Counts // public ones
 	latency              wire.Latency
 	public, local, admin *wire.Group
-	insecure             *wire.Group
+	insecure, nodes      *wire.Group
+	clustered            *clustered // nil: no cluster
 	drain                *wire.Drain
 }
 
@@ -191,10 +192,15 @@ func (s *Server) buildRoutes(o Options, checked checkedOptions) {
 	s.front.scratch.New = newScratch
 	operator := &operator{operations: o.Operations, engine: o.Engine, ending: s.live.ending, log: s.log}
 	local := slices.Concat(s.endpoints(), operator.endpoints(), s.accountCalls.localEndpoints())
-	s.localRoutes = named(s.router.routes(s.auth.overSocket, local))
+	s.localRoutes = s.router.routes(s.auth.overSocket, local)
+	s.buildCluster(o, public, operator)
+	s.localRoutes = named(s.localRoutes)
 }
 
-// buildListeners builds the four groups of listeners.
+// maxNodeConnections bounds the connections of other nodes of the cluster.
+const maxNodeConnections = 4096
+
+// buildListeners builds the groups of listeners.
 func (s *Server) buildListeners(o Options) {
 	s.public = s.newGroup(s.front.handle, s.publicLimits(o))
 	if o.Access != nil {
@@ -213,6 +219,10 @@ func (s *Server) buildListeners(o Options) {
 	s.insecure = s.newGroup(s.handled(newUpgrader(s.baseURL, s.pages, o.ACMEChallenges).answer), s.redirectLimits(o))
 	s.local = s.newGroup(s.handled(s.localRoutes), wire.Limits{Connections: maxOperators})
 	s.local.MaxBody = s.bodyLimits.overSocket
+	if s.clustered != nil {
+		s.nodes = s.newGroup(s.handled(s.clustered.receive), wire.Limits{Connections: maxNodeConnections})
+		s.nodes.MaxBody = s.bodyLimits.overSocket
+	}
 	s.admin = s.newGroup(s.handleAdmin, wire.Limits{Connections: maxOperators})
 	s.admin.Patience.Request = admin.ProfilePatience
 }

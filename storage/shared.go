@@ -33,7 +33,8 @@ type Appender interface {
 
 // shared is the state of a store's shared rows.
 type shared struct {
-	exists bool // there is a cluster
+	exists  bool // there is a cluster
+	cluster clusterlog.ID
 
 	// turn has room for the one who commits shared rows, who owns the fields after it.
 	turn     chan struct{}
@@ -117,7 +118,7 @@ func (s *Store) commitShared(b *pebble.Batch, own own) error {
 			remove(b, row.AppendLinkHourKey(nil, hour, id))
 		}
 	}
-	set(b, row.MetaKey(row.MetaLog), appendPosition(nil, s.shared.whole))
+	set(b, row.MetaKey(row.MetaLog), appendPosition(s.shared.cluster, s.shared.whole))
 	if err := s.writer.commit(b); err != nil {
 		return err
 	}
@@ -141,17 +142,18 @@ func (s *Store) LogPosition() (at clusterlog.Position, ok bool) {
 
 // JoinLog makes the store, which is of no cluster, one whose shared rows are those before the first
 // entry of a log. It must not be in use.
-func (s *Store) JoinLog(at clusterlog.Position) error {
+func (s *Store) JoinLog(id clusterlog.ID, at clusterlog.Position) error {
 	if s.shared.exists {
 		return errors.New("storage: the store is of a cluster already")
 	}
 	b := s.db.NewBatch()
 	defer b.Close()
-	set(b, row.MetaKey(row.MetaLog), appendPosition(nil, at))
+	set(b, row.MetaKey(row.MetaLog), appendPosition(id, at))
 	if err := s.sync(b, "storage: joining a cluster"); err != nil {
 		return err
 	}
-	s.shared.exists, s.shared.at, s.shared.whole = true, at, at
+	s.shared.exists, s.shared.cluster, s.shared.at, s.shared.whole = true, id, at, at
+	s.commits.limit = clusterlog.MaxPayloadBytes / 2
 	return nil
 }
 
@@ -189,9 +191,11 @@ func (s *Store) readLog() error {
 	if err != nil || v == nil {
 		return err
 	}
-	at, err := decodePosition(v)
-	s.shared.exists, s.shared.at, s.shared.whole = true, at, at
+	p, err := row.DecodeLogPosition(v)
+	at := clusterlog.Position{Sequence: p.Sequence, Epoch: p.Epoch, Hash: p.Hash}
+	s.shared.exists, s.shared.cluster, s.shared.at, s.shared.whole = true, p.Cluster, at, at
 	s.shared.applied.Store(at.Sequence)
+	s.commits.limit = clusterlog.MaxPayloadBytes / 2
 	return err
 }
 
@@ -208,14 +212,12 @@ func ownRows(b *pebble.Batch) (o own) {
 	}
 }
 
-func appendPosition(dst []byte, p clusterlog.Position) []byte {
-	return row.AppendLogPosition(dst, row.LogPosition{Sequence: p.Sequence, Epoch: p.Epoch, Hash: p.Hash})
+func appendPosition(cluster clusterlog.ID, p clusterlog.Position) []byte {
+	return row.AppendLogPosition(nil, row.LogPosition{Cluster: cluster, Sequence: p.Sequence, Epoch: p.Epoch, Hash: p.Hash})
 }
 
-func decodePosition(v []byte) (clusterlog.Position, error) {
-	p, err := row.DecodeLogPosition(v)
-	return clusterlog.Position{Sequence: p.Sequence, Epoch: p.Epoch, Hash: p.Hash}, err
-}
+// Cluster returns the id of the store's cluster; ok is false if it is of none.
+func (s *Store) Cluster() (id clusterlog.ID, ok bool) { return s.shared.cluster, s.shared.exists }
 
 // AppliedSequence returns the sequence of the last entry of the cluster's log whose rows are committed.
 func (s *Store) AppliedSequence() uint64 { return s.shared.applied.Load() }

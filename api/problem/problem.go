@@ -46,6 +46,7 @@ var (
 	ReadOnly        = &Kind{503, "read_only", "Nothing can be written at present", "10"}
 	Overloaded      = &Kind{503, "overloaded", "Too much to do at present", "1"}
 	MemoryFull      = &Kind{503, "overloaded", "Too much to do at present", "10"} // garbage is collected every 10 s
+	Stale           = &Kind{503, "stale", "This node has no connection to its cluster", "1"}
 	OutcomeUnknown  = &Kind{503, "outcome_unknown", "The store did not answer in time", "1"}
 
 	IdempotencyMismatch = &Kind{422, "idempotency_mismatch", "The Idempotency-Key was used for another request", ""}
@@ -70,6 +71,7 @@ var table = []struct {
 	{engine.ErrLoading, Loading},
 	{engine.ErrOutcomeUnknown, OutcomeUnknown},
 	{engine.ErrReadOnly, ReadOnly},
+	{engine.ErrNotLeader, Stale},
 	{engine.ErrOverloaded, Overloaded},
 	{engine.ErrFull, MemoryFull},
 	{engine.ErrClosed, Overloaded},

@@ -43,11 +43,11 @@ func (m *member) Lead(ctx context.Context, begin func()) error { return m.engine
 func (m *member) StopLeading()                                 { m.engine.StopLeading() }
 
 // newMembers returns nodes of one cluster, whose stores are copies of one that is empty.
-func newMembers(t testing.TB, log clusterlog.Log, at clusterlog.Position, names ...string) (members []*member) {
+func newMembers(t testing.TB, log clusterlog.Log, id clusterlog.ID, names ...string) (members []*member) {
 	for _, name := range names {
 		m := &member{t: t, name: name, disk: vfs.NewMem()}
 		s := m.openStore(true)
-		if err := s.JoinLog(at); err != nil {
+		if err := s.JoinLog(id, clusterlog.Origin(id)); err != nil {
 			t.Fatal(err)
 		}
 		if err := s.Close(); err != nil {
@@ -175,7 +175,7 @@ func linksOf(m *member) map[string]string {
 func TestOneNodeLeadsAndTheOthersHaveItsLinks(t *testing.T) {
 	id := clusterlog.NewID()
 	log := newMemLog(id)
-	members := newMembers(t, log, clusterlog.Origin(id), "a", "b", "c")
+	members := newMembers(t, log, id, "a", "b", "c")
 	detail := createSomewhere(t, members, engine.Draft{Alias: "welcome", Owner: 1, Target: "https://example.com/"})
 	caughtUp(t, log, members)
 	for _, m := range members {
@@ -219,7 +219,7 @@ func TestNodesStayAlikeWhileLeadersChange(t *testing.T) {
 	id := clusterlog.NewID()
 	log := newMemLog(id)
 	log.unknown = 0.05
-	members := newMembers(t, log, clusterlog.Origin(id), "a", "b", "c")
+	members := newMembers(t, log, id, "a", "b", "c")
 	var clients sync.WaitGroup
 	stop := make(chan struct{})
 	made := make([]map[string]uint64, 8) // by client: code to id
@@ -298,7 +298,7 @@ func TestRacingClientsOfAnAliasHaveOneWinner(t *testing.T) {
 	id := clusterlog.NewID()
 	log := newMemLog(id)
 	log.unknown = 0.05
-	members := newMembers(t, log, clusterlog.Origin(id), "a", "b", "c")
+	members := newMembers(t, log, id, "a", "b", "c")
 	deposing, stop := context.WithCancel(context.Background())
 	var chaos sync.WaitGroup
 	chaos.Go(func() {

@@ -116,7 +116,7 @@ func TestFormatsAreAsPinned(t *testing.T) {
 		"mark":       {AppendMark(nil, goldenMark), "01 9ee91c 01 8001"},
 		"first mark": {AppendMark(nil, Mark{}), "01 00 00 00"},
 		"sweep":      {AppendSweep(nil, goldenSweep), "01 99e601 01 8001"},
-		"log":        {AppendLogPosition(nil, LogPosition{Sequence: 300, Epoch: 7, Hash: [32]byte{31: 9}}), "01 ac02 07" + strings.Repeat(" 00", 31) + " 09"},
+		"log":        {AppendLogPosition(nil, LogPosition{Cluster: [16]byte{5}, Sequence: 300, Epoch: 7, Hash: [32]byte{31: 9}}), "01 05" + strings.Repeat(" 00", 15) + " ac02 07" + strings.Repeat(" 00", 31) + " 09"},
 		"receipt": {
 			AppendReceipt(nil, &goldenReceipt, &goldenHot, &goldenCold), "01 84a0abfef962 010200000000000000000000000000ff 01 " +
 				"1f 01 19 85808080808040 ac02 80a0abfef962 e807 68747470733a2f2f612e622f " +

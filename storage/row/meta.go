@@ -176,20 +176,21 @@ func BaseURLProblem(text string) string {
 }
 
 // LogPosition is the position up to which a store has applied the log of its cluster: the sequence and
-// the epoch of the last entry, and its hash. Sequence 0 is the beginning, whose hash is that of the
-// cluster.
+// the epoch of the last entry, and its hash. Sequence 0 is the beginning.
 type LogPosition struct {
+	Cluster         [16]byte // id
 	Sequence, Epoch uint64
 	Hash            [32]byte
 }
 
 // AppendLogPosition appends a position in the log of a cluster.
 //
-//	┌───────────┬──────────┬───────┬─────────┐
-//	│ version 1 │ sequence │ epoch │ hash 32 │
-//	└───────────┴──────────┴───────┴─────────┘
+//	┌───────────┬────────────┬──────────┬───────┬─────────┐
+//	│ version 1 │ cluster 16 │ sequence │ epoch │ hash 32 │
+//	└───────────┴────────────┴──────────┴───────┴─────────┘
 func AppendLogPosition(dst []byte, p LogPosition) []byte {
-	dst = binary.AppendUvarint(append(dst, logVersion), p.Sequence)
+	dst = append(append(dst, logVersion), p.Cluster[:]...)
+	dst = binary.AppendUvarint(dst, p.Sequence)
 	dst = binary.AppendUvarint(dst, p.Epoch)
 	return append(dst, p.Hash[:]...)
 }
@@ -197,7 +198,9 @@ func AppendLogPosition(dst []byte, p LogPosition) []byte {
 // DecodeLogPosition decodes a position in the log of a cluster.
 func DecodeLogPosition(v []byte) (LogPosition, error) {
 	r := readValue("position in the log", v, logVersion)
-	p := LogPosition{Sequence: r.uvarint(), Epoch: r.uvarint()}
+	var p LogPosition
+	copy(p.Cluster[:], r.fixed(len(p.Cluster)))
+	p.Sequence, p.Epoch = r.uvarint(), r.uvarint()
 	copy(p.Hash[:], r.fixed(len(p.Hash)))
 	return p, r.end()
 }

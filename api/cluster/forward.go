@@ -1,0 +1,210 @@
+package cluster
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"net/netip"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"shunt/api/problem"
+	"shunt/engine"
+)
+
+// State is what this node knows of its cluster. Any goroutine may call its methods.
+type State interface {
+	// Leads reports whether this node leads.
+	Leads() bool
+	// Leader returns the name of the node that leads and host:port of its cluster listener. address is
+	// "" if none is known to lead, or this node does.
+	Leader() (name, address string)
+	// Applied returns the sequence of the last entry of the log that this node has applied.
+	Applied() uint64
+	// AwaitApplied waits until Applied is at least sequence, or ctx ends.
+	AwaitApplied(ctx context.Context, sequence uint64) error
+	// Stale reports whether this node has been without the log for too long to answer API requests.
+	Stale() bool
+}
+
+// Header fields between nodes. No client can send them: the public listeners do not read them.
+const (
+	clientField   = "Shunt-Client"   // address of the client, as the other node saw its peer
+	plainField    = "Shunt-Plain"    // the client came over plain HTTP
+	localField    = "Shunt-Local"    // a local command, by the user that Shunt-User names
+	sequenceField = "Shunt-Sequence" // of an answer: the client's node waits for it
+	refusedField  = "Shunt-Refused"  // of an answer: the node does not lead, and has done nothing
+
+	requestIDField = "X-Request-Id"
+)
+
+const (
+	// forwardPatience bounds how long a write waits for a leader to be known, as it would wait for a
+	// commit.
+	forwardPatience = engine.CommitTimeout
+	forwardPause    = 50 * time.Millisecond
+
+	// answerTimeout bounds one request to the leader: a large import takes seconds.
+	answerTimeout = 30 * time.Second
+
+	maxForwardConns  = 512
+	maxForwardAnswer = 64 << 20
+)
+
+// A Forwarder sends requests to the node that leads.
+type Forwarder struct {
+	state State
+	tls   *tls.Config
+
+	mu struct {
+		sync.Mutex
+		name, address string
+		client        *fasthttp.HostClient // of the node with them
+	}
+}
+
+// NewForwarder returns a Forwarder that names this node by the certificate in config.
+func NewForwarder(state State, config *tls.Config) *Forwarder {
+	return &Forwarder{state: state, tls: config}
+}
+
+// client returns the client of the node that leads, whose certificate must have its name.
+func (f *Forwarder) client(name, address string) *fasthttp.HostClient {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.mu.name != name || f.mu.address != address {
+		if f.mu.client != nil {
+			f.mu.client.CloseIdleConnections()
+		}
+		config := f.tls.Clone()
+		config.ServerName = name
+		f.mu.name, f.mu.address = name, address
+		f.mu.client = &fasthttp.HostClient{
+			Addr: address, IsTLS: true, TLSConfig: config, MaxConns: maxForwardConns, MaxResponseBodySize: maxForwardAnswer,
+			NoDefaultUserAgentHeader: true, DisableHeaderNamesNormalizing: true, DisablePathNormalizing: true,
+			MaxIdemponentCallAttempts: 1, ReadTimeout: answerTimeout, WriteTimeout: answerTimeout,
+			Dial: func(address string) (net.Conn, error) { return fasthttp.DialDualStackTimeout(address, time.Second) },
+		}
+	}
+	return f.mu.client
+}
+
+// Forward answers ctx with the leader's answer. local says that the request came from a local command.
+// here is true if this node leads by now, and must answer itself. Errors are problems.
+func (f *Forwarder) Forward(ctx *fasthttp.RequestCtx, local bool) (here bool, err error) {
+	req := fasthttp.AcquireRequest()
+	resp := fasthttp.AcquireResponse()
+	defer fasthttp.ReleaseRequest(req)
+	defer fasthttp.ReleaseResponse(resp)
+	f.prepare(req, ctx, local)
+	for deadline := time.Now().Add(forwardPatience); ; time.Sleep(forwardPause) {
+		if f.state.Leads() {
+			return true, nil
+		}
+		if name, address := f.state.Leader(); address != "" {
+			done, err := f.try(f.client(name, address), req, resp)
+			if err != nil {
+				return false, err
+			}
+			if done {
+				f.answer(ctx, resp)
+				return false, nil
+			}
+		}
+		if time.Now().After(deadline) {
+			return false, problem.New(problem.Stale, "no node of the cluster leads at present; nothing was changed")
+		}
+	}
+}
+
+// prepare makes req the request of ctx as it goes to the leader.
+func (f *Forwarder) prepare(req *fasthttp.Request, ctx *fasthttp.RequestCtx, local bool) {
+	ctx.Request.CopyTo(req)
+	h := &req.Header
+	for _, field := range []string{clientField, plainField, sequenceField, refusedField, localField} {
+		h.Del(field)
+	}
+	h.Del(fasthttp.HeaderConnection)
+	h.Del(fasthttp.HeaderExpect)
+	h.SetBytesV(requestIDField, ctx.Response.Header.Peek(requestIDField)) // one id on both nodes
+	if tcp, ok := ctx.RemoteAddr().(*net.TCPAddr); ok {
+		h.Set(clientField, tcp.AddrPort().String())
+	}
+	if !ctx.IsTLS() {
+		h.Set(plainField, "1")
+	}
+	if local {
+		h.Set(localField, "1")
+	}
+	req.URI().SetScheme("https")
+}
+
+// try sends req once. done is false if the leader certainly did nothing with it.
+func (f *Forwarder) try(client *fasthttp.HostClient, req *fasthttp.Request, resp *fasthttp.Response) (done bool, err error) {
+	err = client.DoTimeout(req, resp, answerTimeout)
+	var dialing *net.OpError
+	switch {
+	case err == nil:
+		return len(resp.Header.Peek(refusedField)) == 0, nil
+	case errors.As(err, &dialing) && dialing.Op == "dial", errors.Is(err, fasthttp.ErrDialTimeout), errors.Is(err, fasthttp.ErrNoFreeConns):
+		return false, nil
+	}
+	return false, problem.New(problem.OutcomeUnknown, "the node that leads the cluster did not answer; the write may have happened")
+}
+
+// answer copies the leader's answer, after this node has applied what the leader had written.
+func (f *Forwarder) answer(ctx *fasthttp.RequestCtx, resp *fasthttp.Response) {
+	if sequence, err := strconv.ParseUint(string(resp.Header.Peek(sequenceField)), 10, 64); err == nil {
+		waiting, cancel := context.WithTimeout(context.Background(), engine.CommitTimeout)
+		// A node that cannot keep up answers late, not never: the write has happened.
+		_ = f.state.AwaitApplied(waiting, sequence)
+		cancel()
+	}
+	resp.Header.Del(sequenceField)
+	closes := ctx.Response.ConnectionClose()
+	resp.CopyTo(&ctx.Response)
+	ctx.Response.Header.Del(fasthttp.HeaderConnection)
+	if closes {
+		ctx.SetConnectionClose()
+	}
+}
+
+// plainKey marks a request whose client came to another node over plain HTTP.
+type plainKey struct{}
+
+// CameOverPlainHTTP reports whether another node sent this request on, and its client had come there
+// over plain HTTP.
+func CameOverPlainHTTP(ctx *fasthttp.RequestCtx) bool { return ctx.UserValue(plainKey{}) != nil }
+
+// Receive makes a request that another node sent on look like the client's own. local reports whether a
+// local command of that node sent it. It refuses the request if this node does not lead.
+func Receive(ctx *fasthttp.RequestCtx, state State) (local bool, err error) {
+	if !state.Leads() {
+		ctx.Response.Header.Set(refusedField, "1")
+		return false, problem.New(problem.Stale, "this node does not lead the cluster; nothing was changed")
+	}
+	h := &ctx.Request.Header
+	if client, err := netip.ParseAddrPort(string(h.Peek(clientField))); err == nil {
+		ctx.SetRemoteAddr(net.TCPAddrFromAddrPort(client))
+	} else {
+		ctx.SetRemoteAddr(&net.UnixAddr{Net: "unix"})
+	}
+	if len(h.Peek(plainField)) > 0 {
+		ctx.SetUserValue(plainKey{}, true)
+	}
+	local = len(h.Peek(localField)) > 0
+	for _, field := range []string{clientField, plainField, localField} {
+		h.Del(field)
+	}
+	return local, nil
+}
+
+// Sign says in an answer how much of the log the client's node must have applied before it passes the
+// answer on.
+func Sign(ctx *fasthttp.RequestCtx, state State) {
+	ctx.Response.Header.Set(sequenceField, strconv.FormatUint(state.Applied(), 10))
+}
