@@ -1,7 +1,10 @@
 package api
 
 import (
+	"bufio"
 	"bytes"
+	"io"
+	"log/slog"
 	"net"
 
 	"github.com/valyala/fasthttp"
@@ -21,6 +24,8 @@ type clustered struct {
 	fixed     func(path []byte) bool  // pages that are the same on every node
 	routes    fasthttp.RequestHandler // of what the leader is sent from clients of other nodes
 	local     fasthttp.RequestHandler // and from local commands there
+	backup    func(w io.Writer) error
+	log       *slog.Logger
 }
 
 // over returns routes for the requests of this node's own clients. local: they are local commands.
@@ -66,21 +71,58 @@ func isAPI(ctx *fasthttp.RequestCtx) bool {
 	return bytes.HasPrefix(path, []byte(apiPrefix))
 }
 
-// receive answers a request that another node has sent on.
+// receive answers another node.
 func (c *clustered) receive(ctx *fasthttp.RequestCtx) {
-	local, err := cluster.Receive(ctx, c.state)
-	nameRequest(ctx)
-	if err != nil {
-		p, _ := problem.Of(err)
-		writeProblem(ctx, p)
-		return
+	peer, err := cluster.PeerOf(ctx)
+	if err == nil {
+		if path := ctx.Path(); bytes.HasPrefix(path, []byte(cluster.PeerPrefix)) {
+			err = c.answerPeer(ctx, peer, string(path))
+		} else {
+			err = c.answerFor(ctx, peer)
+		}
 	}
+	if err != nil {
+		nameRequest(ctx)
+		fail(ctx, c.log, err)
+	}
+}
+
+// answerFor answers a request that another node has sent on.
+func (c *clustered) answerFor(ctx *fasthttp.RequestCtx, peer cluster.Peer) error {
+	local, err := cluster.Receive(ctx, c.state)
+	if err == nil && local {
+		err = peer.Full()
+	}
+	if err != nil {
+		return err
+	}
+	nameRequest(ctx)
 	if local {
 		c.local(ctx)
 	} else {
 		c.routes(ctx)
 	}
 	cluster.Sign(ctx, c.state)
+	return nil
+}
+
+// answerPeer answers what a node asks for itself.
+func (c *clustered) answerPeer(ctx *fasthttp.RequestCtx, peer cluster.Peer, path string) error {
+	if err := peer.Full(); err != nil {
+		return err
+	}
+	if path == cluster.BackupPath && ctx.IsGet() {
+		c.log.Info("another node takes a copy of the data", "node", peer.Name)
+		ctx.SetConnectionClose()
+		ctx.Response.Header.SetContentType("application/x-tar")
+		ctx.SetBodyStreamWriter(func(w *bufio.Writer) {
+			if err := c.backup(w); err != nil { // the archive lacks its end, so nobody takes it for a whole one
+				c.log.Error("a copy of the data for another node failed", "node", peer.Name, "error", err)
+			}
+		})
+		return nil
+	}
+	return problem.New(problem.NotFound, "nodes have no such path")
 }
 
 // buildCluster builds the parts that pass requests between nodes. It wraps the routes, so they must be
@@ -92,7 +134,7 @@ func (s *Server) buildCluster(o Options, public *publicPages, operator *operator
 	c := &clustered{
 		state: o.Cluster.State, forwarder: cluster.NewForwarder(o.Cluster.State, o.Cluster.TLS), here: make(map[string]bool),
 		fixed:  func(path []byte) bool { return public.fixed[string(path)] != nil },
-		routes: s.front.routes, local: s.localRoutes,
+		routes: s.front.routes, local: s.localRoutes, backup: o.Cluster.Backup, log: s.log,
 	}
 	for _, e := range operator.endpoints() {
 		c.here[apiRoot+e.path] = true

@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/netip"
@@ -67,6 +68,9 @@ type Options struct {
 type Cluster struct {
 	State cluster.State
 	TLS   *tls.Config // for connections to them
+
+	// Backup writes a backup to w, as a tar stream, for a node that begins.
+	Backup func(w io.Writer) error
 }
 
 // A Front is who answers the requests of the public listeners.

@@ -110,6 +110,15 @@ func (c *callers) keep(k *knownCaller, t ticket, now time.Time) {
 	}
 }
 
+// forgetAll forgets all callers, and what is being read at present is not added.
+func (c *callers) forgetAll() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.begun++
+	clear(c.recent)
+	clear(c.older)
+}
+
 // put adds an entry to recent, or moves it there. The lock is held.
 func (c *callers) put(of credential, k *knownCaller) {
 	if _, there := c.recent[of]; !there && len(c.recent) == maxKnownCallers/2 {

@@ -75,7 +75,7 @@ func (a *Accounts) Run(ctx context.Context, log *slog.Logger) error {
 		case <-ctx.Done():
 			ended = true
 		}
-		if err := a.WriteUses(); err != nil && !errors.Is(err, engine.ErrReadOnly) { // package storage logs that
+		if err := a.WriteUses(); err != nil && !errors.Is(err, engine.ErrReadOnly) && !errors.Is(err, engine.ErrNotLeader) { // package storage logs the first
 			log.Warn("the last uses of tokens could not be written; trying again", slog.Any("cause", err))
 		}
 	}

@@ -76,3 +76,19 @@ func (l *writeLock) writeThen(sets [][2][]byte, deletes [][]byte, ended func(wri
 		return engine.ErrOutcomeUnknown
 	}
 }
+
+// Lead calls begin, from which on this node leads its cluster, while no write is under way: one of an
+// earlier leadership has read rows that others may have changed since. It waits for that until ctx is
+// done.
+func (a *Accounts) Lead(ctx context.Context, begin func() error) error {
+	select {
+	case a.writes <- struct{}{}:
+		defer a.unlockWrites()
+		return begin()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Changed says that another node has changed rows: callers are read again.
+func (a *Accounts) Changed() { a.callers.forgetAll() }

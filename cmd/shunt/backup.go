@@ -273,6 +273,24 @@ func (c *core) backUpToStream(ctx context.Context, order api.BackupOrder, done *
 	return r.Take(ctx, *done)
 }
 
+// sendTimeout bounds the making of a copy for another node, and its sending.
+const sendTimeout = 6 * time.Hour
+
+// sendBackup writes a backup to w as a tar stream. Who receives it verifies it.
+func (c *core) sendBackup(w io.Writer) (err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), sendTimeout)
+	defer cancel()
+	if err := c.engine.FlushRecorded(ctx); err != nil {
+		return err
+	}
+	made, err := c.store.BackupToStream(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.store.RemoveStream()) }()
+	return backups.Send(ctx, w, made.Dir, time.Now(), func(uint64) {})
+}
+
 // verifyBackup reads every record of a new backup.
 func verifyBackup(ctx context.Context, dir string, skip bool, say func(string)) (verified bool, err error) {
 	if skip {

@@ -16,6 +16,7 @@ import (
 	"shunt/cmd/shunt/certs"
 	"shunt/cmd/shunt/console"
 	"shunt/cmd/shunt/memory"
+	"shunt/cmd/shunt/node"
 	"shunt/cmd/shunt/notify"
 	"shunt/cmd/shunt/settings"
 	"shunt/cmd/shunt/socket"
@@ -129,6 +130,8 @@ type server struct {
 	redirects            net.Listener // to HTTPS; nil: none
 	memory               *memory.Limit
 	core                 core
+	node                 *node.Node                 // nil: of no cluster
+	nodes                net.Listener               // for other nodes; nil: of no cluster
 	served               atomic.Pointer[api.Server] // nil before the core is there
 }
 
@@ -174,6 +177,9 @@ func (s *server) start(ctx context.Context) error {
 	if err := s.openAccessLog(); err != nil {
 		return err
 	}
+	if err := s.openNode(); err != nil {
+		return err
+	}
 	if err := s.listen(); err != nil {
 		return err
 	}
@@ -181,7 +187,7 @@ func (s *server) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.openData(); err != nil {
+	if err := s.openData(ctx); err != nil {
 		return err
 	}
 	s.parts.run("engine", s.core.engine.Run)
@@ -198,6 +204,9 @@ func (s *server) start(ctx context.Context) error {
 	s.isReady() // codes are answered from the store until they are loaded
 	if err := s.core.load(ctx, s.say); err != nil {
 		return err
+	}
+	if s.node != nil {
+		s.parts.run("cluster", s.node.Run) // stopped first: another node leads while clients finish here
 	}
 	if err := s.sayNext(baseURL); err != nil {
 		return err
@@ -240,8 +249,37 @@ func (s *server) listen() (err error) {
 			return err
 		}
 	}
+	if s.node != nil {
+		if s.nodes, err = s.node.Listener(); err != nil {
+			return err
+		}
+		s.parts.onStop("--cluster-listen", closeListener(s.nodes))
+	}
 	s.admin, err = s.listenOn("--admin-listen", activation.Admin, s.cfg.adminListen)
 	return err
+}
+
+// openNode reads the certificates of a node of a cluster.
+func (s *server) openNode() (err error) {
+	if s.cfg.cluster.Cluster != "" {
+		s.node, err = node.Open(&s.cfg.cluster, s.say.Log)
+	}
+	return err
+}
+
+// joinCluster makes the store, which nobody uses yet, one of the cluster.
+func (s *server) joinCluster(ctx context.Context) error {
+	if s.node == nil {
+		if id, member := s.core.store.Cluster(); member {
+			return fmt.Errorf("%s is of the cluster %v: start with --cluster, or take it out of the cluster (shunt cluster leave)", s.cfg.data.dataDir, id)
+		}
+		return nil
+	}
+	if err := s.node.Join(ctx, s.core.store); err != nil {
+		return err
+	}
+	s.parts.onStop("cluster's log", s.node.Close)
+	return s.node.Check(ctx)
 }
 
 // listenOn returns the socket of that name, if the service manager passed one, or listens on address.
@@ -269,13 +307,16 @@ func closeListener(ln net.Listener) func() error {
 }
 
 // openData opens the store, which locks the folder, then the socket in it, then the engine.
-func (s *server) openData() error {
+func (s *server) openData(ctx context.Context) error {
 	path, err := socket.Path(s.cfg.data.dataDir)
 	if err != nil {
 		return err
 	}
 	s.chooseMemory()
 	if err := s.core.openStore(s.parts, &s.cfg.data, true, s.say.Log); err != nil {
+		return err
+	}
+	if err := s.joinCluster(ctx); err != nil {
 		return err
 	}
 	s.parts.run("heap", memory.NewHeapKeeper(s.core.store.Metrics).Run)
@@ -288,10 +329,13 @@ func (s *server) openData() error {
 	s.parts.onStop("socket", closeListener(s.local))
 	options := engine.Options{
 		FlushInterval: s.cfg.flushInterval, KeptHours: s.cfg.keptHours, KeptDays: s.cfg.keptDays, KeptAuditDays: s.cfg.audit.keptDays,
-		Full: s.memory.Full, Logger: s.say.Log,
+		Full: s.memory.Full, Logger: s.say.Log, Cluster: s.node != nil,
 	}
 	if err := s.core.openEngine(s.parts, &s.cfg.data, options); err != nil {
 		return err
+	}
+	if s.node != nil {
+		s.node.Use(s.core.engine, s.core.accounts)
 	}
 	s.parts.run("memory limit", s.memory.Run)
 	sayLeft(memory.Folder(), s.say.Log)
@@ -319,6 +363,9 @@ func (s *server) serveAPI(baseURL string) error {
 	if s.cfg.front == "fasthttp" {
 		o.Front = api.FrontFasthttp
 	}
+	if s.node != nil {
+		o.Cluster = api.Cluster{State: s.node, TLS: s.node.TLS(), Backup: s.core.sendBackup}
+	}
 	s.speakHTTPS(&o)
 	o.Outlived = s.passed[activation.Public] != nil
 	server, err := api.NewServer(o)
@@ -329,6 +376,9 @@ func (s *server) serveAPI(baseURL string) error {
 	serveOn(s.parts, "public address", server.ServePublic, s.public)
 	if s.redirects != nil {
 		serveOn(s.parts, "redirect address", server.ServeRedirects, s.redirects)
+	}
+	if s.nodes != nil {
+		serveOn(s.parts, "cluster address", server.ServeCluster, s.nodes)
 	}
 	serveOn(s.parts, "admin address", server.ServeAdmin, s.admin)
 	serveOn(s.parts, "socket", server.ServeLocal, s.local)

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"shunt/cmd/shunt/node"
 	"shunt/cmd/shunt/settings"
 
 	"github.com/spf13/cobra"
@@ -46,6 +47,7 @@ type serveConfig struct {
 	logLevel       slog.Level
 	logs           logSettings
 	audit          auditSettings
+	cluster        node.Settings
 }
 
 // addServeSettings gives cmd the settings of serve.
@@ -100,6 +102,7 @@ func addServeSettings(cmd *cobra.Command, cfg *serveConfig) {
 	settings.Var(fs, &cfg.logLevel, "log-level", "LEVEL", "info", "debug, info, warn or error", settings.ParseLevel)
 	settings.CompleteWords(fs, "log-level", "debug", "info", "warn", "error")
 	addLogSettings(fs, &cfg.logs)
+	node.Add(fs, &cfg.cluster)
 }
 
 // check refuses settings that contradict each other.
@@ -117,6 +120,9 @@ func (cfg *serveConfig) check() error {
 		return settings.UsageErrorf("--admin-host: %w", err)
 	}
 	if err := cfg.https.check(&cfg.data); err != nil {
+		return err
+	}
+	if err := cfg.cluster.Check(); err != nil {
 		return err
 	}
 	return cfg.data.checkBaseURL()

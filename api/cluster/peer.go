@@ -1,0 +1,44 @@
+package cluster
+
+import (
+	"slices"
+
+	"github.com/valyala/fasthttp"
+
+	"shunt/api/problem"
+)
+
+// Paths that nodes ask each other for.
+const (
+	PeerPrefix = "/cluster/"
+	BackupPath = PeerPrefix + "backup" // GET: the node's data as a tar stream
+)
+
+// edgeUnit marks the certificate of an edge, in its organizational units: it may not have what only full
+// nodes have, whatever the node says of itself.
+const edgeUnit = "edge"
+
+// A Peer is the node at the other end of a connection, by its certificate, which TLS has checked.
+type Peer struct {
+	Name string
+	Edge bool
+}
+
+// PeerOf returns the node that sends a request. It is a problem if the connection has no certificate with
+// a name.
+func PeerOf(ctx *fasthttp.RequestCtx) (Peer, error) {
+	state := ctx.TLSConnectionState()
+	if state == nil || len(state.PeerCertificates) == 0 || len(state.PeerCertificates[0].DNSNames) == 0 {
+		return Peer{}, problem.New(problem.Forbidden, "the certificate of a node must have its name as a DNS name")
+	}
+	leaf := state.PeerCertificates[0]
+	return Peer{Name: leaf.DNSNames[0], Edge: slices.Contains(leaf.Subject.OrganizationalUnit, edgeUnit)}, nil
+}
+
+// Full refuses an edge.
+func (p Peer) Full() error {
+	if p.Edge {
+		return problem.New(problem.Forbidden, "node %s has the certificate of an edge", p.Name)
+	}
+	return nil
+}

@@ -1,0 +1,36 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+
+	"shunt/api/cluster"
+)
+
+// Copy asks the node at an advertised URL for a copy of its data, as a tar stream that the caller
+// closes. name is that of the node, which its certificate must have.
+func (n *Node) Copy(ctx context.Context, name, advertise string) (io.ReadCloser, error) {
+	address, err := addressOf(advertise)
+	if err != nil {
+		return nil, err
+	}
+	config := n.identity.client()
+	config.ServerName = name
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: config, DisableCompression: true}}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+address+cluster.BackupPath, nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("asking node %s: %w", name, err)
+	}
+	if resp.StatusCode != http.StatusOK {
+		said, _ := io.ReadAll(io.LimitReader(resp.Body, 4096))
+		resp.Body.Close()
+		return nil, fmt.Errorf("node %s answered %s: %s", name, resp.Status, said)
+	}
+	return resp.Body, nil
+}

@@ -1,0 +1,200 @@
+package node
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync/atomic"
+	"time"
+
+	"shunt/api/account"
+	"shunt/api/cluster"
+	"shunt/engine"
+	"shunt/storage"
+	"shunt/storage/clusterlog"
+	"shunt/storage/etcdlog"
+	"shunt/storage/replica"
+)
+
+// Node is this process as a node of its cluster. It implements cluster.State and replica.Node.
+type Node struct {
+	settings *Settings
+	log      *slog.Logger
+	identity identity
+	etcd     etcdlog.Options
+
+	clusterLog *etcdlog.Log
+	store      *storage.Store
+	engine     *engine.Engine
+	accounts   *account.Accounts
+	replica    atomic.Pointer[replica.Replica] // nil before Run
+	addresses  atomic.Pointer[map[string]string]
+}
+
+var (
+	_ cluster.State = (*Node)(nil)
+	_ replica.Node  = (*Node)(nil)
+)
+
+// Open reads the certificates of a node with settings that Check accepts. It reaches nobody yet.
+func Open(s *Settings, log *slog.Logger) (*Node, error) {
+	n := &Node{settings: s, log: log}
+	var err error
+	if n.identity, err = s.readIdentity(); err != nil {
+		return nil, err
+	}
+	if n.etcd, err = s.etcd(); err != nil {
+		return nil, err
+	}
+	if n.etcd.TLS != nil {
+		n.etcd.TLS = n.identity.client()
+	}
+	n.etcd.Logger = log
+	n.addresses.Store(&map[string]string{})
+	return n, nil
+}
+
+// joinTimeout bounds how long a start waits for etcd where it must decide which cluster it is of. A node
+// that knows its cluster starts without etcd.
+const joinTimeout = 10 * time.Second
+
+// Join makes the store, which is not in use yet, one of the cluster, if it is of none: the first node of a
+// cluster begins its log. Errors leave the store as it was.
+func (n *Node) Join(ctx context.Context, store *storage.Store) error {
+	n.store = store
+	id, member := store.Cluster()
+	ctx, cancel := context.WithTimeout(ctx, joinTimeout)
+	defer cancel()
+	if !member {
+		found, err := etcdlog.Find(ctx, n.etcd)
+		switch {
+		case err == nil:
+			return fmt.Errorf("--cluster: there is the cluster %v already, and this data folder is of none: begin with a copy of another node's (shunt join)", found)
+		case !errors.Is(err, clusterlog.ErrForeignLog):
+			return fmt.Errorf("--cluster: %w", err)
+		}
+		id = clusterlog.NewID()
+		if err := store.JoinLog(id, clusterlog.Origin(id)); err != nil {
+			return err
+		}
+		n.log.Info("this data folder is the first of a new cluster", "cluster", id.String())
+	}
+	n.etcd.ID = id
+	if at, _ := store.LogPosition(); at == clusterlog.Origin(id) { // its log may not have been made
+		if err := etcdlog.Create(ctx, n.etcd); err != nil {
+			return fmt.Errorf("--cluster: beginning the log: %w", err)
+		}
+	}
+	var err error
+	n.clusterLog, err = etcdlog.New(n.etcd)
+	return err
+}
+
+// Check refuses servers of etcd that are too old, or have the log of another cluster, if they answer.
+func (n *Node) Check(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, joinTimeout)
+	defer cancel()
+	err := n.clusterLog.Check(ctx)
+	if errors.Is(err, clusterlog.ErrUnavailable) {
+		n.log.Warn("the log of the cluster does not answer; redirects work, and the rest waits for it", "error", err)
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("--cluster: %w", err)
+	}
+	return nil
+}
+
+// Close closes the connections to etcd.
+func (n *Node) Close() error {
+	if n.clusterLog == nil {
+		return nil
+	}
+	return n.clusterLog.Close()
+}
+
+// Use tells the node what it keeps up to date.
+func (n *Node) Use(e *engine.Engine, a *account.Accounts) { n.engine, n.accounts = e, a }
+
+// Run follows the cluster and leads it, until ctx is done. Links must be loaded.
+func (n *Node) Run(ctx context.Context) error {
+	r := replica.New(n.clusterLog, n.store, n, replica.Options{Name: n.settings.Name, Logger: n.log})
+	n.replica.Store(r)
+	return r.Run(ctx)
+}
+
+// Listener returns the listener for other nodes.
+func (n *Node) Listener() (net.Listener, error) {
+	ln, err := net.Listen("tcp", n.settings.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("--cluster-listen: %w", err)
+	}
+	return tls.NewListener(ln, n.identity.server()), nil
+}
+
+// TLS returns the settings of connections to other nodes.
+func (n *Node) TLS() *tls.Config { return n.identity.client() }
+
+// Learn implements replica.Node.
+func (n *Node) Learn(l *engine.Learned) error { return n.engine.Learn(l) }
+
+// AccountsChanged implements replica.Node.
+func (n *Node) AccountsChanged() { n.accounts.Changed() }
+
+// Lead implements replica.Node.
+func (n *Node) Lead(ctx context.Context, begin func()) error {
+	return n.accounts.Lead(ctx, func() error { return n.engine.Lead(ctx, begin) })
+}
+
+// StopLeading implements replica.Node.
+func (n *Node) StopLeading() { n.engine.StopLeading() }
+
+// Leads implements cluster.State.
+func (n *Node) Leads() bool {
+	r := n.replica.Load()
+	return r != nil && r.Leads()
+}
+
+// Leader implements cluster.State.
+func (n *Node) Leader() (name, address string) {
+	r := n.replica.Load()
+	if r == nil {
+		return "", ""
+	}
+	name = r.Leader().Candidate
+	if name == n.settings.Name {
+		return name, ""
+	}
+	return name, (*n.addresses.Load())[name]
+}
+
+// Applied implements cluster.State.
+func (n *Node) Applied() uint64 { return n.store.AppliedSequence() }
+
+// appliedPoll is the time between two looks of AwaitApplied. An entry takes milliseconds.
+const appliedPoll = 500 * time.Microsecond
+
+// AwaitApplied implements cluster.State.
+func (n *Node) AwaitApplied(ctx context.Context, sequence uint64) error {
+	for n.Applied() < sequence {
+		select {
+		case <-time.After(appliedPoll):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// Stale implements cluster.State.
+func (n *Node) Stale() bool {
+	r := n.replica.Load()
+	if r == nil {
+		return true
+	}
+	lag, known := r.Lag()
+	return !known || lag > n.settings.StaleAfter
+}

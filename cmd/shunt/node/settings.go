@@ -1,0 +1,209 @@
+package node
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"shunt/cmd/shunt/settings"
+	"shunt/storage/etcdlog"
+)
+
+// Roles of a node.
+const (
+	Full = "full" // has everything
+	Edge = "edge" // has links only
+)
+
+// DefaultStaleAfter is how long a node answers API requests without the log of its cluster.
+const DefaultStaleAfter = 10 * time.Second
+
+// Settings are those of a node of a cluster. The zero value is a process of its own.
+type Settings struct {
+	Cluster    string // etcd://host:port,host:port…/prefix/; "": no cluster
+	Name       string
+	Advertise  string // https://host:port
+	Role       string
+	Listen     string
+	CA         string
+	Cert       string
+	Key        string
+	StaleAfter time.Duration
+}
+
+// Add adds the flags of s.
+func Add(fs *pflag.FlagSet, s *Settings) {
+	fs.StringVar(&s.Cluster, "cluster", "", "`ADDRESSES` of the servers of etcd that keep the cluster's log, such as etcd://h1:2379,h2:2379,h3:2379 (default: no cluster)")
+	fs.StringVar(&s.Name, "node-name", "", "`NAME` of this node in its cluster; its certificate must have it as a DNS name")
+	fs.StringVar(&s.Advertise, "advertise", "", "`URL` at which other nodes reach --cluster-listen, such as https://a:8443")
+	settings.WordVar(fs, &s.Role, "role", "ROLE", Full, "what the node has: everything (full)", Full)
+	fs.StringVar(&s.Listen, "cluster-listen", "", "`ADDRESS` for the other nodes of the cluster, such as :8443")
+	fs.StringVar(&s.CA, "cluster-ca", "", "`FILE` with the certificate of the authority that signs those of all nodes, and of etcd")
+	fs.StringVar(&s.Cert, "cluster-cert", "", "`FILE` with this node's certificate, for the other nodes and for etcd")
+	fs.StringVar(&s.Key, "cluster-key", "", "`FILE` with the key of --cluster-cert")
+	fs.DurationVar(&s.StaleAfter, "stale-after", DefaultStaleAfter, "how long the node answers API requests (not redirects) without its cluster's log")
+}
+
+// AddJoin adds the flags of s that a copy of another node's data needs.
+func AddJoin(fs *pflag.FlagSet, s *Settings) {
+	all := pflag.NewFlagSet("", pflag.ContinueOnError)
+	Add(all, s)
+	for _, name := range []string{"cluster", "node-name", "cluster-ca", "cluster-cert", "cluster-key"} {
+		fs.AddFlag(all.Lookup(name))
+	}
+}
+
+// CheckJoin is Check for the settings of AddJoin.
+func (s *Settings) CheckJoin() error {
+	if s.Cluster == "" {
+		return settings.UsageErrorf("join needs --cluster")
+	}
+	full := *s
+	full.Advertise, full.Listen, full.StaleAfter = "https://this.invalid:1", ":1", DefaultStaleAfter
+	return full.Check()
+}
+
+// names are those that a node may have: a label of a host name.
+var names = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
+
+// Check refuses settings that are missing or wrong. It reads no file.
+func (s *Settings) Check() error {
+	if s.Cluster == "" {
+		for flag, value := range map[string]string{"--node-name": s.Name, "--advertise": s.Advertise, "--cluster-listen": s.Listen} {
+			if value != "" {
+				return settings.UsageErrorf("%s needs --cluster", flag)
+			}
+		}
+		return nil
+	}
+	if _, err := s.etcd(); err != nil {
+		return settings.UsageErrorf("--cluster: %w", err)
+	}
+	for _, need := range []struct{ flag, value string }{
+		{"--node-name", s.Name}, {"--advertise", s.Advertise}, {"--cluster-listen", s.Listen},
+		{"--cluster-ca", s.CA}, {"--cluster-cert", s.Cert}, {"--cluster-key", s.Key},
+	} {
+		if need.value == "" {
+			return settings.UsageErrorf("--cluster needs %s", need.flag)
+		}
+	}
+	if !names.MatchString(s.Name) {
+		return settings.UsageErrorf("--node-name %q must be 1 to 63 of a-z, 0-9 and -, such as edge-1", s.Name)
+	}
+	if _, err := addressOf(s.Advertise); err != nil {
+		return settings.UsageErrorf("--advertise: %w", err)
+	}
+	if s.StaleAfter < time.Second || s.StaleAfter > time.Hour {
+		return settings.UsageErrorf("--stale-after must be from 1s to 1h")
+	}
+	return nil
+}
+
+// addressOf returns the host:port of an advertised URL.
+func addressOf(advertise string) (string, error) {
+	u, err := url.Parse(advertise)
+	if err != nil || u.Scheme != "https" || u.Port() == "" || u.Hostname() == "" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.User != nil {
+		return "", fmt.Errorf("%q must be like https://a.example:8443", advertise)
+	}
+	return u.Host, nil
+}
+
+// etcd returns how to reach the log. etcd:// is TLS with the node's certificate; etcd+http:// is plain,
+// for servers on the same machine or in a network of their own.
+func (s *Settings) etcd() (o etcdlog.Options, err error) {
+	rest, plain := strings.CutPrefix(s.Cluster, "etcd+http://")
+	if !plain {
+		var found bool
+		if rest, found = strings.CutPrefix(s.Cluster, "etcd://"); !found {
+			return o, fmt.Errorf("%q must be like etcd://h1:2379,h2:2379,h3:2379", redacted(s.Cluster))
+		}
+	}
+	if at := strings.LastIndexByte(rest, '@'); at >= 0 {
+		user, password, _ := strings.Cut(rest[:at], ":")
+		if o.Username, err = url.PathUnescape(user); err == nil {
+			o.Password, err = url.PathUnescape(password)
+		}
+		if err != nil {
+			return o, errors.New("the user or the password before @ is not well-formed: write % as %25")
+		}
+		rest = rest[at+1:]
+	}
+	if slash := strings.IndexByte(rest, '/'); slash >= 0 {
+		if o.Prefix = rest[slash:]; o.Prefix == "/" {
+			o.Prefix = ""
+		}
+		rest = rest[:slash]
+	}
+	for endpoint := range strings.SplitSeq(rest, ",") {
+		if _, _, err := net.SplitHostPort(endpoint); err != nil {
+			return o, fmt.Errorf("%q must be host:port", endpoint)
+		}
+		o.Endpoints = append(o.Endpoints, endpoint)
+	}
+	if !plain {
+		o.TLS = new(tls.Config)
+	}
+	return o, nil
+}
+
+// redacted returns the addresses without the password.
+func redacted(cluster string) string {
+	scheme, rest, _ := strings.Cut(cluster, "://")
+	if at := strings.LastIndexByte(rest, '@'); at >= 0 {
+		rest = "…" + rest[at:]
+	}
+	return scheme + "://" + rest
+}
+
+// identity is the node's certificate, and the authority that it believes.
+type identity struct {
+	certificate tls.Certificate
+	authority   *x509.CertPool
+}
+
+// readIdentity reads the certificates and checks that this node's has its name.
+func (s *Settings) readIdentity() (id identity, err error) {
+	pem, err := os.ReadFile(s.CA)
+	if err != nil {
+		return id, fmt.Errorf("--cluster-ca: %w", err)
+	}
+	id.authority = x509.NewCertPool()
+	if !id.authority.AppendCertsFromPEM(pem) {
+		return id, fmt.Errorf("--cluster-ca: %s has no certificate in PEM", s.CA)
+	}
+	if id.certificate, err = tls.LoadX509KeyPair(s.Cert, s.Key); err != nil {
+		return id, fmt.Errorf("--cluster-cert, --cluster-key: %w", err)
+	}
+	leaf := id.certificate.Leaf
+	if err := leaf.VerifyHostname(s.Name); err != nil {
+		return id, fmt.Errorf("--cluster-cert: the certificate is not that of the node %s: %w", s.Name, err)
+	}
+	for _, usage := range []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth} {
+		if _, err := leaf.Verify(x509.VerifyOptions{Roots: id.authority, KeyUsages: []x509.ExtKeyUsage{usage}}); err != nil {
+			return id, fmt.Errorf("--cluster-cert: other nodes would refuse it (it must be for servers and clients): %w", err)
+		}
+	}
+	return id, nil
+}
+
+// server returns the settings of the cluster listener: only nodes with a certificate may connect.
+func (id *identity) server() *tls.Config {
+	return &tls.Config{
+		MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{id.certificate},
+		ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: id.authority, NextProtos: []string{"http/1.1"},
+	}
+}
+
+// client returns the settings of connections to other nodes and to etcd.
+func (id *identity) client() *tls.Config {
+	return &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{id.certificate}, RootCAs: id.authority}
+}
