@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"sync/atomic"
@@ -222,12 +223,38 @@ func (s *Store) Cluster() (id clusterlog.ID, ok bool) { return s.shared.cluster,
 // AppliedSequence returns the sequence of the last entry of the cluster's log whose rows are committed.
 func (s *Store) AppliedSequence() uint64 { return s.shared.applied.Load() }
 
+// SharedState is what two nodes of a cluster compare: at equal sequences, their hashes are equal.
+type SharedState struct {
+	Cluster  string `json:"cluster"`
+	Sequence uint64 `json:"sequence"` // of the last entry of the log that is applied
+	Epoch    uint64 `json:"epoch"`    // of that entry
+	Hash     string `json:"hash"`     // SHA-256 of all shared rows but tallies, in hexadecimal
+}
+
 // SharedHash returns a hash of all shared rows but tallies. It is equal on all nodes that have applied
 // the same entries. It reads all of them.
 func (s *Store) SharedHash() (sum [sha256.Size]byte, err error) {
 	snapshot := s.db.NewSnapshot()
 	defer func() { err = errors.Join(err, snapshot.Close()) }()
-	it, err := snapshot.NewIter(nil)
+	return sharedHash(snapshot)
+}
+
+// SharedState returns the state of the shared rows; nil if the store is of no cluster.
+func (v *Inspection) SharedState() (*SharedState, error) {
+	value, err := read(v.r, row.MetaKey(row.MetaLog))
+	if err != nil || value == nil {
+		return nil, err
+	}
+	p, err := row.DecodeLogPosition(value)
+	if err != nil {
+		return nil, err
+	}
+	sum, err := sharedHash(v.r)
+	return &SharedState{clusterlog.ID(p.Cluster).String(), p.Sequence, p.Epoch, hex.EncodeToString(sum[:])}, err
+}
+
+func sharedHash(r pebble.Reader) (sum [sha256.Size]byte, err error) {
+	it, err := r.NewIter(&pebble.IterOptions{})
 	if err != nil {
 		return sum, fmt.Errorf("storage: %w", err)
 	}

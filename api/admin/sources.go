@@ -27,6 +27,7 @@ type Sources struct {
 	Backup        func() Backup      // the last backup; nil: this program makes none
 	Ready         func() bool        // /readyz is 200; nil: the engine is ready
 	Loaded        func() float64     // the share of links that are in memory, 0 to 1; nil: 0 until the engine is ready, then 1
+	Cluster       func() Cluster     // this node of a cluster; nil: there is none
 	Reloads       func() Reloads     // reloads of the settings; nil: they cannot be reloaded
 }
 
@@ -48,6 +49,18 @@ func (s *Storage) rollUpLag(now time.Time) float64 {
 	}
 	return max(0, now.Sub(*s.RollUpWaits).Seconds())
 }
+
+// Cluster is the state of this process as a node of a cluster.
+type Cluster struct {
+	Role          string  // leader, follower or edge: one of ClusterRoles
+	Epoch         uint64  // of the present leadership, as far as this node knows
+	Applied, Head uint64  // sequences of the log's entries
+	Lag           float64 // seconds; negative: the log has not been read since the start
+	Append        Buckets // seconds
+}
+
+// ClusterRoles are the roles of a node.
+var ClusterRoles = []string{"leader", "follower", "edge"}
 
 // Buckets is a snapshot of a histogram. Counts has one more element than Bounds: values above the
 // last bound. Neither is changed after it was handed over.

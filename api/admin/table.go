@@ -50,6 +50,7 @@ type snapshot struct {
 	shed          []Count
 	backup        *Backup
 	reloads       *Reloads
+	cluster       *Cluster
 }
 
 // newSnapshot asks all sources.
@@ -57,7 +58,7 @@ func newSnapshot(from *Sources) *snapshot {
 	s := &snapshot{
 		now: time.Now(), front: from.Front(), engine: from.Engine.Metrics(), readOnly: from.Engine.ReadOnly(), ready: from.Engine.Ready(),
 		latency: from.Latency(), certificate: asked(from.Certificate), blocks: asked(from.Blocks), sessions: asked(from.Sessions), memory: asked(from.Memory),
-		accessDropped: asked(from.AccessDropped), backup: asked(from.Backup), reloads: asked(from.Reloads),
+		accessDropped: asked(from.AccessDropped), backup: asked(from.Backup), reloads: asked(from.Reloads), cluster: asked(from.Cluster),
 	}
 	if from.Ready != nil {
 		s.ready = from.Ready()
@@ -142,6 +143,7 @@ var table = []section{
 	{title: "Backups, block list and settings", metrics: upkeepMetrics},
 	{title: "Journal of hits", folded: true, metrics: journalMetrics},
 	{title: "Writing figures to disk", folded: true, metrics: flushMetrics},
+	{title: "Cluster", folded: true, metrics: clusterMetrics},
 	{title: "Connections and limits", folded: true, metrics: connectionMetrics},
 	{title: "Disk and store", folded: true, metrics: storeMetrics},
 	{title: "Program", folded: true, metrics: programMetrics},

@@ -30,6 +30,7 @@ type checkOutcome struct {
 	Records    storage.CheckReport  `json:"records"`
 	Accounts   account.CheckReport  `json:"accounts"`
 	Journal    engine.JournalReport `json:"journal"`
+	Cluster    *storage.SharedState `json:"cluster,omitempty"` // of a node of a cluster
 	FaultCount uint64               `json:"fault_count"`
 	Faults     []engine.Fault       `json:"faults"` // the first, those of files before all others
 	Follow     []engine.FaultGroup  `json:"fault_groups,omitempty"`
@@ -39,7 +40,7 @@ type checkOutcome struct {
 var errFaults = errors.New("the data has faults")
 
 func newCheck(stdout, stderr io.Writer) *cobra.Command {
-	where, asJSON := localTarget{patience: lockPatience}, false
+	where, asJSON, hash := localTarget{patience: lockPatience}, false, false
 	left, force := "", false
 	cmd := &cobra.Command{
 		Use:   "check",
@@ -66,19 +67,21 @@ starts.`,
 			case force:
 				return settings.UsageErrorf("--force belongs to --remove-standby")
 			}
-			return checkData(cmd.Context(), &where, asJSON, stdout, stderr)
+			return checkData(cmd.Context(), &where, hash, asJSON, stdout, stderr)
 		},
 	}
 	addFolder(cmd, &where.data)
 	addJournal(cmd, &where.data)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
+	cmd.Flags().BoolVar(&hash, "hash", false, "print only a hash of what all nodes of a cluster share, and the sequence of the last entry that is applied: "+
+		"at equal sequences the hashes of all nodes are equal")
 	cmd.Flags().StringVar(&left, "remove-standby", "", "remove `DIR`, which a killed server left in memory, instead of checking")
 	cmd.Flags().BoolVar(&force, "force", false, "remove it even if it has hits that are counted nowhere else")
-	settings.MarkArguments(cmd.Flags(), "json", "remove-standby", "force")
+	settings.MarkArguments(cmd.Flags(), "json", "hash", "remove-standby", "force")
 	return cmd
 }
 
-func checkData(ctx context.Context, where *localTarget, asJSON bool, stdout, stderr io.Writer) error {
+func checkData(ctx context.Context, where *localTarget, hash, asJSON bool, stdout, stderr io.Writer) error {
 	var found checkOutcome
 	show := console.NewProgress(stderr)
 	c, err := where.reach(ctx, func() (err error) {
@@ -93,7 +96,12 @@ func checkData(ctx context.Context, where *localTarget, asJSON bool, stdout, std
 		return fmt.Errorf("check: %w", err)
 	}
 	found.Data = where.data.dataDir
-	if asJSON {
+	if hash && found.Cluster == nil {
+		return fmt.Errorf("check: --hash: %s is of no cluster", where.data.dataDir)
+	}
+	if hash && !asJSON && found.OK {
+		_, err = fmt.Fprintf(stdout, "%s %d\n", found.Cluster.Hash, found.Cluster.Sequence)
+	} else if asJSON {
 		err = console.PrintValue(stdout, found)
 	} else {
 		_, err = io.WriteString(stdout, found.text())
@@ -167,6 +175,9 @@ func inspect(
 	if found.Journal, err = journal(faults); err != nil {
 		return found, err
 	}
+	if found.Cluster, err = v.SharedState(); err != nil {
+		return found, err
+	}
 	found.Faults, found.FaultCount = faults.Found()
 	found.Follow = faults.Groups()
 	found.OK, found.TookMs = found.FaultCount == 0, time.Since(start).Milliseconds()
@@ -205,6 +216,11 @@ func (o *checkOutcome) text() string {
 	}
 	if r.Skipped != "" {
 		row("not checked", r.Skipped)
+	}
+	if c := o.Cluster; c != nil {
+		row("cluster", c.Cluster)
+		row("applied", fmt.Sprintf("entry %d of epoch %d", c.Sequence, c.Epoch))
+		row("hash", c.Hash)
 	}
 	row("faults", o.FaultCount)
 	_ = w.Flush() // into memory

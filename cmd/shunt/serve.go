@@ -364,6 +364,7 @@ func (s *server) serveAPI(baseURL string) error {
 		o.Front = api.FrontFasthttp
 	}
 	if s.node != nil {
+		o.Metrics.Cluster = s.node.Figures
 		o.Cluster = api.Cluster{State: s.node, TLS: s.node.TLS(), Backup: s.core.sendBackup}
 	}
 	s.speakHTTPS(&o)

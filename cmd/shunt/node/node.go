@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"strings"
 	"sync/atomic"
 	"time"
 
 	"shunt/api/account"
+	"shunt/api/admin"
 	"shunt/api/cluster"
 	"shunt/engine"
 	"shunt/storage"
@@ -31,7 +33,6 @@ type Node struct {
 	engine     *engine.Engine
 	accounts   *account.Accounts
 	replica    atomic.Pointer[replica.Replica] // nil before Run
-	addresses  atomic.Pointer[map[string]string]
 }
 
 var (
@@ -53,7 +54,6 @@ func Open(s *Settings, log *slog.Logger) (*Node, error) {
 		n.etcd.TLS = n.identity.client()
 	}
 	n.etcd.Logger = log
-	n.addresses.Store(&map[string]string{})
 	return n, nil
 }
 
@@ -121,7 +121,7 @@ func (n *Node) Use(e *engine.Engine, a *account.Accounts) { n.engine, n.accounts
 
 // Run follows the cluster and leads it, until ctx is done. Links must be loaded.
 func (n *Node) Run(ctx context.Context) error {
-	r := replica.New(n.clusterLog, n.store, n, replica.Options{Name: n.settings.Name, Logger: n.log})
+	r := replica.New(n.clusterLog, n.store, n, replica.Options{Name: n.candidate(), Logger: n.log})
 	n.replica.Store(r)
 	return r.Run(ctx)
 }
@@ -164,12 +164,19 @@ func (n *Node) Leader() (name, address string) {
 	if r == nil {
 		return "", ""
 	}
-	name = r.Leader().Candidate
+	name, advertise, _ := strings.Cut(r.Leader().Candidate, " ")
 	if name == n.settings.Name {
 		return name, ""
 	}
-	return name, (*n.addresses.Load())[name]
+	address, err := addressOf(advertise)
+	if err != nil {
+		return name, ""
+	}
+	return name, address
 }
+
+// candidate is how the log names this node while it leads: by its name, and where it is.
+func (n *Node) candidate() string { return n.settings.Name + " " + n.settings.Advertise }
 
 // Applied implements cluster.State.
 func (n *Node) Applied() uint64 { return n.store.AppliedSequence() }
@@ -197,4 +204,24 @@ func (n *Node) Stale() bool {
 	}
 	lag, known := r.Lag()
 	return !known || lag > n.settings.StaleAfter
+}
+
+// Figures returns the metrics of the node. Any goroutine may call it.
+func (n *Node) Figures() admin.Cluster {
+	c := admin.Cluster{Role: "follower", Lag: -1, Applied: n.Applied(), Head: n.Applied()}
+	m := n.clusterLog.Metrics()
+	c.Append = admin.Buckets{Bounds: etcdlog.AppendBounds, Counts: m.AppendCounts, Sum: m.AppendSeconds}
+	r := n.replica.Load()
+	if r == nil {
+		return c
+	}
+	if r.Leads() {
+		c.Role = "leader"
+	}
+	c.Epoch = r.Leader().Epoch
+	c.Applied, c.Head = r.Sequences()
+	if lag, known := r.Lag(); known {
+		c.Lag = lag.Seconds()
+	}
+	return c
 }
