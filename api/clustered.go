@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"io"
 	"log/slog"
-	"net"
 
 	"github.com/valyala/fasthttp"
 
@@ -124,26 +123,3 @@ func (c *clustered) answerPeer(ctx *fasthttp.RequestCtx, peer cluster.Peer, path
 	}
 	return problem.New(problem.NotFound, "nodes have no such path")
 }
-
-// buildCluster builds the parts that pass requests between nodes. It wraps the routes, so they must be
-// there.
-func (s *Server) buildCluster(o Options, public *publicPages, operator *operator) {
-	if o.Cluster.State == nil {
-		return
-	}
-	c := &clustered{
-		state: o.Cluster.State, forwarder: cluster.NewForwarder(o.Cluster.State, o.Cluster.TLS), here: make(map[string]bool),
-		fixed:  func(path []byte) bool { return public.fixed[string(path)] != nil },
-		routes: s.front.routes, local: s.localRoutes, backup: o.Cluster.Backup, log: s.log,
-	}
-	for _, e := range operator.endpoints() {
-		c.here[apiRoot+e.path] = true
-	}
-	s.clustered = c
-	s.front.routes = c.over(s.front.routes, false)
-	s.localRoutes = c.over(s.localRoutes, true)
-}
-
-// ServeCluster answers other nodes of the cluster on ln, a TLS listener that has checked their
-// certificates, until Shutdown.
-func (s *Server) ServeCluster(ln net.Listener) error { return s.nodes.Serve(ln) }

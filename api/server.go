@@ -13,6 +13,7 @@ import (
 
 	"shunt/api/account"
 	"shunt/api/admin"
+	"shunt/api/cluster"
 	"shunt/api/dashboard"
 	"shunt/api/failures"
 	"shunt/api/limit"
@@ -197,6 +198,25 @@ func (s *Server) buildRoutes(o Options, checked checkedOptions) {
 	s.localRoutes = named(s.localRoutes)
 }
 
+// buildCluster builds the parts that pass requests between nodes. It wraps the routes, so they must be
+// there.
+func (s *Server) buildCluster(o Options, public *publicPages, operator *operator) {
+	if o.Cluster.State == nil {
+		return
+	}
+	c := &clustered{
+		state: o.Cluster.State, forwarder: cluster.NewForwarder(o.Cluster.State, o.Cluster.TLS), here: make(map[string]bool),
+		fixed:  func(path []byte) bool { return public.fixed[string(path)] != nil },
+		routes: s.front.routes, local: s.localRoutes, backup: o.Cluster.Backup, log: s.log,
+	}
+	for _, e := range operator.endpoints() {
+		c.here[apiRoot+e.path] = true
+	}
+	s.clustered = c
+	s.front.routes = c.over(s.front.routes, false)
+	s.localRoutes = c.over(s.localRoutes, true)
+}
+
 // maxNodeConnections bounds the connections of other nodes of the cluster.
 const maxNodeConnections = 4096
 
@@ -263,6 +283,10 @@ func (s *Server) ServeLocal(ln net.Listener) error { return s.local.Serve(ln) }
 // ServeAdmin serves /metrics, /healthz, /readyz and, if allowed, /debug/pprof on ln until Shutdown.
 // It requires no token.
 func (s *Server) ServeAdmin(ln net.Listener) error { return s.admin.Serve(ln) }
+
+// ServeCluster answers other nodes of the cluster on ln, a TLS listener that has checked their
+// certificates, until Shutdown.
+func (s *Server) ServeCluster(ln net.Listener) error { return s.nodes.Serve(ln) }
 
 // ServeRedirects redirects every request on ln to BaseURL until Shutdown, except for ACME
 // challenges.
