@@ -77,6 +77,7 @@ starts.`,
 		"at equal sequences the hashes of all nodes are equal")
 	cmd.Flags().StringVar(&left, "remove-standby", "", "remove `DIR`, which a killed server left in memory, instead of checking")
 	cmd.Flags().BoolVar(&force, "force", false, "remove it even if it has hits that are counted nowhere else")
+	_ = cmd.Flags().MarkHidden("hash") // as all of clusters
 	settings.MarkArguments(cmd.Flags(), "json", "hash", "remove-standby", "force")
 	return cmd
 }

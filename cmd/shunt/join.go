@@ -16,8 +16,9 @@ import (
 func newJoin(stdout, stderr io.Writer) *cobra.Command {
 	data, cluster, from, asJSON := dataSettings{}, node.Settings{}, "", false
 	cmd := &cobra.Command{
-		Use:   "join",
-		Short: "Make the data folder of a new node of a cluster",
+		Use:    "join",
+		Hidden: true, // until a cluster has everything that a single node has
+		Short:  "Make the data folder of a new node of a cluster",
 		Long: `Make the data folder (--data) of a new node of a cluster, from a copy of another full node's data, which
 that node sends. The data folder must be empty or must not exist. The copy is verified. Then start the
 node with 'shunt serve' and the same settings: it follows the cluster's log from where the copy ends.

@@ -51,6 +51,8 @@ func Add(fs *pflag.FlagSet, s *Settings) {
 	fs.StringVar(&s.Cert, "cluster-cert", "", "`FILE` with this node's certificate, for the other nodes and for etcd")
 	fs.StringVar(&s.Key, "cluster-key", "", "`FILE` with the key of --cluster-cert")
 	fs.DurationVar(&s.StaleAfter, "stale-after", DefaultStaleAfter, "how long the node answers API requests (not redirects) without its cluster's log")
+	// Hits are of one node as yet, and caps are not exact.
+	settings.MarkUnfinished(fs, "cluster", "node-name", "advertise", "role", "cluster-listen", "cluster-ca", "cluster-cert", "cluster-key", "stale-after")
 }
 
 // AddJoin adds the flags of s that a copy of another node's data needs.

@@ -1,0 +1,216 @@
+package e2e
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+)
+
+// What a client does with a code, and what it is told.
+const (
+	opCreate = iota
+	opPatch
+	opDelete
+	opRead     // GET /links/{code}
+	opRedirect // GET /{code}
+)
+
+type historyInput struct {
+	kind   int
+	code   string
+	target string // that is to be written
+}
+
+type historyOutput struct {
+	status int    // 0: nothing is known: the answer was lost, or says so
+	target string // that was read
+}
+
+// A codeState is what a code leads to; "": it has no link.
+type codeState string
+
+// linkModel is one code of one owner. A write whose outcome is unknown may have happened, at any later
+// time, or not.
+var linkModel = porcupine.NondeterministicModel{
+	Init: func() []any { return []any{codeState("")} },
+	Step: func(state, input, output any) []any {
+		s, in, out := state.(codeState), input.(historyInput), output.(historyOutput)
+		after := codeState(in.target) // of a write that happens; "" of a delete
+		possible := (in.kind == opCreate) == (s == "")
+		if in.kind == opRead || in.kind == opRedirect {
+			if codeState(out.target) == s {
+				return []any{s}
+			}
+			return nil
+		}
+		switch {
+		case out.status == 0 && possible:
+			return []any{s, after}
+		case out.status == 0:
+			return []any{s}
+		case (out.status < 300) != possible:
+			return nil
+		case possible:
+			return []any{after}
+		}
+		return []any{s}
+	},
+	Equal:             func(a, b any) bool { return a == b },
+	DescribeOperation: func(in, out any) string { return fmt.Sprintf("%+v: %+v", in, out) },
+}
+
+// maxLag is how old a read may be at a node that is not stale: it refuses the API after --stale-after.
+const maxLag = 10 * time.Second
+
+// A history is the operations on all codes, in the clock of this process.
+type history struct {
+	began time.Time
+	mu    sync.Mutex
+	ops   map[string][]porcupine.Operation // by code
+	done  map[string]int64                 // by node and code: when the last write by way of that node had ended
+	total int
+}
+
+func (h *history) now() int64 { return int64(time.Since(h.began)) }
+
+// add adds an operation. A read may show the state of up to maxLag before it, but not of before a write
+// that had ended at the same node.
+func (h *history) add(client int, node string, in historyInput, out historyOutput, call, end int64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.total++
+	if in.kind != opRead && in.kind != opRedirect && out.status == 0 {
+		end = int64(time.Hour) // if it happens, nobody knows when
+	}
+	h.ops[in.code] = append(h.ops[in.code], porcupine.Operation{ClientId: client, Input: in, Output: out, Call: call, Return: end})
+}
+
+// since returns from when on a read at a node may show the state.
+func (h *history) since(node, code string, call int64) int64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return max(0, call-int64(maxLag), h.done[node+" "+code])
+}
+
+func (h *history) ended(node, code string, at int64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.done[node+" "+code] = max(h.done[node+" "+code], at)
+}
+
+// TestHistoriesAreLinearizable has clients at all nodes that create, change, delete, read and follow links
+// of few codes, while leaders are killed and stopped. Writes must have one order, whatever node took
+// them; a read must show the state of a moment that is not before the last write by way of its node.
+func TestHistoriesAreLinearizable(t *testing.T) {
+	operations := 20_000
+	if n, err := strconv.Atoi(os.Getenv("SHUNTTEST_OPERATIONS")); err == nil {
+		operations = n
+	}
+	s := newSite(t, "a", "b", "c")
+	h := &history{began: time.Now(), ops: make(map[string][]porcupine.Operation), done: make(map[string]int64)}
+	stop := make(chan struct{})
+	var chaos, clients sync.WaitGroup
+	kills := 0
+	chaos.Go(func() {
+		for ; ; kills++ {
+			select {
+			case <-stop:
+				return
+			case <-time.After(4 * time.Second):
+			}
+			leader := s.leader()
+			if leader == nil {
+				continue
+			}
+			if kills%2 == 0 {
+				leader.kill()
+			} else {
+				leader.terminate()
+			}
+			leader.start()
+		}
+	})
+	const writers = 12
+	codes := max(20, operations/400)
+	for c := range writers {
+		clients.Go(func() { s.historyClient(h, c, codes, operations/writers) })
+	}
+	clients.Wait()
+	close(stop)
+	chaos.Wait()
+	unknown := 0
+	for code, ops := range h.ops {
+		for _, op := range ops {
+			if op.Output.(historyOutput).status == 0 {
+				unknown++
+			}
+		}
+		if got := porcupine.CheckOperationsTimeout(linkModel.ToModel(), ops, time.Minute); got != porcupine.Ok {
+			t.Errorf("the history of %q, %d operations: %v", code, len(ops), got)
+		}
+	}
+	t.Logf("%d operations on %d codes, %d with an unknown outcome, %d leaders killed or stopped", h.total, len(h.ops), unknown, kills)
+	if h.total < operations*9/10 {
+		t.Errorf("only %d operations", h.total)
+	}
+	s.alike()
+}
+
+func (s *site) historyClient(h *history, client, codes, operations int) {
+	rng := rand.New(rand.NewPCG(uint64(client), 7))
+	for i := 0; i < operations; {
+		n := s.nodes[rng.IntN(len(s.nodes))]
+		in := historyInput{kind: rng.IntN(5), code: fmt.Sprintf("h-%d", rng.IntN(codes))}
+		if in.kind == opCreate || in.kind == opPatch {
+			in.target = fmt.Sprintf("https://example.com/%d-%d", client, i)
+		}
+		call := h.now()
+		from := h.since(n.name, in.code, call)
+		out, answered := n.historyOp(in)
+		if !answered { // nothing happened
+			time.Sleep(5 * time.Millisecond)
+			continue
+		}
+		end := h.now()
+		if in.kind == opRead || in.kind == opRedirect {
+			call = from
+		} else if out.status != 0 {
+			h.ended(n.name, in.code, end)
+		}
+		h.add(client, n.name, in, out, call, end)
+		i++
+	}
+}
+
+// historyOp does an operation. answered is false if it certainly did nothing, or read nothing.
+func (n *siteNode) historyOp(in historyInput) (out historyOutput, answered bool) {
+	var a answer
+	switch in.kind {
+	case opRedirect:
+		status, location, err := n.redirect(in.code)
+		return historyOutput{status, location}, err == nil && (status == 302 || status == 404)
+	case opRead:
+		a = n.call("GET", "/links/"+in.code, nil)
+		target, _ := a.body["url"].(string)
+		return historyOutput{a.status, target}, a.status == 200 || a.status == 404
+	case opCreate:
+		a = n.call("POST", "/shorten", map[string]any{"url": in.target, "alias": in.code})
+	case opPatch:
+		a = n.call("PATCH", "/links/"+in.code, map[string]any{"url": in.target})
+	case opDelete:
+		a = n.call("DELETE", "/links/"+in.code, nil)
+	}
+	switch {
+	case a.err != nil, a.status == 503 && a.body["code"] == "outcome_unknown", a.status == 500:
+		return historyOutput{}, true
+	case a.status == 503:
+		return historyOutput{}, false
+	}
+	return historyOutput{status: a.status}, true
+}
