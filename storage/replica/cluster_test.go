@@ -352,3 +352,40 @@ func TestRacingClientsOfAnAliasHaveOneWinner(t *testing.T) {
 		t.Errorf("only %d aliases were won", won)
 	}
 }
+
+// TestANodeThatIsAheadOfTheLogDoesNotLead takes the last entries of the log away from its leader, as a
+// server does that was restored from an older copy, and gives it the leadership again.
+func TestANodeThatIsAheadOfTheLogDoesNotLead(t *testing.T) {
+	for name, change := range map[string]func(l *memLog){
+		"fewer entries": func(l *memLog) {},
+		"another entry": func(l *memLog) {
+			encoded, after := l.head.Next(l.epoch, clusterlog.NewBatchID(), []byte{1, 3})
+			l.entries, l.head = append(l.entries, encoded), after
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			id := clusterlog.NewID()
+			log := newMemLog(id)
+			m := newMembers(t, log, id, "a")[0]
+			createSomewhere(t, []*member{m}, engine.Draft{Alias: "one", Owner: 1, Target: "https://example.com/"})
+			log.mu.Lock()
+			entries, head := len(log.entries), log.head
+			log.mu.Unlock()
+			createSomewhere(t, []*member{m}, engine.Draft{Alias: "two", Owner: 1, Target: "https://example.com/"})
+			m.stop()
+			log.mu.Lock()
+			if got := len(log.entries) - entries; got != 1 {
+				t.Fatalf("a link took %d entries, want 1", got)
+			}
+			log.entries, log.head = log.entries[:entries], head
+			change(log)
+			log.mu.Unlock()
+			store := m.openStore(false)
+			defer store.Close()
+			err := New(log, store, m, Options{Name: "a", Logger: slog.New(slog.DiscardHandler)}).Run(within(t))
+			if !errors.Is(err, clusterlog.ErrAhead) && !errors.Is(err, clusterlog.ErrDiverged) {
+				t.Errorf("Run: %v, want ErrAhead or ErrDiverged", err)
+			}
+		})
+	}
+}

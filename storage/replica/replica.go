@@ -164,13 +164,7 @@ func (r *Replica) apply(ctx context.Context, lead *leadership) error {
 	if !ok {
 		return errors.New("the store is of no cluster")
 	}
-	through := func(sequence uint64) error {
-		if lead != nil && sequence >= lead.Head().Sequence {
-			return errElected
-		}
-		return nil
-	}
-	if err := through(from.Sequence); err != nil {
+	if err := lead.reached(from); err != nil {
 		return err
 	}
 	return r.log.Follow(ctx, from, func(p clusterlog.Progress) error {
@@ -180,8 +174,26 @@ func (r *Replica) apply(ctx context.Context, lead *leadership) error {
 			}
 		}
 		r.note(&p)
-		return through(p.After.Sequence)
+		return lead.reached(p.After)
 	})
+}
+
+// reached returns errElected if at is the head of the election: everything before it is applied. A store
+// that is beyond it, or has another entry there, has a history that the log has not. A nil leadership
+// has no head.
+func (l *leadership) reached(at clusterlog.Position) error {
+	if l == nil {
+		return nil
+	}
+	switch head := l.Head(); {
+	case at == head:
+		return errElected
+	case at.Sequence > head.Sequence:
+		return fmt.Errorf("%w: it has entry %d; the log ends with %d", clusterlog.ErrAhead, at.Sequence, head.Sequence)
+	case at.Sequence == head.Sequence:
+		return fmt.Errorf("%w: entry %d is another one there", clusterlog.ErrDiverged, at.Sequence)
+	}
+	return nil
 }
 
 // note keeps what a follower was told.

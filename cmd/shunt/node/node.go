@@ -85,6 +85,7 @@ func (n *Node) Join(ctx context.Context, store *storage.Store) error {
 	n.etcd.ID = id
 	if at, _ := store.LogPosition(); at == clusterlog.Origin(id) { // its log may not have been made
 		if err := etcdlog.Create(ctx, n.etcd); err != nil {
+			err, _ = withVerdict(err)
 			return fmt.Errorf("--cluster: beginning the log: %w", err)
 		}
 	}
@@ -102,8 +103,33 @@ func (n *Node) Check(ctx context.Context) error {
 		n.log.Warn("the log of the cluster does not answer; redirects work, and the rest waits for it", "error", err)
 		return nil
 	}
+	if err == nil {
+		err = n.checkPosition(ctx)
+	}
 	if err != nil {
+		err, _ = withVerdict(err)
 		return fmt.Errorf("--cluster: %w", err)
+	}
+	return nil
+}
+
+// checkPosition compares the store with the log, so that a start which can lead to nothing fails at once.
+func (n *Node) checkPosition(ctx context.Context) error {
+	status, err := n.clusterLog.Status(ctx)
+	if errors.Is(err, clusterlog.ErrUnavailable) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	at, _ := n.store.LogPosition()
+	switch {
+	case at.Sequence > status.Head.Sequence:
+		return fmt.Errorf("%w: it has entry %d; the log ends with %d", clusterlog.ErrAhead, at.Sequence, status.Head.Sequence)
+	case at.Sequence == status.Head.Sequence && at != status.Head:
+		return fmt.Errorf("%w: entry %d is another one there", clusterlog.ErrDiverged, at.Sequence)
+	case at.Sequence+1 < status.Floor:
+		return fmt.Errorf("%w: it needs entry %d, and the first is %d", clusterlog.ErrBelowFloor, at.Sequence+1, status.Floor)
 	}
 	return nil
 }
@@ -123,7 +149,14 @@ func (n *Node) Use(e *engine.Engine, a *account.Accounts) { n.engine, n.accounts
 func (n *Node) Run(ctx context.Context) error {
 	r := replica.New(n.clusterLog, n.store, n, replica.Options{Name: n.candidate(), Logger: n.log})
 	n.replica.Store(r)
-	return r.Run(ctx)
+	err, final := withVerdict(r.Run(ctx))
+	if !final {
+		return err
+	}
+	// Redirects go on with the links that are here; the API is refused as soon as the node is stale.
+	n.log.Error("this node can no longer follow its cluster", "error", err)
+	<-ctx.Done()
+	return nil
 }
 
 // Listener returns the listener for other nodes.

@@ -1,0 +1,156 @@
+package e2e
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// refusedNode starts a node that must end by itself, and returns what it said.
+func (n *siteNode) refused(args ...string) string {
+	n.site.t.Helper()
+	p := launch(n.site.t, n.data, args...)
+	select {
+	case <-p.ended:
+	case <-time.After(40 * time.Second):
+		n.site.t.Fatalf("a node that must be refused runs on:\n%s", p.lastWords())
+	}
+	if code := p.cmd.ProcessState.ExitCode(); code == exitDone {
+		n.site.t.Fatalf("a node that must be refused ended with exit code 0:\n%s", p.lastWords())
+	}
+	return p.stderr()
+}
+
+// args are all arguments of the node.
+func (n *siteNode) args() []string {
+	return append(n.flags(), "--advertise", "https://"+n.advertise, "--cluster-listen", n.advertise, "--base-url", "http://sho.rt")
+}
+
+// replaced returns args with another value of a flag.
+func replaced(args []string, flag, value string) []string {
+	args = append([]string{}, args...)
+	for i := range args {
+		if args[i] == flag {
+			args[i+1] = value
+		}
+	}
+	return args
+}
+
+// keysOf are the keys of a log with their values.
+type keysOf map[string]string
+
+func (s *site) keys() keysOf {
+	s.t.Helper()
+	c := s.etcd.Client()
+	defer c.Close()
+	resp, err := c.Get(context.Background(), "/shunt/", clientv3.WithPrefix())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	keys := make(keysOf)
+	for _, kv := range resp.Kvs {
+		keys[string(kv.Key)] = string(kv.Value)
+	}
+	return keys
+}
+
+// restoreKeys makes the keys of the log what they were, in one moment: an etcd that was restored from an
+// older copy. The leader's key is gone then, with its lease.
+func (s *site) restoreKeys(keys keysOf) {
+	s.t.Helper()
+	c := s.etcd.Client()
+	defer c.Close()
+	var all []clientv3.Op
+	for key := range s.keys() {
+		if value, kept := keys[key]; kept && !strings.HasSuffix(key, "/leader") {
+			all = append(all, clientv3.OpPut(key, value))
+		} else {
+			all = append(all, clientv3.OpDelete(key))
+		}
+	}
+	if _, err := c.Txn(context.Background()).Then(all...).Commit(); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// TestMistakesWithAClusterAreClearAndChangeNothing starts nodes that must be refused, and looks at the line
+// that says why.
+func TestMistakesWithAClusterAreClearAndChangeNothing(t *testing.T) {
+	s := newSite(t, "a", "b")
+	a, b := s.nodes[0], s.nodes[1]
+	a.call("POST", "/shorten", map[string]any{"url": "https://example.com/1", "alias": "one"}).want(t, 201)
+	s.await(s.caughtUp, "all nodes have caught up")
+	yesterday := s.keys()
+	a.call("POST", "/shorten", map[string]any{"url": "https://example.com/2", "alias": "two"}).want(t, 201)
+	s.await(s.caughtUp, "all nodes have caught up")
+	b.terminate()
+
+	fresh := &siteNode{site: s, name: "b", data: filepath.Join(s.dir, "fresh"), advertise: b.advertise}
+	other := &siteNode{site: s, name: "other", data: filepath.Join(s.dir, "other"), advertise: b.advertise}
+	s.makeCertificate("other")
+	for _, c := range []struct {
+		mistake string
+		node    *siteNode
+		args    []string
+		want    string
+	}{
+		{"no such server", fresh, replaced(b.args(), "--cluster", "etcd+http://127.0.0.1:1"), "unavailable"},
+		{"a folder of no cluster, and a cluster that is there", fresh, b.args(), "shunt join"},
+		{"the folder of another cluster", b, replaced(b.args(), "--cluster", b.flags()[1]+"/other/"), "right prefix"},
+		{"the certificate of another node", b, replaced(b.args(), "--node-name", "a"), "not that of the node a"},
+		{"a node without --advertise", b, b.flags(), "--cluster needs --advertise"},
+		{"a cluster without a scheme", b, replaced(b.args(), "--cluster", "h1:2379"), "must be like etcd://"},
+		{"a password in a wrong address", b, replaced(b.args(), "--cluster", "http://u:secret@h1:2379"), "must be like etcd://"},
+		{"a name with a space", other, replaced(other.args(), "--node-name", "other one"), "1 to 63 of a-z"},
+		{"a node of a cluster without --cluster", b, nil, "start with --cluster"},
+	} {
+		said := c.node.refused(c.args...)
+		if !strings.Contains(said, c.want) {
+			t.Errorf("%s: it says %q, want %q in it", c.mistake, said, c.want)
+		}
+		if strings.Contains(said, "secret") {
+			t.Errorf("%s: a line has the password: %s", c.mistake, said)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(s.dir, "fresh", "db")); err == nil {
+		if id := s.keys()["/shunt/id"]; id != yesterday["/shunt/id"] {
+			t.Errorf("the id of the cluster is %q, was %q", id, yesterday["/shunt/id"])
+		}
+	}
+
+	a.terminate()
+	s.restoreKeys(yesterday)
+	if said := a.refused(a.args()...); !strings.Contains(said, "ahead of the cluster's log") || !strings.Contains(said, "restored from an older copy") {
+		t.Errorf("an etcd that was restored from yesterday: it says %q", said)
+	}
+	for _, n := range s.nodes {
+		if r := shunt(t, "", nil, "check", "--data", n.data); r.code != exitDone {
+			t.Errorf("the data of %s after that: %s%s", n.name, r.stdout, r.stderr)
+		}
+	}
+}
+
+// TestANodeThatRunsWhileEtcdIsRestoredRedirectsOn takes yesterday's etcd away under nodes that run: they
+// say so, refuse the API, and redirect.
+func TestANodeThatRunsWhileEtcdIsRestoredRedirectsOn(t *testing.T) {
+	s := newSite(t, "a", "b")
+	a := s.nodes[0]
+	yesterday := s.keys()
+	a.call("POST", "/shorten", map[string]any{"url": "https://example.com/1", "alias": "one"}).want(t, 201)
+	s.leads("one", "https://example.com/1")
+	s.restoreKeys(yesterday)
+	for _, n := range s.nodes {
+		a.call("POST", "/shorten", map[string]any{"url": "https://example.com/2"}) // nobody asks etcd without a write
+		s.await(func() bool { return strings.Contains(n.stderr(), "can no longer follow its cluster") }, n.name+" says that it cannot go on")
+		s.await(func() bool { return n.call("GET", "/links", nil).status == 503 }, n.name+" refuses the API")
+		if status, location, err := n.redirect("one"); err != nil || status != 302 || location != "https://example.com/1" {
+			t.Errorf("%s: a redirect: %d %s, %v", n.name, status, location, err)
+		}
+	}
+}

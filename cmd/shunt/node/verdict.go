@@ -1,0 +1,36 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+
+	"shunt/storage/clusterlog"
+)
+
+// verdicts say how to go on after an error with which a node cannot follow its cluster's log.
+var verdicts = []struct {
+	err  error
+	next string
+}{
+	{clusterlog.ErrBelowFloor, "begin this node again with a copy of another one's data: move its data folder away and run 'shunt join'"},
+	{clusterlog.ErrAhead, "the servers of etcd were restored from an older copy, or are other ones. Restore the newer state of etcd; or, if it is lost, " +
+		"take the node with the highest entry ('shunt check --hash') out of the cluster, begin a new one with it under another prefix, and let the others join that"},
+	{clusterlog.ErrDiverged, "this data folder and the log have gone different ways since one of them was restored from an older copy. Move the folder away " +
+		"and run 'shunt join'; what only this node has stays in the folder"},
+	{clusterlog.ErrForeignLog, "look whether --cluster names the right servers and the right prefix, and --data the right folder"},
+	{clusterlog.ErrNewerVersion, "run the newer version of shunt on this node, too; the data is unchanged"},
+	{clusterlog.ErrOldServer, "upgrade the servers of etcd, one after the other"},
+}
+
+// withVerdict adds to an error how to go on. final reports whether trying again is of no use.
+func withVerdict(err error) (_ error, final bool) {
+	for _, v := range verdicts {
+		if errors.Is(err, v.err) {
+			return fmt.Errorf("%w. %s", err, sentence(v.next)), true
+		}
+	}
+	return err, false
+}
+
+// sentence returns text with a capital at its beginning.
+func sentence(text string) string { return string(text[0]-'a'+'A') + text[1:] }
