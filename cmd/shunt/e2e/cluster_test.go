@@ -20,6 +20,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -154,6 +155,16 @@ func (n *siteNode) start() {
 		"--listen", strings.TrimPrefix(n.url, "http://"), "--admin-listen", strings.TrimPrefix(n.adminURL, "http://"),
 		"--base-url", "http://sho.rt", "--flush-interval", "100ms", "--limit-calls", "off", "--limit-creates", "off", "--limit-misses", "off")
 	n.process = startServer(n.site.t, n.data, args...)
+}
+
+// pause stops the process where it is, and resume lets it go on.
+func (n *siteNode) pause()  { n.signal(syscall.SIGSTOP) }
+func (n *siteNode) resume() { n.signal(syscall.SIGCONT) }
+
+func (n *siteNode) signal(s syscall.Signal) {
+	if err := n.cmd.Process.Signal(s); err != nil {
+		n.site.t.Errorf("%s: %v: %v", n.name, s, err)
+	}
 }
 
 // join makes the data of n from a copy of another node's.
