@@ -260,12 +260,25 @@ acme: ## get, renew and keep certificates by ACME, from a real authority on this
 		GOBIN=$$tools $(GO) install $(ACME_SERVER); \
 		SHUNTTEST_ACME=$$tools/pebble $(GO) test ./cmd/shunt/... -run 'ACertificate|AnACME|AnAuthority' -v -count=1 -timeout 10m
 
+# The tests of clusters need servers of etcd, which are built for them. OPERATIONS are those of the
+# histories, OUTAGE the seconds without a majority of etcd.
+CLUSTERTESTS = AnyNode|RevokedToken|WritesComeBack|AnAliasHas|Histories|OutliveALost|MistakesWithACluster|ANodeThatRuns|FiguresOfACluster
 .PHONY: cluster-test
 cluster-test: ROUNDS = 50
-cluster-test: ## test clusters against real servers of etcd that are paused, killed and cut off (5 min; ROUNDS=50 late leaders; fetches etcd)
+cluster-test: OPERATIONS = 200000
+cluster-test: OUTAGE = 60
+cluster-test: CLUSTER = SHUNTTEST_OPERATIONS=$(OPERATIONS) SHUNTTEST_OUTAGE=$(OUTAGE)
+cluster-test: ## test clusters against real servers of etcd that are paused, killed and cut off (20 min; ROUNDS, OPERATIONS, OUTAGE; fetches etcd)
 	@tools=$$(mktemp -d); trap 'rm -rf "$$tools"' EXIT; \
 		CGO_ENABLED=0 $(GO) build -C storage/etcdlog/server -o "$$tools/etcd" .; \
-		SHUNTTEST_ETCD=$$tools/etcd SHUNTTEST_ROUNDS=$(ROUNDS) $(GO) test ./storage/etcdlog -v -count=1 -timeout 30m
+		export SHUNTTEST_ETCD=$$tools/etcd; \
+		SHUNTTEST_ROUNDS=$(ROUNDS) $(GO) test ./storage/etcdlog -v -count=1 -timeout 30m && \
+		$(CLUSTER) $(GO) test ./cmd/shunt/e2e -run '$(CLUSTERTESTS)' -v -count=1 -timeout 60m
+
+.PHONY: cluster-figures
+cluster-figures: SECONDS = 20
+cluster-figures: ## measure writes and replication of three nodes on this machine (SECONDS=20 each; fetches etcd)
+	@$(MAKE) cluster-test ROUNDS=1 CLUSTER=SHUNTTEST_FIGURES=$(SECONDS) CLUSTERTESTS=FiguresOfACluster
 
 # What makes a release is a module of its own, so that it is no dependency of the program.
 DIST ?= dist
