@@ -24,7 +24,7 @@ func (l *Log) Campaign(ctx context.Context, candidate string) (clusterlog.Leader
 	for {
 		s, err := l.state(ctx)
 		if err == nil {
-			err = l.checkID(s.id)
+			err = l.own(&s)
 		}
 		if err != nil {
 			return nil, err
@@ -96,7 +96,7 @@ func (l *Log) elect(ctx context.Context, candidate string, lease clientv3.LeaseI
 	if err = errors.Join(err, answer); err != nil {
 		return state{}, err
 	}
-	return s, l.checkID(s.id)
+	return s, l.own(&s)
 }
 
 // revoke ends a lease, if a server answers in time. Otherwise it ends by itself.

@@ -17,6 +17,8 @@ func TestALogOfAnotherClusterIsRefused(t *testing.T) {
 	own := Options{Endpoints: s.Endpoints(), ID: s.id}
 	other := own
 	other.ID = clusterlog.NewID()
+	otherKey := own
+	otherKey.Key = clusterlog.FingerprintOf([16]byte{1})
 	elsewhere := own
 	elsewhere.Prefix = "/elsewhere/"
 	client := s.Client()
@@ -29,13 +31,16 @@ func TestALogOfAnotherClusterIsRefused(t *testing.T) {
 	if err := Create(within(t), other); !errors.Is(err, clusterlog.ErrForeignLog) {
 		t.Errorf("to make another in its place: got %v, want %v", err, clusterlog.ErrForeignLog)
 	}
+	if err := Create(within(t), otherKey); !errors.Is(err, clusterlog.ErrForeignLog) || !strings.Contains(err.Error(), "visitor key") {
+		t.Errorf("to make it again with another visitor key: got %v, want %v", err, clusterlog.ErrForeignLog)
+	}
 	if id, err := Find(within(t), other); err != nil || id != s.id {
 		t.Errorf("Find: got %v, %v; want %v", id, err, s.id)
 	}
 	if _, err := Find(within(t), elsewhere); !errors.Is(err, clusterlog.ErrForeignLog) {
 		t.Errorf("Find where nothing is: got %v, want %v", err, clusterlog.ErrForeignLog)
 	}
-	for name, o := range map[string]Options{"of another cluster": other, "of an empty prefix": elsewhere} {
+	for name, o := range map[string]Options{"of another cluster": other, "of an empty prefix": elsewhere, "of another visitor key": otherKey} {
 		l, err := New(o)
 		if err != nil {
 			t.Fatal(err)
