@@ -48,7 +48,10 @@ func TestALogOfAnotherClusterIsRefused(t *testing.T) {
 		_, campaign := l.Campaign(within(t), "a")
 		_, status := l.Status(within(t))
 		follow := l.Follow(within(t), clusterlog.Origin(o.ID), func(clusterlog.Progress) error { return enough })
-		for call, err := range map[string]error{"Check": l.Check(within(t)), "Campaign": campaign, "Status": status, "Follow": follow} {
+		_, nodes := l.Nodes(within(t))
+		_, announce := l.Announce(within(t), testNode("a"), clusterlog.Claim{1})
+		forget := l.Forget(within(t), "a")
+		for call, err := range map[string]error{"Nodes": nodes, "Announce": announce, "Forget": forget, "Check": l.Check(within(t)), "Campaign": campaign, "Status": status, "Follow": follow} {
 			if !errors.Is(err, clusterlog.ErrForeignLog) {
 				t.Errorf("%s %s: got %v, want %v", call, name, err, clusterlog.ErrForeignLog)
 			}
@@ -194,6 +197,14 @@ func TestAUserWithARoleOnThePrefixIsEnough(t *testing.T) {
 	}
 	r := s.lead(l, "a")
 	r.mustAppend("first")
+	a := s.announce(l, testNode("a"), clusterlog.Claim{1})
+	eventually(t, "the node is live", func() bool { return s.live(l, "a") })
+	if err := a.stop(); err != nil || s.live(l, "a") {
+		t.Errorf("the announcement: %v; live after its end: %t", err, s.live(l, "a"))
+	}
+	if err := l.Forget(within(t), "a"); err != nil {
+		t.Errorf("Forget: %v", err)
+	}
 	leader.Kill()
 	r.mustAppend("second")
 	leader.Start()

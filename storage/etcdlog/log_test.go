@@ -129,7 +129,7 @@ func TestConcurrentAppendsAllHaveAPlace(t *testing.T) {
 	var want []string
 	for i := range 40 {
 		want = append(want, numbered(i))
-		writers.Go(func() { r.mustAppend(want[i]) })
+		writers.Go(func() { r.mustAppend(numbered(i)) })
 	}
 	writers.Wait()
 	var got []string
