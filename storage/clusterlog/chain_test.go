@@ -93,7 +93,7 @@ func TestAnIDIsReadAsItIsWritten(t *testing.T) {
 			t.Errorf("%q: got %v, want %v", text, err, ErrCorrupt)
 		}
 	}
-	if NewBatchID() == NewBatchID() {
+	if one, other := NewBatchID(), NewBatchID(); one == other {
 		t.Error("two batches have one id")
 	}
 }

@@ -19,6 +19,7 @@ const (
 	nodeTTL           = 10 * time.Second
 	nodeRenewInterval = 2 * time.Second        // so four servers in turn may fail
 	saidInterval      = 500 * time.Millisecond // between two values of a node, at least
+	sayAgain          = nodeTTL                // what has not changed, since somebody may have deleted it
 	// A lease of a process that crashed is over after nodeTTL, and after up to twice that if the servers
 	// elect a new leader meanwhile. Whoever holds it longer is alive.
 	predecessorPatience = 3 * nodeTTL
@@ -43,8 +44,9 @@ type announcement struct {
 	renewAt time.Time
 	sayAt   time.Time
 	said    clusterlog.Node // as the servers have it
-	full    time.Time       // when it was last reported that the servers are
-	waits   time.Time       // since when another process announces itself by the same claim; zero: none does
+	saidAt  time.Time
+	warned  time.Time // when it was last reported that it cannot be said
+	waits   time.Time // since when another process announces itself by the same claim; zero: none does
 }
 
 // Announce implements clusterlog.Registry.
@@ -159,12 +161,28 @@ func (a *announcement) Run(ctx context.Context) error {
 	}
 }
 
+// warn reports now and then that this node cannot announce itself.
+func (a *announcement) warn(err error) {
+	if time.Since(a.warned) >= reportEvery {
+		a.warned = time.Now()
+		a.log.logger.Warn("This node cannot announce itself to its cluster; trying on.", "node", a.name, "error", err)
+	}
+}
+
 // next returns when there is something to do, if nothing changes before.
 func (a *announcement) next() time.Time {
-	if a.lease == 0 || a.current() != a.said && a.sayAt.Before(a.renewAt) {
-		return a.sayAt
+	if at := a.due(); a.lease == 0 || at.Before(a.renewAt) {
+		return at
 	}
 	return a.renewAt
+}
+
+// due returns when there is something to say.
+func (a *announcement) due() time.Time {
+	if again := a.saidAt.Add(sayAgain); a.lease != 0 && a.current() == a.said && again.After(a.sayAt) {
+		return again
+	}
+	return a.sayAt
 }
 
 // step does what is due, by one request of each kind at most. An error ends the announcement.
@@ -172,7 +190,7 @@ func (a *announcement) step(ctx context.Context, now time.Time) error {
 	if a.lease != 0 && !now.Before(a.renewAt) {
 		a.renew(ctx)
 	}
-	if now.Before(a.sayAt) || a.lease != 0 && a.current() == a.said {
+	if now.Before(a.due()) {
 		return nil
 	}
 	a.sayAt = now.Add(saidInterval)
@@ -188,10 +206,7 @@ func (a *announcement) step(ctx context.Context, now time.Time) error {
 func (a *announcement) begin(ctx context.Context) error {
 	lease, err := a.log.grant(ctx, nodeTTL)
 	if errors.Is(err, clusterlog.ErrNoSpace) {
-		if time.Since(a.full) >= reportEvery {
-			a.full = time.Now()
-			a.log.logger.Warn("This node cannot announce itself to its cluster; trying on.", "error", err)
-		}
+		a.warn(err)
 		return nil
 	}
 	if err != nil {
@@ -259,7 +274,7 @@ func (a *announcement) say(ctx context.Context) error {
 		}
 		return nil
 	case resp.Succeeded:
-		a.said, a.waits = n, time.Time{}
+		a.said, a.saidAt, a.waits = n, time.Now(), time.Time{}
 		return nil
 	}
 	return a.contest(resp.Responses[0].GetResponseRange().Kvs, resp.Responses[1].GetResponseRange().Kvs)
@@ -276,6 +291,9 @@ func (a *announcement) contest(nodes, names []*mvccpb.KeyValue) error {
 	case nodes[0].Lease == int64(a.lease): // by a request whose answer was lost
 		a.said, _ = clusterlog.DecodeNode(nodes[0].Value)
 		a.said.Name, a.sayAt, a.waits = a.name, time.Now(), time.Time{}
+		return nil
+	case nodes[0].Lease == 0:
+		a.warn(fmt.Errorf("%w: somebody else wrote %s; delete it", clusterlog.ErrCorrupt, nodes[0].Key))
 		return nil
 	}
 	if a.waits.IsZero() {

@@ -263,7 +263,7 @@ func TestAnEntryThatIsWrongEverywhereIsNeverApplied(t *testing.T) {
 	var got []clusterlog.Entry
 	apply := func(p clusterlog.Progress) error {
 		if got = append(got, p.Entries...); len(got) == 5 {
-			return enough
+			return errEnough
 		}
 		return nil
 	}
@@ -277,7 +277,7 @@ func TestAnEntryThatIsWrongEverywhereIsNeverApplied(t *testing.T) {
 		t.Fatal(err)
 	}
 	got = nil
-	if err := l.Follow(within(t), clusterlog.Origin(s.id), apply); err != enough {
+	if err := l.Follow(within(t), clusterlog.Origin(s.id), apply); err != errEnough {
 		t.Errorf("after the repair: %v", err)
 	}
 }

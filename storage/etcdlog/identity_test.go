@@ -47,7 +47,7 @@ func TestALogOfAnotherClusterIsRefused(t *testing.T) {
 		}
 		_, campaign := l.Campaign(within(t), "a")
 		_, status := l.Status(within(t))
-		follow := l.Follow(within(t), clusterlog.Origin(o.ID), func(clusterlog.Progress) error { return enough })
+		follow := l.Follow(within(t), clusterlog.Origin(o.ID), func(clusterlog.Progress) error { return errEnough })
 		_, nodes := l.Nodes(within(t))
 		_, announce := l.Announce(within(t), testNode("a"), clusterlog.Claim{1})
 		forget := l.Forget(within(t), "a")

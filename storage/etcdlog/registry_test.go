@@ -395,7 +395,11 @@ func TestWhatOthersWroteAmongTheNodesIsNamed(t *testing.T) {
 		}
 		eventually(t, "all is well again", func() bool { _, err := l.Nodes(within(t)); return err == nil })
 	}
+	start := time.Now()
 	eventually(t, "the node whose key was overwritten is back", func() bool { return s.live(l, "a") })
+	if took := time.Since(start); took > sayAgain+2*time.Second {
+		t.Errorf("after %v", took)
+	}
 	select {
 	case <-a.ended:
 		t.Errorf("it ended: %v", a.stop())
