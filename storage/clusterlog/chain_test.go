@@ -93,7 +93,22 @@ func TestAnIDIsReadAsItIsWritten(t *testing.T) {
 			t.Errorf("%q: got %v, want %v", text, err, ErrCorrupt)
 		}
 	}
-	if NewBatchID() == NewBatchID() {
+	if one, other := NewBatchID(), NewBatchID(); one == other {
 		t.Error("two batches have one id")
+	}
+}
+
+func TestAFingerprintIsReadAsItIsWritten(t *testing.T) {
+	f := FingerprintOf([16]byte([]byte("the visitors key")))
+	if got, err := ParseFingerprint([]byte(f.String())); err != nil || got != f {
+		t.Errorf("got %v, %v; want %v", got, err, f)
+	}
+	if other := FingerprintOf([16]byte([]byte("the visitors kez"))); other == f {
+		t.Errorf("two keys have the fingerprint %v", f)
+	}
+	for _, text := range []string{"", f.String()[1:], f.String() + "0", strings.ToUpper(f.String()[:31]) + "x"} {
+		if _, err := ParseFingerprint([]byte(text)); !errors.Is(err, ErrCorrupt) {
+			t.Errorf("%q: got %v, want %v", text, err, ErrCorrupt)
+		}
 	}
 }

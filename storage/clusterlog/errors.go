@@ -27,6 +27,19 @@ var (
 	// restored from an older copy and then went on by itself.
 	ErrDiverged = errors.New("this node and the cluster's log have different histories")
 
+	// ErrNameTaken: another node of the cluster has this name, or another process this node's claim.
+	ErrNameTaken = errors.New("the name of this node is taken")
+	// ErrTooManyNodes: the cluster has MaxNodes.
+	ErrTooManyNodes = errors.New("the cluster has no room for another node")
+	// ErrInvalidNode: what a node says of itself is not what Node allows.
+	ErrInvalidNode = errors.New("not a valid description of a node")
+	// ErrForgotten: an operator removed this node from the cluster while it was away.
+	ErrForgotten = errors.New("this node was forgotten by the cluster")
+	// ErrStillLive: a node that is to be forgotten is running.
+	ErrStillLive = errors.New("the node is still live")
+	// ErrUnknownNode: the cluster has no node of this name.
+	ErrUnknownNode = errors.New("the cluster has no such node")
+
 	// ErrCorrupt: bytes that this package did not write.
 	ErrCorrupt = errors.New("the cluster's log is corrupt")
 	// ErrForeignLog: the prefix holds the log of another cluster, none, or something else.

@@ -51,6 +51,10 @@ type Leadership interface {
 	// ErrUnknownOutcome the leadership remembers the entry, and the next Append resolves it first. If
 	// that is of the same batch, it returns what became of the entry, and writes nothing else. If it
 	// is of another, only Follow shows what became of the entry.
+	//
+	// An ErrUnknownOutcome that is also ErrBelowFloor is final: the leadership is over, and the entry's
+	// place has been trimmed, so nobody can find out. Every repeat returns it; appends of other batches
+	// return ErrDeposed.
 	Append(ctx context.Context, batch BatchID, payload []byte) (Position, error)
 
 	// Trim deletes the entries up to and including the one with this sequence, which must not be after the

@@ -28,6 +28,28 @@ func ParseID(text []byte) (id ID, err error) {
 	return id, nil
 }
 
+// Fingerprint stands for a secret that all nodes of a cluster share, and does not reveal it.
+type Fingerprint [16]byte
+
+// FingerprintOf returns the fingerprint of the key by which the nodes know visitors. With another key
+// a node would count each visitor again.
+func FingerprintOf(visitorKey [16]byte) (f Fingerprint) {
+	sum := sha256.Sum256(append([]byte("shunt visitor key\n"), visitorKey[:]...))
+	copy(f[:], sum[:])
+	return f
+}
+
+// String returns the fingerprint in hexadecimal.
+func (f Fingerprint) String() string { return hex.EncodeToString(f[:]) }
+
+// ParseFingerprint is the inverse of String.
+func ParseFingerprint(text []byte) (f Fingerprint, err error) {
+	if err := fromHex(f[:], text); err != nil {
+		return Fingerprint{}, fmt.Errorf("%w: fingerprint: %w", ErrCorrupt, err)
+	}
+	return f, nil
+}
+
 // BatchID names a group of mutations that one entry carries. The one who appends draws it at random,
 // and knows the entry by it when it follows the log.
 type BatchID [16]byte

@@ -57,6 +57,9 @@ func (l *leadership) Append(ctx context.Context, batch clusterlog.BatchID, paylo
 // notBegun returns the error of an append that nothing was done for, because an earlier one failed
 // with err.
 func notBegun(err error) error {
+	if errors.Is(err, clusterlog.ErrBelowFloor) {
+		return fmt.Errorf("%w: an earlier write: %v", clusterlog.ErrDeposed, err)
+	}
 	for _, kind := range []error{clusterlog.ErrDeposed, clusterlog.ErrNoSpace} {
 		if errors.Is(err, kind) {
 			return fmt.Errorf("%w: an earlier write: %v", kind, err)
@@ -90,9 +93,12 @@ func (l *leadership) settle(ctx context.Context, p *pending) (clusterlog.Positio
 	}
 }
 
-// settled records the outcome of p, which is no longer pending.
+// settled records the outcome of p, which is no longer pending unless it was trimmed: then nothing can
+// be found out, and whoever asks again must be told the same.
 func (l *leadership) settled(p *pending, v verdict, err error) (clusterlog.Position, error) {
-	l.pending = nil
+	if v != trimmed {
+		l.pending = nil
+	}
 	switch v {
 	case committed:
 		l.head = p.after
@@ -107,7 +113,8 @@ func (l *leadership) settled(p *pending, v verdict, err error) (clusterlog.Posit
 	default: // trimmed
 		l.end()
 		l.log.metrics.unknown.Add(1)
-		return clusterlog.Position{}, fmt.Errorf("%w: epoch %d is over, and entry %d has been trimmed", clusterlog.ErrUnknownOutcome, l.epoch, p.after.Sequence)
+		return clusterlog.Position{}, fmt.Errorf("%w: epoch %d is over, and %w: entry %d has been trimmed",
+			clusterlog.ErrUnknownOutcome, l.epoch, clusterlog.ErrBelowFloor, p.after.Sequence)
 	}
 }
 

@@ -24,7 +24,7 @@ func (l *Log) Campaign(ctx context.Context, candidate string) (clusterlog.Leader
 	for {
 		s, err := l.state(ctx)
 		if err == nil {
-			err = l.checkID(s.id)
+			err = l.own(&s)
 		}
 		if err != nil {
 			return nil, err
@@ -44,7 +44,7 @@ func (l *Log) Campaign(ctx context.Context, candidate string) (clusterlog.Leader
 // stand tries to be elected. It returns nil if another candidate was, or if no server gave a lease.
 func (l *Log) stand(ctx context.Context, candidate string) (clusterlog.Leadership, error) {
 	sent := time.Now()
-	lease, err := l.grant(ctx)
+	lease, err := l.grant(ctx, leaseTTL)
 	if err != nil {
 		return nil, err
 	}
@@ -64,10 +64,10 @@ func (l *Log) stand(ctx context.Context, candidate string) (clusterlog.Leadershi
 }
 
 // grant takes a lease. A lease of an answer that was lost ends by itself.
-func (l *Log) grant(ctx context.Context) (lease *clientv3.LeaseGrantResponse, err error) {
+func (l *Log) grant(ctx context.Context, ttl time.Duration) (lease *clientv3.LeaseGrantResponse, err error) {
 	var full error
 	err = l.repeat(ctx, func(ctx context.Context, client *clientv3.Client) (err error) {
-		lease, err = client.Grant(ctx, int64(leaseTTL/time.Second))
+		lease, err = client.Grant(ctx, int64(ttl/time.Second))
 		if errors.Is(err, rpctypes.ErrNoSpace) {
 			full = fmt.Errorf("%w: lease: %w", clusterlog.ErrNoSpace, err)
 			return nil
@@ -96,7 +96,7 @@ func (l *Log) elect(ctx context.Context, candidate string, lease clientv3.LeaseI
 	if err = errors.Join(err, answer); err != nil {
 		return state{}, err
 	}
-	return s, l.checkID(s.id)
+	return s, l.own(&s)
 }
 
 // revoke ends a lease, if a server answers in time. Otherwise it ends by itself.
@@ -111,6 +111,6 @@ func (l *Log) revoke(ctx context.Context, lease clientv3.LeaseID) {
 		return err
 	})
 	if err != nil {
-		l.logger.Warn("The leader's lease could not be given back; it ends by itself.", "error", err, "seconds", leaseTTL.Seconds())
+		l.logger.Warn("A lease could not be given back; it ends by itself.", "error", err)
 	}
 }

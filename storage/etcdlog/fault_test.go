@@ -60,6 +60,42 @@ func TestAnUnknownOutcomeIsSettledByTheNextAppend(t *testing.T) {
 	s.wantPayloads(s.open(), "first", "second", "third")
 }
 
+// The entry was written and trimmed by the next leader before its author learned of it.
+func TestAnEntryThatWasTrimmedMeanwhileStaysUnknown(t *testing.T) {
+	s := newSite(t, 3)
+	proxies, endpoints := s.Proxies(t)
+	r := s.lead(s.open(endpoints...), "a")
+	r.mustAppend("first")
+	for _, p := range proxies {
+		p.DropAnswers(true)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	batch := clusterlog.NewBatchID()
+	if _, err := r.Append(ctx, batch, []byte("second")); !errors.Is(err, clusterlog.ErrUnknownOutcome) || errors.Is(err, clusterlog.ErrBelowFloor) {
+		t.Fatalf("while answers are lost: got %v, want %v alone", err, clusterlog.ErrUnknownOutcome)
+	}
+	next := s.lead(s.open(), "b")
+	if next.Head().Sequence != 2 {
+		t.Fatalf("the head of the next leader is %v", next.Head())
+	}
+	next.mustAppend("third")
+	if err := next.Trim(within(t), 2); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range proxies {
+		p.DropAnswers(false)
+	}
+	for range 2 {
+		if _, err := r.Append(within(t), batch, []byte("second")); !errors.Is(err, clusterlog.ErrUnknownOutcome) || !errors.Is(err, clusterlog.ErrBelowFloor) || errors.Is(err, clusterlog.ErrDeposed) {
+			t.Errorf("the same again: got %v, want %v and %v", err, clusterlog.ErrUnknownOutcome, clusterlog.ErrBelowFloor)
+		}
+		if _, err := r.Append(within(t), clusterlog.NewBatchID(), nil); !errors.Is(err, clusterlog.ErrDeposed) || errors.Is(err, clusterlog.ErrUnknownOutcome) {
+			t.Errorf("another: got %v, want %v alone", err, clusterlog.ErrDeposed)
+		}
+	}
+}
+
 func TestAppendsGoOnWithin3sWithoutTheLeaderOfTheServers(t *testing.T) {
 	for name, fault := range map[string]func(s *site) (end func()){
 		"killed": func(s *site) func() { m := s.Leader(); m.Kill(); return m.Start },
@@ -227,7 +263,7 @@ func TestAnEntryThatIsWrongEverywhereIsNeverApplied(t *testing.T) {
 	var got []clusterlog.Entry
 	apply := func(p clusterlog.Progress) error {
 		if got = append(got, p.Entries...); len(got) == 5 {
-			return enough
+			return errEnough
 		}
 		return nil
 	}
@@ -241,7 +277,7 @@ func TestAnEntryThatIsWrongEverywhereIsNeverApplied(t *testing.T) {
 		t.Fatal(err)
 	}
 	got = nil
-	if err := l.Follow(within(t), clusterlog.Origin(s.id), apply); err != enough {
+	if err := l.Follow(within(t), clusterlog.Origin(s.id), apply); err != errEnough {
 		t.Errorf("after the repair: %v", err)
 	}
 }

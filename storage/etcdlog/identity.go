@@ -11,7 +11,7 @@ import (
 )
 
 // Create makes the log of the cluster o.ID where nothing is under the prefix yet. If it has been
-// made before for the same cluster, nothing changes.
+// made before for the same cluster and visitor key, nothing changes.
 func Create(ctx context.Context, o Options) error {
 	l, err := New(o)
 	if err != nil {
@@ -26,6 +26,7 @@ func Create(ctx context.Context, o Options) error {
 		resp, err := client.Txn(ctx).If(empty).Then(
 			clientv3.OpPut(k.format, formatLine),
 			clientv3.OpPut(k.id, l.id.String()),
+			clientv3.OpPut(k.key, l.key.String()),
 			clientv3.OpPut(k.head, clusterlog.Origin(l.id).String()),
 			clientv3.OpPut(k.floor, floorText(1)),
 		).Else(k.getState()).Commit()
@@ -33,7 +34,7 @@ func Create(ctx context.Context, o Options) error {
 			return err
 		}
 		if resp.Succeeded {
-			found, foreign = state{id: l.id}, nil
+			found, foreign = state{id: l.id, key: l.key}, nil
 		} else {
 			found, foreign = k.parseState(resp.Responses[0].GetResponseRange().Kvs)
 		}
@@ -42,7 +43,7 @@ func Create(ctx context.Context, o Options) error {
 	if err = errors.Join(err, foreign); err != nil {
 		return err
 	}
-	return l.checkID(found.id)
+	return l.own(&found)
 }
 
 // Find returns the ID of the cluster whose log is under the prefix. The error is ErrForeignLog if
@@ -77,12 +78,18 @@ func (l *Log) Check(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return l.checkID(s.id)
+	return l.own(&s)
 }
 
-func (l *Log) checkID(found clusterlog.ID) error {
-	if found != l.id {
-		return fmt.Errorf("%w: %s has the log of cluster %v; this is cluster %v", clusterlog.ErrForeignLog, l.keys.prefix, found, l.id)
+// own returns ErrForeignLog unless a state is of this cluster.
+func (l *Log) own(found *state) error {
+	switch {
+	case found.id != l.id:
+		return fmt.Errorf("%w: %s has the log of cluster %v; this is cluster %v", clusterlog.ErrForeignLog, l.keys.prefix, found.id, l.id)
+	case found.key != l.key:
+		return fmt.Errorf("%w: the nodes of the cluster at %s have a visitor key with the fingerprint %v; this node's has %v."+
+			" Start it with the cluster's visitor key, or from a backup of another node",
+			clusterlog.ErrForeignLog, l.keys.prefix, found.key, l.key)
 	}
 	return nil
 }

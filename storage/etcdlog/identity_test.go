@@ -17,6 +17,8 @@ func TestALogOfAnotherClusterIsRefused(t *testing.T) {
 	own := Options{Endpoints: s.Endpoints(), ID: s.id}
 	other := own
 	other.ID = clusterlog.NewID()
+	otherKey := own
+	otherKey.Key = clusterlog.FingerprintOf([16]byte{1})
 	elsewhere := own
 	elsewhere.Prefix = "/elsewhere/"
 	client := s.Client()
@@ -29,21 +31,27 @@ func TestALogOfAnotherClusterIsRefused(t *testing.T) {
 	if err := Create(within(t), other); !errors.Is(err, clusterlog.ErrForeignLog) {
 		t.Errorf("to make another in its place: got %v, want %v", err, clusterlog.ErrForeignLog)
 	}
+	if err := Create(within(t), otherKey); !errors.Is(err, clusterlog.ErrForeignLog) || !strings.Contains(err.Error(), "visitor key") {
+		t.Errorf("to make it again with another visitor key: got %v, want %v", err, clusterlog.ErrForeignLog)
+	}
 	if id, err := Find(within(t), other); err != nil || id != s.id {
 		t.Errorf("Find: got %v, %v; want %v", id, err, s.id)
 	}
 	if _, err := Find(within(t), elsewhere); !errors.Is(err, clusterlog.ErrForeignLog) {
 		t.Errorf("Find where nothing is: got %v, want %v", err, clusterlog.ErrForeignLog)
 	}
-	for name, o := range map[string]Options{"of another cluster": other, "of an empty prefix": elsewhere} {
+	for name, o := range map[string]Options{"of another cluster": other, "of an empty prefix": elsewhere, "of another visitor key": otherKey} {
 		l, err := New(o)
 		if err != nil {
 			t.Fatal(err)
 		}
 		_, campaign := l.Campaign(within(t), "a")
 		_, status := l.Status(within(t))
-		follow := l.Follow(within(t), clusterlog.Origin(o.ID), func(clusterlog.Progress) error { return enough })
-		for call, err := range map[string]error{"Check": l.Check(within(t)), "Campaign": campaign, "Status": status, "Follow": follow} {
+		follow := l.Follow(within(t), clusterlog.Origin(o.ID), func(clusterlog.Progress) error { return errEnough })
+		_, nodes := l.Nodes(within(t))
+		_, announce := l.Announce(within(t), testNode("a"), clusterlog.Claim{1})
+		forget := l.Forget(within(t), "a")
+		for call, err := range map[string]error{"Nodes": nodes, "Announce": announce, "Forget": forget, "Check": l.Check(within(t)), "Campaign": campaign, "Status": status, "Follow": follow} {
 			if !errors.Is(err, clusterlog.ErrForeignLog) {
 				t.Errorf("%s %s: got %v, want %v", call, name, err, clusterlog.ErrForeignLog)
 			}
@@ -189,6 +197,14 @@ func TestAUserWithARoleOnThePrefixIsEnough(t *testing.T) {
 	}
 	r := s.lead(l, "a")
 	r.mustAppend("first")
+	a := s.announce(l, testNode("a"), clusterlog.Claim{1})
+	eventually(t, "the node is live", func() bool { return s.live(l, "a") })
+	if err := a.stop(); err != nil || s.live(l, "a") {
+		t.Errorf("the announcement: %v; live after its end: %t", err, s.live(l, "a"))
+	}
+	if err := l.Forget(within(t), "a"); err != nil {
+		t.Errorf("Forget: %v", err)
+	}
 	leader.Kill()
 	r.mustAppend("second")
 	leader.Start()

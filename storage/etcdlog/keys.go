@@ -14,9 +14,9 @@ import (
 // formatLine is the value of the key format.
 const formatLine = "shunt log, version 1"
 
-// keys are the keys of a log below a prefix. All but the entries are between floor and logs, so one
-// range reads them.
-type keys struct{ prefix, floor, format, head, id, leader, logs string }
+// keys are the keys of a log below a prefix. All but the entries and the nodes are between floor and
+// logs, so one range reads them.
+type keys struct{ prefix, floor, format, head, id, key, leader, logs, names, nodes string }
 
 func keysBelow(prefix string) keys {
 	return keys{
@@ -25,21 +25,25 @@ func keysBelow(prefix string) keys {
 		format: prefix + "format",
 		head:   prefix + "head",
 		id:     prefix + "id",
+		key:    prefix + "key",
 		leader: prefix + "leader",
 		logs:   prefix + "log/",
+		names:  prefix + "names/",
+		nodes:  prefix + "nodes/",
 	}
 }
 
 func (k *keys) entry(sequence uint64) string { return fmt.Sprintf("%s%016x", k.logs, sequence) }
 
-// getState reads everything but entries.
+// getState reads everything but entries and nodes.
 func (k *keys) getState(opts ...clientv3.OpOption) clientv3.Op {
 	return clientv3.OpGet(k.floor, append(opts, clientv3.WithRange(k.logs))...)
 }
 
-// state is the keys of a log but its entries.
+// state is the keys of a log but its entries and nodes.
 type state struct {
 	id     clusterlog.ID
+	key    clusterlog.Fingerprint // of the visitor key
 	head   clusterlog.Position
 	floor  uint64
 	leader clusterlog.Leader // its epoch is the revision that created the key
@@ -59,10 +63,11 @@ func (k *keys) parseState(kvs []*mvccpb.KeyValue) (s state, err error) {
 	if err := k.checkFormat(values[k.format]); err != nil {
 		return state{}, err
 	}
-	var errs [3]error
+	var errs [4]error
 	s.id, errs[0] = clusterlog.ParseID(values[k.id])
 	s.head, errs[1] = clusterlog.ParsePosition(values[k.head])
 	s.floor, errs[2] = parseFloor(values[k.floor])
+	s.key, errs[3] = clusterlog.ParseFingerprint(values[k.key])
 	return s, errors.Join(errs[:]...)
 }
 

@@ -130,17 +130,22 @@ func (l *leadership) extend(until time.Time) {
 }
 
 // renew renews the lease once, at the next server, and returns how long it lasts from then.
+func (l *leadership) renew(ctx context.Context) (time.Duration, error) {
+	l.renewer++
+	return l.log.server(l.renewer).renew(ctx, l.lease, renewTimeout)
+}
+
+// renew renews a lease once, and returns how long it lasts from then.
 //
 // It does not use KeepAliveOnce of etcd's client, which repeats a call that fails at once without a
 // pause: a server that refuses connections costs a core until the time is over.
-func (l *leadership) renew(ctx context.Context) (ttl time.Duration, err error) {
-	l.renewer++
-	err = l.log.server(l.renewer).ask(ctx, renewTimeout, func(ctx context.Context, client *clientv3.Client) error {
+func (s *server) renew(ctx context.Context, lease clientv3.LeaseID, timeout time.Duration) (ttl time.Duration, err error) {
+	err = s.ask(ctx, timeout, func(ctx context.Context, client *clientv3.Client) error {
 		stream, err := pb.NewLeaseClient(client.ActiveConnection()).LeaseKeepAlive(ctx)
 		if err != nil {
 			return err
 		}
-		if err := stream.Send(&pb.LeaseKeepAliveRequest{ID: int64(l.lease)}); err != nil {
+		if err := stream.Send(&pb.LeaseKeepAliveRequest{ID: int64(lease)}); err != nil {
 			return err
 		}
 		resp, err := stream.Recv()

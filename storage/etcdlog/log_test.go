@@ -64,11 +64,11 @@ func TestAnIdleFollowerLearnsThatItIsUpToDate(t *testing.T) {
 			fresh++
 		}
 		if fresh == 3 {
-			return enough
+			return errEnough
 		}
 		return nil
 	})
-	if took := time.Since(start); err != enough || took > 3*time.Second {
+	if took := time.Since(start); err != errEnough || took > 3*time.Second {
 		t.Errorf("got %v after %v", err, took)
 	}
 }
@@ -129,7 +129,7 @@ func TestConcurrentAppendsAllHaveAPlace(t *testing.T) {
 	var want []string
 	for i := range 40 {
 		want = append(want, numbered(i))
-		writers.Go(func() { r.mustAppend(want[i]) })
+		writers.Go(func() { r.mustAppend(numbered(i)) })
 	}
 	writers.Wait()
 	var got []string
@@ -162,17 +162,17 @@ func TestAFollowerBelowTheFloorIsTold(t *testing.T) {
 	if status, err := l.Status(within(t)); err != nil || status.Floor != 21 || status.Head != at[29] {
 		t.Errorf("got %+v, %v", status, err)
 	}
-	nothing := func(p clusterlog.Progress) error { return enough }
+	nothing := func(p clusterlog.Progress) error { return errEnough }
 	if err := l.Follow(within(t), at[18], nothing); !errors.Is(err, clusterlog.ErrBelowFloor) {
 		t.Errorf("from entry 19: got %v, want %v", err, clusterlog.ErrBelowFloor)
 	}
-	if err := l.Follow(within(t), at[19], nothing); err != enough {
+	if err := l.Follow(within(t), at[19], nothing); err != errEnough {
 		t.Errorf("from entry 20: got %v", err)
 	}
 	if err := r.Trim(within(t), 30); err != nil {
 		t.Fatalf("Trim: %v", err)
 	}
-	if err := l.Follow(within(t), at[29], nothing); err != enough {
+	if err := l.Follow(within(t), at[29], nothing); err != errEnough {
 		t.Errorf("from the head of an empty log: got %v", err)
 	}
 	if m := l.Metrics(); m.Compactions != 1 {

@@ -102,19 +102,19 @@ func (r *reign) mustAppend(payload string) clusterlog.Position {
 	return p
 }
 
-// enough ends a Follow.
-var enough = errors.New("enough")
+// errEnough ends a Follow.
+var errEnough = errors.New("enough")
 
 // entries follows the log from its origin, until it has n entries.
 func (s *site) entries(l *Log, n int) (found []clusterlog.Entry) {
 	s.t.Helper()
 	err := l.Follow(within(s.t), clusterlog.Origin(s.id), func(p clusterlog.Progress) error {
 		if found = append(found, p.Entries...); len(found) >= n {
-			return enough
+			return errEnough
 		}
 		return nil
 	})
-	if err != enough || len(found) != n {
+	if err != errEnough || len(found) != n {
 		s.t.Fatalf("Follow: %d entries and %v, want %d", len(found), err, n)
 	}
 	return found

@@ -35,13 +35,16 @@ type Options struct {
 	Username, Password string
 	Prefix             string        // ends in /; "" is DefaultPrefix
 	ID                 clusterlog.ID // of the log's cluster; Find ignores it
-	Logger             *slog.Logger  // nil: no log
+	// Key is of the visitor key, which all nodes of the cluster must have; Find ignores it.
+	Key    clusterlog.Fingerprint
+	Logger *slog.Logger // nil: no log
 }
 
 // Log is a log on etcd. It implements clusterlog.Log.
 type Log struct {
 	keys      keys
 	id        clusterlog.ID
+	key       clusterlog.Fingerprint
 	servers   []*server
 	preferred atomic.Uint32 // the server to ask first, modulo their number
 	logger    *slog.Logger
@@ -65,7 +68,7 @@ func New(o Options) (*Log, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	l := &Log{keys: keysBelow(o.Prefix), id: o.ID, logger: o.Logger, metrics: newMetrics()}
+	l := &Log{keys: keysBelow(o.Prefix), id: o.ID, key: o.Key, logger: o.Logger, metrics: newMetrics()}
 	for _, endpoint := range o.Endpoints {
 		l.servers = append(l.servers, newServer(endpoint, &o))
 	}

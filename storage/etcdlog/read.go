@@ -55,7 +55,7 @@ func (l *Log) read(ctx context.Context, s *server, next uint64, limit uint64, fr
 		return c, err
 	}
 	if answer == nil {
-		answer = l.checkID(c.state.id)
+		answer = l.own(&c.state)
 	}
 	if answer != nil {
 		return c, fmt.Errorf("%s: %w", s.endpoint, answer)

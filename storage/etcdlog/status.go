@@ -19,7 +19,7 @@ func (l *Log) Status(ctx context.Context) (clusterlog.Status, error) {
 	defer cancel()
 	s, err := l.state(ctx)
 	if err == nil {
-		err = l.checkID(s.id)
+		err = l.own(&s)
 	}
 	return clusterlog.Status{ID: s.id, Head: s.head, Floor: s.floor, Leader: s.leader, Servers: servers}, err
 }

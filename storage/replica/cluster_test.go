@@ -21,6 +21,7 @@ import (
 type member struct {
 	t       testing.TB
 	name    string
+	options Options
 	disk    *vfs.MemFS
 	store   *storage.Store
 	engine  *engine.Engine
@@ -43,9 +44,15 @@ func (m *member) Lead(ctx context.Context, begin func()) error { return m.engine
 func (m *member) StopLeading()                                 { m.engine.StopLeading() }
 
 // newMembers returns nodes of one cluster, whose stores are copies of one that is empty.
-func newMembers(t testing.TB, log clusterlog.Log, id clusterlog.ID, names ...string) (members []*member) {
+func newMembers(t testing.TB, log clusterlog.Log, id clusterlog.ID, names ...string) []*member {
+	return newMembersWith(t, log, id, Options{Logger: slog.New(slog.DiscardHandler)}, names...)
+}
+
+// newMembersWith is newMembers with options of all of them.
+func newMembersWith(t testing.TB, log clusterlog.Log, id clusterlog.ID, o Options, names ...string) (members []*member) {
 	for _, name := range names {
-		m := &member{t: t, name: name, disk: vfs.NewMem()}
+		o.Name = name
+		m := &member{t: t, name: name, options: o, disk: vfs.NewMem()}
 		s := m.openStore(true)
 		if err := s.JoinLog(id, clusterlog.Origin(id)); err != nil {
 			t.Fatal(err)
@@ -83,7 +90,7 @@ func (m *member) start(log clusterlog.Log) {
 	if err := m.engine.Load(context.Background(), nil); err != nil {
 		m.t.Fatal(err)
 	}
-	m.replica = New(log, m.store, m, Options{Name: m.name, Logger: slog.New(slog.DiscardHandler)})
+	m.replica = New(log, m.store, m, m.options)
 	replicating, stopReplica := context.WithCancel(context.Background())
 	running, stopRunning := context.WithCancel(context.Background())
 	var replica, rest sync.WaitGroup

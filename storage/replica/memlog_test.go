@@ -21,7 +21,8 @@ type memLog struct {
 	epoch    uint64
 	current  *memLeadership
 	unknown  float64 // share of appends whose answer is lost
-	together int     // entries that Follow gives at once, at most
+	servers  []clusterlog.Server
+	together int // entries that Follow gives at once, at most
 }
 
 func newMemLog(id clusterlog.ID) *memLog {
@@ -101,7 +102,7 @@ func (l *memLog) Follow(ctx context.Context, from clusterlog.Position, fn func(c
 func (l *memLog) Status(context.Context) (clusterlog.Status, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return clusterlog.Status{Head: l.head, Floor: l.floor, Leader: clusterlog.Leader{Candidate: l.leader, Epoch: l.epoch}}, nil
+	return clusterlog.Status{Head: l.head, Floor: l.floor, Leader: clusterlog.Leader{Candidate: l.leader, Epoch: l.epoch}, Servers: l.servers}, nil
 }
 
 type memLeadership struct {
@@ -186,6 +187,9 @@ func (m *memLeadership) Trim(_ context.Context, through uint64) error {
 	l := m.log
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if m.over {
+		return clusterlog.ErrDeposed
+	}
 	if through >= l.floor {
 		l.entries, l.floor = l.entries[through+1-l.floor:], through+1
 	}

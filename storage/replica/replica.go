@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -27,24 +28,31 @@ type Node interface {
 
 // Options are the settings of a replica.
 type Options struct {
-	Name   string       // of this node, which no other node has
-	Logger *slog.Logger // default: slog.Default()
+	Name string // of this node, which no other node has
+	// Nodes returns the nodes of the cluster, as clusterlog.Registry does. This node must be among them
+	// with what it has applied. nil: the log is not trimmed.
+	Nodes   func(context.Context) ([]clusterlog.Member, error)
+	MaxKept uint64       // entries that the log keeps for nodes that lag; default: 100,000
+	Logger  *slog.Logger // default: slog.Default()
 }
 
 // Replica keeps a store up to date with a cluster's log. Run must run; the other methods may be called
 // from any goroutine.
 type Replica struct {
-	log    clusterlog.Log
-	store  *storage.Store
-	node   Node
-	name   string
-	logger *slog.Logger
+	log     clusterlog.Log
+	store   *storage.Store
+	node    Node
+	name    string
+	nodes   func(context.Context) ([]clusterlog.Member, error)
+	maxKept uint64
+	logger  *slog.Logger
 
 	at    atomic.Uint64 // sequence that is applied
 	head  atomic.Uint64 // sequence that the log is known to have
 	asOf  atomic.Int64  // Unix ns: before it nothing was written that is not applied; 0: unknown
 	lead  atomic.Pointer[leadership]
 	known atomic.Pointer[clusterlog.Leader]
+	full  atomic.Bool // writes should be refused; by the trimmer
 }
 
 // leadership is one of this node, kept by a goroutine of its own.
@@ -56,7 +64,10 @@ type leadership struct {
 
 // New returns a replica of a store of the cluster, which nobody writes to yet.
 func New(log clusterlog.Log, store *storage.Store, node Node, o Options) *Replica {
-	r := &Replica{log: log, store: store, node: node, name: o.Name, logger: cmp.Or(o.Logger, slog.Default())}
+	r := &Replica{
+		log: log, store: store, node: node, name: o.Name, nodes: o.Nodes,
+		maxKept: cmp.Or(o.MaxKept, defaultMaxKept), logger: cmp.Or(o.Logger, slog.Default()),
+	}
 	r.known.Store(&clusterlog.Leader{})
 	return r
 }
@@ -217,6 +228,11 @@ func (r *Replica) reign(ctx context.Context, lead *leadership) error {
 	}
 	r.known.Store(&clusterlog.Leader{Candidate: r.name, Epoch: lead.Epoch()})
 	r.lead.Store(lead)
+	trimming, stop := context.WithCancel(ctx)
+	var joined sync.WaitGroup
+	joined.Go(func() { r.trim(trimming, lead) })
+	defer joined.Wait()
+	defer stop()
 	select {
 	case <-lead.Done():
 	case <-ctx.Done():

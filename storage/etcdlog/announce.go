@@ -1,0 +1,308 @@
+package etcdlog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"shunt/storage/clusterlog"
+)
+
+// Times of an announcement.
+const (
+	nodeTTL           = 10 * time.Second
+	nodeRenewInterval = 2 * time.Second        // so four servers in turn may fail
+	saidInterval      = 500 * time.Millisecond // between two values of a node, at least
+	sayAgain          = nodeTTL                // what has not changed, since somebody may have deleted it
+	// A lease of a process that crashed is over after nodeTTL, and after up to twice that if the servers
+	// elect a new leader meanwhile. Whoever holds it longer is alive.
+	predecessorPatience = 3 * nodeTTL
+)
+
+// announcement implements clusterlog.Announcement.
+type announcement struct {
+	log      *Log
+	name     string
+	claim    clusterlog.Claim
+	revision int64         // that created the claim's key
+	changed  chan struct{} // wakes Run
+
+	mu struct {
+		sync.Mutex
+		node clusterlog.Node
+	}
+
+	// The rest belongs to Run.
+	lease   clientv3.LeaseID // 0: none
+	renewer uint32           // the server that the last renewal went to
+	renewAt time.Time
+	sayAt   time.Time
+	said    clusterlog.Node // as the servers have it
+	saidAt  time.Time
+	warned  time.Time // when it was last reported that it cannot be said
+	waits   time.Time // since when another process announces itself by the same claim; zero: none does
+}
+
+// Announce implements clusterlog.Registry.
+func (l *Log) Announce(ctx context.Context, n clusterlog.Node, claim clusterlog.Claim) (clusterlog.Announcement, error) {
+	value, err := clusterlog.EncodeClaim(&n, claim)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		found, err := l.claimOf(ctx, n.Name)
+		if err != nil {
+			return nil, err
+		}
+		if found.kv != nil {
+			if err := l.checkClaim(found.kv, claim); err != nil {
+				return nil, err
+			}
+			a := &announcement{log: l, name: n.Name, claim: claim, revision: found.kv.CreateRevision, changed: make(chan struct{}, 1), renewer: l.preferred.Load()}
+			a.mu.node = n
+			return a, nil
+		}
+		if found.count >= clusterlog.MaxNodes {
+			return nil, fmt.Errorf("%w: it has %d; shunt cluster forget removes one that is gone", clusterlog.ErrTooManyNodes, found.count)
+		}
+		if err := l.makeClaim(ctx, n.Name, string(value), found.revision); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// makeClaim claims a name, unless anybody has claimed any since a revision: so the count of then is
+// still right. Whether it did is to be read.
+func (l *Log) makeClaim(ctx context.Context, name, value string, since int64) error {
+	k := &l.keys
+	var full error
+	err := l.repeat(ctx, func(ctx context.Context, client *clientv3.Client) error {
+		_, err := client.Txn(ctx).If(clientv3.Compare(clientv3.CreateRevision(k.names), "<", since+1).WithPrefix()).
+			Then(clientv3.OpPut(k.name(name), value)).Commit()
+		if errors.Is(err, rpctypes.ErrNoSpace) {
+			full = fmt.Errorf("%w: the claim of node %s: %w", clusterlog.ErrNoSpace, name, err)
+			return nil
+		}
+		return err
+	})
+	return errors.Join(err, full)
+}
+
+// checkClaim returns ErrNameTaken unless a claim is the node's own.
+func (l *Log) checkClaim(kv *mvccpb.KeyValue, own clusterlog.Claim) error {
+	other, claim, err := clusterlog.DecodeClaim(kv.Value)
+	if err != nil {
+		return fmt.Errorf("%s: %w", kv.Key, err)
+	}
+	if claim != own {
+		return fmt.Errorf("%w: %q is the node at %s. Start this one with another --node-name; or, if that one is gone for good, run shunt cluster forget %s",
+			clusterlog.ErrNameTaken, other.Name, other.Advertise, other.Name)
+	}
+	return nil
+}
+
+// Update implements clusterlog.Announcement.
+func (a *announcement) Update(change func(*clusterlog.Node)) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	n := a.mu.node
+	change(&n)
+	if n.Name != a.name {
+		return fmt.Errorf("%w: its name cannot change from %s to %s", clusterlog.ErrInvalidNode, a.name, n.Name)
+	}
+	if _, err := clusterlog.EncodeNode(&n); err != nil {
+		return err
+	}
+	a.mu.node = n
+	select {
+	case a.changed <- struct{}{}:
+	default: // Run is about to look
+	}
+	return nil
+}
+
+// Applied implements clusterlog.Announcement.
+func (a *announcement) Applied(sequence uint64) {
+	_ = a.Update(func(n *clusterlog.Node) { n.Applied = max(n.Applied, sequence) }) // any sequence is valid
+}
+
+func (a *announcement) current() clusterlog.Node {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.mu.node
+}
+
+// Run implements clusterlog.Announcement.
+func (a *announcement) Run(ctx context.Context) error {
+	defer func() {
+		if a.lease != 0 {
+			a.log.revoke(ctx, a.lease) // so that the others need not wait for its end
+		}
+	}()
+	for {
+		timer := time.NewTimer(time.Until(a.next()))
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return nil
+		case <-timer.C:
+		case <-a.changed:
+			timer.Stop()
+		}
+		if err := a.step(ctx, time.Now()); err != nil && ctx.Err() == nil {
+			return err
+		}
+	}
+}
+
+// warn reports now and then that this node cannot announce itself.
+func (a *announcement) warn(err error) {
+	if time.Since(a.warned) >= reportEvery {
+		a.warned = time.Now()
+		a.log.logger.Warn("This node cannot announce itself to its cluster; trying on.", "node", a.name, "error", err)
+	}
+}
+
+// next returns when there is something to do, if nothing changes before.
+func (a *announcement) next() time.Time {
+	if at := a.due(); a.lease == 0 || at.Before(a.renewAt) {
+		return at
+	}
+	return a.renewAt
+}
+
+// due returns when there is something to say.
+func (a *announcement) due() time.Time {
+	if again := a.saidAt.Add(sayAgain); a.lease != 0 && a.current() == a.said && again.After(a.sayAt) {
+		return again
+	}
+	return a.sayAt
+}
+
+// step does what is due, by one request of each kind at most. An error ends the announcement.
+func (a *announcement) step(ctx context.Context, now time.Time) error {
+	if a.lease != 0 && !now.Before(a.renewAt) {
+		a.renew(ctx)
+	}
+	if now.Before(a.due()) {
+		return nil
+	}
+	a.sayAt = now.Add(saidInterval)
+	if a.lease == 0 {
+		if err := a.begin(ctx); err != nil {
+			return err
+		}
+	}
+	return a.say(ctx)
+}
+
+// begin takes a lease. That fails only with ctx, or if the servers are full.
+func (a *announcement) begin(ctx context.Context) error {
+	lease, err := a.log.grant(ctx, nodeTTL)
+	if errors.Is(err, clusterlog.ErrNoSpace) {
+		a.warn(err)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	a.lease, a.renewAt, a.said = lease.ID, time.Now().Add(nodeRenewInterval), clusterlog.Node{}
+	return nil
+}
+
+// renew renews the lease, at another server each time.
+func (a *announcement) renew(ctx context.Context) {
+	a.renewer++
+	sent := time.Now()
+	_, err := a.log.server(a.renewer).renew(ctx, a.lease, attemptTimeout)
+	switch {
+	case err == nil:
+		a.renewAt = sent.Add(nodeRenewInterval)
+	case isLeaseGone(err):
+		a.lease, a.sayAt = 0, time.Now()
+	default:
+		a.log.metrics.renewFailures.Add(1)
+		a.renewAt = time.Now().Add(renewPause)
+	}
+}
+
+// say makes the servers have what the node says now, by one request at one server. If it fails, the
+// next step says it again. The error is ErrNameTaken or ErrForgotten.
+//
+// The first of a lease creates the key: if it is there under another lease, that is of a process that
+// crashed, or of one that has a copy of this node's folder. The others need the key under the own
+// lease, so a request that arrives late does nothing.
+func (a *announcement) say(ctx context.Context) error {
+	if a.lease == 0 {
+		return nil
+	}
+	n := a.current()
+	node, err := clusterlog.EncodeNode(&n)
+	claim, err2 := clusterlog.EncodeClaim(&n, a.claim)
+	if err := errors.Join(err, err2); err != nil {
+		return err // Update lets none through
+	}
+	k := &a.log.keys
+	held := clientv3.Compare(clientv3.LeaseValue(k.node(a.name)), "=", a.lease)
+	if a.said.Name == "" {
+		held = clientv3.Compare(clientv3.CreateRevision(k.node(a.name)), "=", 0)
+	}
+	var resp *clientv3.TxnResponse
+	at := a.log.preferred.Load()
+	err = a.log.server(at).ask(ctx, attemptTimeout, func(ctx context.Context, client *clientv3.Client) (err error) {
+		resp, err = client.Txn(ctx).If(held, clientv3.Compare(clientv3.CreateRevision(k.name(a.name)), "=", a.revision)).Then(
+			clientv3.OpPut(k.node(a.name), string(node), clientv3.WithLease(a.lease)),
+			clientv3.OpPut(k.name(a.name), string(claim)),
+		).Else(clientv3.OpGet(k.node(a.name)), clientv3.OpGet(k.name(a.name))).Commit()
+		return err
+	})
+	switch {
+	case isLeaseGone(err):
+		a.lease, a.sayAt = 0, time.Now()
+		return nil
+	case err != nil:
+		a.log.preferred.CompareAndSwap(at, at+1)
+		a.log.metrics.retries.Add(1)
+		if !errors.Is(err, rpctypes.ErrNoSpace) {
+			a.sayAt = time.Now().Add(renewPause)
+		}
+		return nil
+	case resp.Succeeded:
+		a.said, a.saidAt, a.waits = n, time.Now(), time.Time{}
+		return nil
+	}
+	return a.contest(resp.Responses[0].GetResponseRange().Kvs, resp.Responses[1].GetResponseRange().Kvs)
+}
+
+// contest finds out why the node's key was not written: by what is in its place, and its claim's.
+func (a *announcement) contest(nodes, names []*mvccpb.KeyValue) error {
+	switch {
+	case len(names) == 0 || names[0].CreateRevision != a.revision:
+		return fmt.Errorf("%w: %s. Start it again to join as a new node", clusterlog.ErrForgotten, a.name)
+	case len(nodes) == 0: // somebody deleted it
+		a.said = clusterlog.Node{}
+		return nil
+	case nodes[0].Lease == int64(a.lease): // by a request whose answer was lost
+		a.said, _ = clusterlog.DecodeNode(nodes[0].Value)
+		a.said.Name, a.sayAt, a.waits = a.name, time.Now(), time.Time{}
+		return nil
+	case nodes[0].Lease == 0:
+		a.warn(fmt.Errorf("%w: somebody else wrote %s; delete it", clusterlog.ErrCorrupt, nodes[0].Key))
+		return nil
+	}
+	if a.waits.IsZero() {
+		a.waits = time.Now()
+		a.log.logger.Info("An earlier process of this node is still announced; waiting for the end of its lease.", "node", a.name)
+	}
+	if time.Since(a.waits) < predecessorPatience {
+		return nil
+	}
+	return fmt.Errorf("%w: another process announces itself as %s, from a copy of this node's folder. Stop one of the two;"+
+		" a node must not be started from a copy of another's folder", clusterlog.ErrNameTaken, a.name)
+}

@@ -1,0 +1,228 @@
+package etcdlog
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"shunt/storage/clusterlog"
+)
+
+// The node is cut off until its lease ends, twice: it comes back by itself, and it does not if it has
+// been forgotten.
+func TestANodeThatIsCutOffIsDeadUntilItReturns(t *testing.T) {
+	s := newSite(t, 1)
+	proxies, endpoints := s.Proxies(t)
+	l := s.open()
+	a := s.announce(s.open(endpoints...), testNode("a"), clusterlog.Claim{1})
+	a.Applied(7)
+	eventually(t, "it is live", func() bool { m, _ := s.member(l, "a"); return m.Live && m.Applied == 7 })
+	cutOff := func() {
+		t.Helper()
+		proxies[0].Hold(true)
+		start := time.Now()
+		eventually(t, "its lease has ended", func() bool { return !s.live(l, "a") })
+		if took := time.Since(start); took < nodeTTL-2*nodeRenewInterval || took > nodeTTL+3*time.Second {
+			t.Errorf("its lease ended after %v", took)
+		}
+		if m, _ := s.member(l, "a"); m.Applied != 7 || m.Outbox != [16]byte{9} {
+			t.Errorf("it is known as %+v", m)
+		}
+	}
+	cutOff()
+	proxies[0].Hold(false)
+	eventually(t, "it is live again", func() bool { return s.live(l, "a") })
+	cutOff()
+	if err := l.Forget(within(t), "a"); err != nil {
+		t.Fatalf("Forget: %v", err)
+	}
+	proxies[0].Hold(false)
+	await(t, "it ends", a.ended)
+	if err := a.stop(); !errors.Is(err, clusterlog.ErrForgotten) {
+		t.Errorf("got %v, want %v", err, clusterlog.ErrForgotten)
+	}
+	if m, ok := s.member(l, "a"); ok {
+		t.Errorf("it is a member again: %+v", m)
+	}
+}
+
+// A process whose predecessor crashed waits for the end of its lease. If that does not end, somebody
+// runs a copy of the node's folder, and that is what goes on.
+func TestASecondProcessOfANodeIsRefused(t *testing.T) {
+	s := newSite(t, 1)
+	l := s.open()
+	first := s.announce(l, testNode("a"), clusterlog.Claim{1})
+	eventually(t, "it is live", func() bool { return s.live(l, "a") })
+	copied := testNode("a")
+	copied.Advertise = "https://copy.example:7443"
+	a, err := s.open().Announce(within(t), copied, clusterlog.Claim{1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const left = 2 * time.Second
+	a.(*announcement).waits = time.Now().Add(left - predecessorPatience)
+	start := time.Now()
+	second := s.run(a)
+	await(t, "the second process ends", second.ended)
+	if err := second.stop(); !errors.Is(err, clusterlog.ErrNameTaken) || !strings.Contains(err.Error(), "copy") || time.Since(start) < left {
+		t.Errorf("after %v: got %v, want %v", time.Since(start), err, clusterlog.ErrNameTaken)
+	}
+	if m, _ := s.member(l, "a"); m != (clusterlog.Member{Node: testNode("a"), Live: true}) {
+		t.Errorf("the first is known as %+v", m)
+	}
+	if err := first.stop(); err != nil {
+		t.Errorf("the first: %v", err)
+	}
+}
+
+func TestANodeStaysLiveWhileAServerIsPaused(t *testing.T) {
+	s := newSite(t, 3)
+	l, observer := s.open(), s.open()
+	a := s.announce(l, testNode("a"), clusterlog.Claim{1})
+	eventually(t, "it is live", func() bool { return s.live(l, "a") })
+	m := s.Members[0]
+	if m == s.Leader() {
+		m = s.Members[1]
+	}
+	m.Pause()
+	defer m.Resume()
+	n := uint64(0)
+	for start := time.Now(); time.Since(start) < nodeTTL+4*time.Second; time.Sleep(100 * time.Millisecond) {
+		if !s.live(observer, "a") {
+			t.Fatalf("dead after %v", time.Since(start))
+		}
+		n++
+		a.Applied(n)
+	}
+	if l.Metrics().RenewFailures == 0 {
+		t.Error("no renewal failed, so nothing was tested")
+	}
+	eventually(t, "what it said last is known", func() bool { m, _ := s.member(observer, "a"); return m.Applied == n })
+}
+
+func TestWhatANodeSaysIsSentTwiceASecondAtMost(t *testing.T) {
+	s := newSite(t, 1)
+	l := s.open()
+	a := s.announce(l, testNode("a"), clusterlog.Claim{1})
+	const took = 3 * time.Second
+	last := uint64(0)
+	for start := time.Now(); time.Since(start) < took; time.Sleep(time.Millisecond) {
+		last++
+		a.Applied(last)
+	}
+	a.Applied(last - 1) // it never falls
+	eventually(t, "the last is known", func() bool { m, _ := s.member(l, "a"); return m.Applied == last })
+	client := s.Client()
+	defer client.Close()
+	got, err := client.Get(within(t), l.keys.node("a"))
+	if err != nil || len(got.Kvs) != 1 {
+		t.Fatalf("got %v, %v", got, err)
+	}
+	if writes := got.Kvs[0].Version; writes < 3 || writes > int64(took/saidInterval)+2 {
+		t.Errorf("%d values were sent for %d changes in %v", writes, last, took)
+	}
+	before := got.Kvs[0].ModRevision
+	for name, change := range map[string]func(*clusterlog.Node){
+		"another name": func(n *clusterlog.Node) { n.Name = "b" }, "no role": func(n *clusterlog.Node) { n.Role = "" },
+	} {
+		if err := a.Update(change); !errors.Is(err, clusterlog.ErrInvalidNode) {
+			t.Errorf("%s: got %v, want %v", name, err, clusterlog.ErrInvalidNode)
+		}
+	}
+	time.Sleep(2 * saidInterval)
+	if got, err := client.Get(within(t), l.keys.node("a")); err != nil || got.Kvs[0].ModRevision != before {
+		t.Errorf("something was sent though nothing changed: %v, %v", got, err)
+	}
+}
+
+func TestANodeThatCrashedIsLiveAgainOnceItsOldLeaseEnds(t *testing.T) {
+	s := newSite(t, 1)
+	proxies, endpoints := s.Proxies(t)
+	l := s.open()
+	crashed := s.announce(s.open(endpoints...), testNode("a"), clusterlog.Claim{1})
+	eventually(t, "it is live", func() bool { return s.live(l, "a") })
+	proxies[0].Hold(true) // it can give nothing back
+	_ = crashed.stop()
+	restarted := testNode("a")
+	restarted.SinceMs = 2
+	start := time.Now()
+	again := s.announce(l, restarted, clusterlog.Claim{1})
+	if !s.live(l, "a") {
+		t.Error("its old lease has ended at once, so nothing was tested")
+	}
+	eventually(t, "it is live again", func() bool {
+		m, _ := s.member(l, "a")
+		return m == clusterlog.Member{Node: restarted, Live: true}
+	})
+	if took := time.Since(start); took > nodeTTL+3*time.Second {
+		t.Errorf("after %v", took)
+	}
+	if err := again.stop(); err != nil {
+		t.Errorf("Run: %v", err)
+	}
+}
+
+// Each request is executed, and its answer is lost.
+func TestAnAnnouncementIsMadeOnceWhenAnswersAreLost(t *testing.T) {
+	s := newSite(t, 1)
+	proxies, endpoints := s.Proxies(t)
+	l, observer := s.open(endpoints...), s.open()
+	claim := clusterlog.Claim{1}
+	value, err := clusterlog.EncodeClaim(&clusterlog.Node{Name: "a", Advertise: "https://h:1", Role: clusterlog.Edge, Reads: 1}, claim)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, err := l.claimOf(within(t), "a")
+	if err != nil || before.kv != nil {
+		t.Fatalf("got %+v, %v", before, err)
+	}
+	lost := func(f func(ctx context.Context)) {
+		t.Helper()
+		proxies[0].DropAnswers(true)
+		ctx, cancel := context.WithTimeout(context.Background(), 400*time.Millisecond)
+		defer cancel()
+		f(ctx)
+		proxies[0].DropAnswers(false)
+	}
+	lost(func(ctx context.Context) {
+		if err := l.makeClaim(ctx, "a", string(value), before.revision); !errors.Is(err, clusterlog.ErrUnavailable) {
+			t.Errorf("got %v, want %v", err, clusterlog.ErrUnavailable)
+		}
+	})
+	if _, err := observer.Announce(within(t), testNode("a"), clusterlog.Claim{2}); !errors.Is(err, clusterlog.ErrNameTaken) {
+		t.Errorf("another node: got %v, want %v", err, clusterlog.ErrNameTaken)
+	}
+	made, err := l.Announce(within(t), testNode("a"), claim)
+	if err != nil {
+		t.Fatalf("the same again: %v", err)
+	}
+	a := made.(*announcement)
+	if err := a.begin(within(t)); err != nil {
+		t.Fatal(err)
+	}
+	lost(func(ctx context.Context) {
+		if err := a.say(ctx); err != nil || a.said.Name != "" {
+			t.Errorf("got %v, and it believes that it said %+v", err, a.said)
+		}
+	})
+	if !s.live(observer, "a") {
+		t.Fatal("the request did not arrive, so nothing was tested")
+	}
+	if err := a.say(within(t)); err != nil || a.said != testNode("a") {
+		t.Errorf("again: %v, and it believes that it said %+v", err, a.said)
+	}
+	a.Applied(3)
+	p := s.run(a)
+	eventually(t, "the next value is known", func() bool { m, _ := s.member(observer, "a"); return m.Live && m.Applied == 3 })
+	lost(func(ctx context.Context) {
+		a.Applied(4)
+		eventually(t, "it is known", func() bool { m, _ := s.member(observer, "a"); return m.Applied == 4 })
+	})
+	a.Applied(5)
+	eventually(t, "the last value is known", func() bool { m, _ := s.member(observer, "a"); return m.Live && m.Applied == 5 })
+	if err := p.stop(); err != nil {
+		t.Errorf("Run: %v", err)
+	}
+}

@@ -1,0 +1,32 @@
+// Package etcdlog keeps the log of a cluster, and the registry of its nodes, in etcd. clusterlog says
+// what both are and why the protocol is right; here are the requests. It knows no store, and nothing of
+// what entries mean.
+//
+// # Keys
+//
+// All are below a prefix, and one role in etcd that reads and writes it is enough.
+//
+//	floor, format, head, id     written when the log is made; Append moves head, and Trim floor
+//	key                         fingerprint of the visitor key
+//	leader                      the candidate that leads, under a lease of 3 s
+//	log/SEQUENCE                an entry; 16 hexadecimal digits
+//	names/NAME                  claim of a node, and what it said last
+//	nodes/NAME                  what a node says now, under a lease of 10 s
+//
+// One range, from floor to log/, reads everything but entries and nodes.
+//
+// # Requests
+//
+// Each request goes to one server, with a client of its own, and has 700 ms. If it fails, the next
+// server is asked (repeat). A client that knows all servers would choose by itself, and stay with one
+// that hangs. A watch only wakes somebody who then reads, and who polls every 500 ms besides.
+//
+// # Leases
+//
+// The leader renews its lease every 500 ms, at another server each time, and stops 500 ms before it can
+// have ended. The lease is short, because nobody can write until that of a dead leader ends.
+//
+// A node renews every 2 s a lease of 10 s, so one of three servers may hang, and so may all of them
+// while they elect a leader of their own. It is long, because a node that seems dead is not waited for
+// when the log is trimmed.
+package etcdlog

@@ -1,0 +1,334 @@
+package etcdlog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"shunt/storage/clusterlog"
+)
+
+func testNode(name string) clusterlog.Node {
+	return clusterlog.Node{Name: name, Advertise: "https://" + name + ".example:7443", Role: clusterlog.Full, Outbox: [16]byte{9}, Reads: 1, SinceMs: 1}
+}
+
+// presence is an announcement that runs until stop, or the end of the test.
+type presence struct {
+	clusterlog.Announcement
+	ended chan struct{}
+	stop  func() error // and returns what Run returned
+}
+
+func (s *site) announce(l *Log, n clusterlog.Node, claim clusterlog.Claim) *presence {
+	s.t.Helper()
+	a, err := l.Announce(within(s.t), n, claim)
+	if err != nil {
+		s.t.Fatalf("Announce: %v", err)
+	}
+	return s.run(a)
+}
+
+func (s *site) run(a clusterlog.Announcement) *presence {
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	var result error
+	go func() { defer close(ended); result = a.Run(ctx) }()
+	p := &presence{Announcement: a, ended: ended, stop: func() error { cancel(); <-ended; return result }}
+	s.t.Cleanup(func() { _ = p.stop() })
+	return p
+}
+
+// member returns a node as the registry has it.
+func (s *site) member(l *Log, name string) (m clusterlog.Member, ok bool) {
+	s.t.Helper()
+	members, err := l.Nodes(within(s.t))
+	if err != nil {
+		s.t.Fatalf("Nodes: %v", err)
+	}
+	at := slices.IndexFunc(members, func(m clusterlog.Member) bool { return m.Name == name })
+	if at < 0 {
+		return m, false
+	}
+	return members[at], true
+}
+
+func (s *site) live(l *Log, name string) bool {
+	s.t.Helper()
+	m, _ := s.member(l, name)
+	return m.Live
+}
+
+func TestANameIsGivenToOneNode(t *testing.T) {
+	s := newSite(t, 3)
+	l := s.open()
+	first := s.announce(l, testNode("a"), clusterlog.Claim{1})
+	eventually(t, "it is live", func() bool { return s.live(l, "a") })
+	taken := func() {
+		t.Helper()
+		_, err := s.open().Announce(within(t), testNode("a"), clusterlog.Claim{2})
+		if !errors.Is(err, clusterlog.ErrNameTaken) {
+			t.Fatalf("got %v, want %v", err, clusterlog.ErrNameTaken)
+		}
+		for _, part := range []string{"https://a.example:7443", "--node-name", "shunt cluster forget a"} {
+			if !strings.Contains(err.Error(), part) {
+				t.Errorf("%q does not say %q", err, part)
+			}
+		}
+	}
+	taken()
+	if err := l.Forget(within(t), "a"); !errors.Is(err, clusterlog.ErrStillLive) {
+		t.Errorf("to forget a live node: got %v, want %v", err, clusterlog.ErrStillLive)
+	}
+	if err := first.stop(); err != nil {
+		t.Fatalf("Run: %v", err)
+	}
+	if m, ok := s.member(l, "a"); !ok || m.Live || m.Node != testNode("a") {
+		t.Errorf("a node that has ended is %+v, %v", m, ok)
+	}
+	taken() // it is down, and not forgotten
+	again := testNode("a")
+	again.Advertise = "https://elsewhere.example:1"
+	first = s.announce(l, again, clusterlog.Claim{1})
+	eventually(t, "it is live at its new address", func() bool {
+		m, _ := s.member(l, "a")
+		return m == clusterlog.Member{Node: again, Live: true}
+	})
+	if err := first.stop(); err != nil {
+		t.Fatalf("Run: %v", err)
+	}
+	if err := l.Forget(within(t), "a"); err != nil {
+		t.Fatalf("Forget: %v", err)
+	}
+	if err := l.Forget(within(t), "a"); !errors.Is(err, clusterlog.ErrUnknownNode) {
+		t.Errorf("to forget it again: got %v, want %v", err, clusterlog.ErrUnknownNode)
+	}
+	second := s.announce(l, testNode("a"), clusterlog.Claim{2})
+	eventually(t, "the next of its name is live", func() bool { return s.live(l, "a") })
+	if err := second.stop(); err != nil {
+		t.Fatalf("Run: %v", err)
+	}
+}
+
+func TestOfNodesThatRaceForANameOneGetsIt(t *testing.T) {
+	s := newSite(t, 3)
+	logs := []*Log{s.open(), s.open(), s.open()}
+	for round := range 10 {
+		name := fmt.Sprintf("node-%d", round)
+		var racing sync.WaitGroup
+		errs := make([]error, 6)
+		for i := range errs {
+			racing.Go(func() { _, errs[i] = logs[i%3].Announce(within(t), testNode(name), clusterlog.Claim{byte(i + 1)}) })
+		}
+		racing.Wait()
+		won := 0
+		for _, err := range errs {
+			if err == nil {
+				won++
+			} else if !errors.Is(err, clusterlog.ErrNameTaken) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if won != 1 {
+			t.Errorf("%s was given to %d nodes", name, won)
+		}
+	}
+}
+
+// journal is what one node's Members has called fn with.
+type journal struct {
+	mu   sync.Mutex
+	last []clusterlog.Member
+}
+
+func (s *site) observe(l *Log) *journal {
+	j := &journal{}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error)
+	go func() {
+		ended <- l.Members(ctx, func(m []clusterlog.Member) {
+			j.mu.Lock()
+			defer j.mu.Unlock()
+			j.last = m
+		})
+	}()
+	s.t.Cleanup(func() {
+		cancel()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			s.t.Errorf("Members: %v", err)
+		}
+	})
+	return j
+}
+
+func (j *journal) shows(want ...clusterlog.Member) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return slices.Equal(j.last, want)
+}
+
+func TestThreeNodesSeeEachOthersChangesWithinASecond(t *testing.T) {
+	s := newSite(t, 3)
+	var journals []*journal
+	var nodes []*presence
+	var want []clusterlog.Member
+	for i, name := range []string{"a", "b", "c"} {
+		l := s.open()
+		journals = append(journals, s.observe(l))
+		nodes = append(nodes, s.announce(l, testNode(name), clusterlog.Claim{byte(i + 1)}))
+		want = append(want, clusterlog.Member{Node: testNode(name), Live: true})
+	}
+	seen := func(what string) {
+		t.Helper()
+		start := time.Now()
+		for i, j := range journals {
+			eventually(t, what, func() bool { return j.shows(want...) })
+			if took := time.Since(start); took > time.Second {
+				t.Errorf("%s: node %d saw it after %v", what, i, took)
+			}
+		}
+		t.Logf("%s: after %v", what, time.Since(start))
+	}
+	seen("all are there")
+	time.Sleep(saidInterval) // so that nothing is held back
+	nodes[1].Applied(42)
+	want[1].Applied = 42
+	seen("one has applied entries")
+	if err := nodes[2].Update(func(n *clusterlog.Node) { n.Role, n.Reads = clusterlog.Edge, 2 }); err != nil {
+		t.Fatal(err)
+	}
+	want[2].Role, want[2].Reads = clusterlog.Edge, 2
+	seen("one has another role")
+	if err := nodes[0].stop(); err != nil {
+		t.Fatal(err)
+	}
+	want[0].Live = false
+	seen("one has ended")
+	if err := s.open().Forget(within(t), "a"); err != nil {
+		t.Fatal(err)
+	}
+	want = want[1:]
+	seen("one was forgotten")
+}
+
+func TestWhatOthersWroteAmongTheNodesIsNamed(t *testing.T) {
+	s := newSite(t, 1)
+	l := s.open()
+	a := s.announce(l, testNode("a"), clusterlog.Claim{1})
+	eventually(t, "it is live", func() bool { return s.live(l, "a") })
+	client := s.Client()
+	defer client.Close()
+	k := &l.keys
+	put := func(key, value string, opts ...clientv3.OpOption) {
+		t.Helper()
+		if _, err := client.Put(within(t), key, value, opts...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n := testNode("b")
+	node, _ := clusterlog.EncodeNode(&n)
+	claim, _ := clusterlog.EncodeClaim(&n, clusterlog.Claim{2})
+	for name, c := range map[string]struct {
+		key, value string
+		want       error
+	}{
+		"a claim that is nothing":     {k.name("b"), "hello", clusterlog.ErrCorrupt},
+		"a claim that is empty":       {k.name("b"), "", clusterlog.ErrCorrupt},
+		"a claim that is large":       {k.name("b"), strings.Repeat(" ", 1<<20), clusterlog.ErrCorrupt},
+		"a claim of a newer program":  {k.name("b"), `{"version":2}`, clusterlog.ErrNewerVersion},
+		"a claim without a claim":     {k.name("b"), string(node), clusterlog.ErrCorrupt},
+		"a claim at another's key":    {k.name("c"), string(claim), clusterlog.ErrCorrupt},
+		"a key below a name":          {k.name("b/c"), string(claim), clusterlog.ErrCorrupt},
+		"a node without a lease":      {k.node("a"), "", clusterlog.ErrCorrupt},
+		"a node of nobody":            {k.node("b"), string(node), clusterlog.ErrCorrupt},
+		"a node that is nothing":      {k.node("b"), "\x00", clusterlog.ErrCorrupt},
+		"a node of a newer program":   {k.node("b"), `{"version":3}`, clusterlog.ErrNewerVersion},
+		"a node with another's claim": {k.node("b"), string(claim), clusterlog.ErrCorrupt},
+	} {
+		put(c.key, c.value)
+		if _, err := l.Nodes(within(t)); !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.key) {
+			t.Errorf("%s: got %v, want %v that names %s", name, err, c.want, c.key)
+		}
+		if c.key == k.name("b") {
+			if _, err := l.Announce(within(t), n, clusterlog.Claim{2}); !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.key) {
+				t.Errorf("%s: Announce: got %v, want %v that names %s", name, err, c.want, c.key)
+			}
+			if err := l.Forget(within(t), "b"); err != nil { // which is how an operator removes it
+				t.Errorf("%s: Forget: %v", name, err)
+			}
+		} else if _, err := client.Delete(within(t), c.key); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "all is well again", func() bool { _, err := l.Nodes(within(t)); return err == nil })
+	}
+	start := time.Now()
+	eventually(t, "the node whose key was overwritten is back", func() bool { return s.live(l, "a") })
+	if took := time.Since(start); took > sayAgain+2*time.Second {
+		t.Errorf("after %v", took)
+	}
+	select {
+	case <-a.ended:
+		t.Errorf("it ended: %v", a.stop())
+	default:
+	}
+}
+
+func TestAClusterHas256NodesAtMost(t *testing.T) {
+	s := newSite(t, 1)
+	l := s.open()
+	var racing sync.WaitGroup
+	errs := make([]error, clusterlog.MaxNodes+4)
+	names := make(chan int, len(errs))
+	for i := range errs {
+		names <- i
+	}
+	close(names)
+	for range 4 {
+		racing.Go(func() {
+			for i := range names {
+				_, errs[i] = l.Announce(within(t), testNode(fmt.Sprintf("n%d", i)), clusterlog.Claim{byte(i), byte(i >> 8)})
+			}
+		})
+	}
+	racing.Wait()
+	refused := 0
+	for _, err := range errs {
+		if errors.Is(err, clusterlog.ErrTooManyNodes) {
+			refused++
+		} else if err != nil {
+			t.Errorf("got %v, want %v or nothing", err, clusterlog.ErrTooManyNodes)
+		}
+	}
+	members, err := l.Nodes(within(t))
+	if refused != 4 || len(members) != clusterlog.MaxNodes || err != nil {
+		t.Errorf("%d were refused; %d are members, %v", refused, len(members), err)
+	}
+}
+
+// FuzzMembers reads any values as a claim and a node.
+func FuzzMembers(f *testing.F) {
+	n := testNode("a")
+	node, _ := clusterlog.EncodeNode(&n)
+	claim, _ := clusterlog.EncodeClaim(&n, clusterlog.Claim{1})
+	f.Add("a", claim, "a", node, int64(1))
+	f.Add("b", claim, "", []byte{}, int64(0))
+	f.Fuzz(func(t *testing.T, name string, claim []byte, other string, node []byte, lease int64) {
+		k := keysBelow("/p/")
+		names := []*mvccpb.KeyValue{{Key: []byte(k.name(name)), Value: claim}}
+		nodes := []*mvccpb.KeyValue{{Key: []byte(k.node(other)), Value: node, Lease: lease}}
+		members, err := k.members(names, nodes)
+		if err == nil && (len(members) != 1 || members[0].Name != name || other != name || !members[0].Live || lease == 0) {
+			t.Fatalf("got %+v", members)
+		}
+		if err != nil && !strings.Contains(err.Error(), k.prefix) {
+			t.Fatalf("the error names no key: %v", err)
+		}
+	})
+}

@@ -1,0 +1,165 @@
+package replica
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"shunt/storage/clusterlog"
+)
+
+// Entries are trimmed once all live nodes have applied them. Some more are kept, so that a node that
+// is restarted finds what it missed. But no node may keep the log from being trimmed for ever: once too
+// much is kept, the leader goes past those that lag, and they must join again.
+const (
+	trimInterval = time.Second
+
+	// What is kept at least: the smaller of the two. It is minutes of many writes.
+	minKept      = 1000
+	minKeptBytes = 64 << 20
+
+	// What is kept at most: the smaller of the two.
+	defaultMaxKept = 100_000
+	maxKeptShare   = 8 // the part of the servers' quota, 1/8
+
+	// Writes are refused from a quarter of the quota on, and admitted again below a fifth. Laggards have
+	// been passed at an eighth, so it takes more than a laggard: servers that forget no old revisions, or
+	// that are filled by others. A server that reaches its quota refuses trims, too, and needs its
+	// operator; so this stays far from it.
+	refuseUse = 1. / 4
+	admitUse  = 1. / 5
+
+	trimReportEvery = 10 * time.Second
+)
+
+// retain returns how many of the last entries are kept at least and at most. The size of an entry is
+// only known roughly: from what the servers use, which holds other things, too. So it is taken for
+// larger than it is, never smaller.
+func retain(s *clusterlog.Status, maxKept uint64) (least, most uint64) {
+	least, most = minKept, maxKept
+	count := s.Head.Sequence + 1 - min(s.Floor, s.Head.Sequence+1)
+	for _, server := range s.Servers {
+		if count == 0 || server.Err != nil || server.UsedBytes <= 0 {
+			continue
+		}
+		entryBytes := min(uint64(server.UsedBytes)/count+1, clusterlog.MaxEntryBytes)
+		least = min(least, minKeptBytes/entryBytes)
+		if server.QuotaBytes > 0 {
+			most = min(most, uint64(server.QuotaBytes)/maxKeptShare/entryBytes)
+		}
+	}
+	return min(least, most), most
+}
+
+// trimThrough returns the last entry that is not needed, and the live nodes that need it nevertheless.
+// Without any live node it waits for one, as long as there is room.
+func trimThrough(s *clusterlog.Status, nodes []clusterlog.Member, maxKept uint64) (through uint64, passed []clusterlog.Member) {
+	head := s.Head.Sequence
+	applied, anyLive := head, false
+	for _, n := range nodes {
+		if n.Live {
+			applied, anyLive = min(applied, n.Applied), true
+		}
+	}
+	if !anyLive {
+		applied = 0
+	}
+	least, most := retain(s, maxKept)
+	through = min(applied, head-min(head, least))
+	through = max(through, head-min(head, most), max(s.Floor, 1)-1)
+	for _, n := range nodes {
+		if n.Live && n.Applied < through {
+			passed = append(passed, n)
+		}
+	}
+	return through, passed
+}
+
+// tooFull decides whether writes are refused, when this part of the quota is in use, and they were
+// refused or not until now.
+func tooFull(use float64, refused bool) bool {
+	if refused {
+		return use > admitUse
+	}
+	return use > refuseUse
+}
+
+// trimmer trims the log during one leadership. It belongs to one goroutine.
+type trimmer struct {
+	replica  *Replica
+	lead     clusterlog.Leadership
+	passed   map[string]bool // nodes of which it was reported
+	reported time.Time
+}
+
+// trim trims the log every second until the leadership or ctx ends.
+func (r *Replica) trim(ctx context.Context, lead clusterlog.Leadership) {
+	if r.nodes == nil {
+		return
+	}
+	defer r.full.Store(false)
+	t := &trimmer{replica: r, lead: lead, passed: make(map[string]bool)}
+	tick := time.NewTicker(trimInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-lead.Done():
+			return
+		case <-tick.C:
+		}
+		err := t.step(ctx)
+		if err != nil && ctx.Err() == nil && !errors.Is(err, clusterlog.ErrDeposed) && time.Since(t.reported) >= trimReportEvery {
+			t.reported = time.Now()
+			r.logger.Warn("the cluster's log is not trimmed; trying on", "error", err)
+		}
+	}
+}
+
+// step trims once.
+func (t *trimmer) step(ctx context.Context) error {
+	r := t.replica
+	status, err := r.log.Status(ctx)
+	if err != nil {
+		return err
+	}
+	r.noteUse(status.QuotaUse())
+	nodes, err := r.nodes(ctx)
+	if err != nil {
+		return err
+	}
+	through, passed := trimThrough(&status, nodes, r.maxKept)
+	t.report(passed, through)
+	return t.lead.Trim(ctx, through) // also if nothing is to be trimmed: it lets the servers forget old revisions
+}
+
+// noteUse keeps whether writes are to be refused.
+func (r *Replica) noteUse(use float64) {
+	was := r.full.Load()
+	full := tooFull(use, was)
+	r.full.Store(full)
+	switch {
+	case full && !was:
+		r.logger.Error("the servers of the cluster's log are filling up; writes are refused until there is more room",
+			"used_percent", 100*use, "refused_above_percent", 100*refuseUse)
+	case was && !full:
+		r.logger.Info("the servers of the cluster's log have room again; writes are admitted", "used_percent", 100*use)
+	}
+}
+
+// report reports each node once that the log was trimmed past, until it is there again.
+func (t *trimmer) report(passed []clusterlog.Member, through uint64) {
+	now := make(map[string]bool, len(passed))
+	for _, n := range passed {
+		now[n.Name] = true
+		if !t.passed[n.Name] {
+			t.replica.logger.Warn("a node is too far behind and must join again: the cluster's log is trimmed past it",
+				"node", n.Name, "applied", n.Applied, "trimmed_through", through)
+		}
+	}
+	t.passed = now
+}
+
+// Full reports whether this node leads and the log's servers are so full that writes should be refused.
+func (r *Replica) Full() bool { return r.full.Load() }
