@@ -24,6 +24,7 @@ const (
 	formatRestName   = "format.restoring" // becomes format when the restored store is whole
 	formatTmpName    = "format.tmp"
 	dbName           = "db"
+	nodeName         = "node"          // see NodeID
 	streamName       = "backup.stream" // a backup on its way to or from a stream: see StreamFolder
 	lockName         = "LOCK"          // in db
 
@@ -46,7 +47,7 @@ const (
 // system.
 var harmless = map[string]bool{
 	formatNewName: true, formatTmpName: true, dbName: true, "journal": true, "shunt.sock": true, "lost+found": true,
-	ackedName: true, ballastName: true,
+	ackedName: true, ballastName: true, nodeName: true,
 }
 
 // folder is the store's folder as seen without Pebble. Its state is one of

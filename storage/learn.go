@@ -24,6 +24,9 @@ import (
 // leaves parts without an end, which the next first part ends. The position in the store stays before
 // such parts, so a restart reads them again.
 const (
+	// ReadsEntries is the newest version of payloads that this program reads.
+	ReadsEntries = payloadVersion
+
 	payloadVersion = 1
 	payloadHead    = 2
 

@@ -94,6 +94,13 @@ func TestMistakesWithAClusterAreClearAndChangeNothing(t *testing.T) {
 	fresh := &siteNode{site: s, name: "b", data: filepath.Join(s.dir, "fresh"), advertise: b.advertise}
 	other := &siteNode{site: s, name: "other", data: filepath.Join(s.dir, "other"), advertise: b.advertise}
 	s.makeCertificate("other")
+	if err := os.CopyFS(filepath.Join(s.dir, "copied"), os.DirFS(b.data)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(s.dir, "copied", "node")); err != nil { // as a restored backup has none
+		t.Fatal(err)
+	}
+	copied := &siteNode{site: s, name: "b", data: filepath.Join(s.dir, "copied"), advertise: b.advertise}
 	for _, c := range []struct {
 		mistake string
 		node    *siteNode
@@ -104,6 +111,7 @@ func TestMistakesWithAClusterAreClearAndChangeNothing(t *testing.T) {
 		{"a folder of no cluster, and a cluster that is there", fresh, b.args(), "shunt join"},
 		{"the folder of another cluster", b, replaced(b.args(), "--cluster", b.flags()[1]+"/other/"), "right prefix"},
 		{"the certificate of another node", b, replaced(b.args(), "--node-name", "a"), "not that of the node a"},
+		{"the name of another node", copied, b.args(), "cluster forget b"},
 		{"a node without --advertise", b, b.flags(), "--cluster needs --advertise"},
 		{"a cluster without a scheme", b, replaced(b.args(), "--cluster", "h1:2379"), "must be like etcd://"},
 		{"a password in a wrong address", b, replaced(b.args(), "--cluster", "http://u:secret@h1:2379"), "must be like etcd://"},

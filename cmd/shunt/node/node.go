@@ -33,6 +33,8 @@ type Node struct {
 	engine     *engine.Engine
 	accounts   *account.Accounts
 	replica    atomic.Pointer[replica.Replica] // nil before Run
+
+	announcement clusterlog.Announcement // nil until the name is claimed; Check's, then Run's
 }
 
 var (
@@ -65,6 +67,7 @@ const joinTimeout = 10 * time.Second
 // cluster begins its log. Errors leave the store as it was.
 func (n *Node) Join(ctx context.Context, store *storage.Store) error {
 	n.store = store
+	n.etcd.Key = clusterlog.FingerprintOf(store.Identity().VisitorKey)
 	id, member := store.Cluster()
 	ctx, cancel := context.WithTimeout(ctx, joinTimeout)
 	defer cancel()
@@ -106,6 +109,9 @@ func (n *Node) Check(ctx context.Context) error {
 	if err == nil {
 		err = n.checkPosition(ctx)
 	}
+	if err == nil {
+		err = n.claim(ctx)
+	}
 	if err != nil {
 		err, _ = withVerdict(err)
 		return fmt.Errorf("--cluster: %w", err)
@@ -134,6 +140,22 @@ func (n *Node) checkPosition(ctx context.Context) error {
 	return nil
 }
 
+// claim claims the name of this node, unless etcd does not answer.
+func (n *Node) claim(ctx context.Context) error {
+	id, _, err := n.store.NodeID()
+	if err != nil {
+		return err
+	}
+	n.announcement, err = n.clusterLog.Announce(ctx, clusterlog.Node{
+		Name: n.settings.Name, Advertise: n.settings.Advertise, Role: clusterlog.Full, Reads: storage.ReadsEntries,
+		Applied: n.Applied(), SinceMs: time.Now().UnixMilli(),
+	}, id)
+	if errors.Is(err, clusterlog.ErrUnavailable) {
+		return nil
+	}
+	return err
+}
+
 // Close closes the connections to etcd.
 func (n *Node) Close() error {
 	if n.clusterLog == nil {
@@ -147,16 +169,74 @@ func (n *Node) Use(e *engine.Engine, a *account.Accounts) { n.engine, n.accounts
 
 // Run follows the cluster and leads it, until ctx is done. Links must be loaded.
 func (n *Node) Run(ctx context.Context) error {
-	r := replica.New(n.clusterLog, n.store, n, replica.Options{Name: n.candidate(), Logger: n.log})
+	running, stop := context.WithCancel(ctx)
+	defer stop()
+	r := replica.New(n.clusterLog, n.store, n, replica.Options{Name: n.candidate(), Nodes: n.clusterLog.Nodes, Logger: n.log})
 	n.replica.Store(r)
-	err, final := withVerdict(r.Run(ctx))
-	if !final {
+	replicated := make(chan error, 1)
+	go func() { replicated <- r.Run(running) }()
+	announced := make(chan error, 1)
+	go func() { announced <- n.announce(running) }()
+	var err error
+	select {
+	case err = <-replicated:
+		stop()
+		<-announced
+	case err = <-announced: // this name is another node's, or of none
+		stop()
+		<-replicated
+	}
+	err, final := withVerdict(err)
+	if ctx.Err() != nil || !final {
 		return err
 	}
 	// Redirects go on with the links that are here; the API is refused as soon as the node is stale.
 	n.log.Error("this node can no longer follow its cluster", "error", err)
 	<-ctx.Done()
 	return nil
+}
+
+// claimPause is the time between two attempts to claim the name of this node while etcd does not answer.
+const claimPause = time.Second
+
+// announce tells the other nodes about this one until ctx is done. It returns before only if this node
+// may not have its name.
+func (n *Node) announce(ctx context.Context) error {
+	for n.announcement == nil {
+		asking, cancel := context.WithTimeout(ctx, joinTimeout)
+		err := n.claim(asking)
+		cancel()
+		if err != nil && ctx.Err() == nil {
+			return err
+		}
+		select {
+		case <-time.After(claimPause):
+		case <-ctx.Done():
+			return nil
+		}
+	}
+	telling, stop := context.WithCancel(ctx)
+	defer stop()
+	go n.tellApplied(telling)
+	err := n.announcement.Run(ctx)
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// tellApplied tells the other nodes how far this one is, until ctx is done.
+func (n *Node) tellApplied(ctx context.Context) {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			n.announcement.Applied(n.Applied())
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // Listener returns the listener for other nodes.

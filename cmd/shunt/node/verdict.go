@@ -19,6 +19,8 @@ var verdicts = []struct {
 		"and run 'shunt join'; what only this node has stays in the folder"},
 	{clusterlog.ErrForeignLog, "look whether --cluster names the right servers and the right prefix, and --data the right folder"},
 	{clusterlog.ErrNewerVersion, "run the newer version of shunt on this node, too; the data is unchanged"},
+	{clusterlog.ErrNameTaken, "give this node another --node-name; or, if the other one is gone for good, run 'shunt cluster forget' with that name"},
+	{clusterlog.ErrForgotten, "begin this node again with a copy of another one's data: move its data folder away and run 'shunt join'"},
 	{clusterlog.ErrOldServer, "upgrade the servers of etcd, one after the other"},
 }
 
