@@ -77,7 +77,7 @@ Every setting is a flag, an environment variable (SHUNT_ and the flag in capital
 	root.AddCommand(newServe(program, stderr), newUser(stdout, stderr), newToken(stdout, stderr),
 		newAdd(stdout, stderr), newShow(stdout, stderr), newEdit(stdout, stderr), newStats(stdout, stderr), newLs(stdout, stderr), newRm(stderr), newExport(stdout, stderr),
 		newImport(stdout, stderr), newAudit(stdout, stderr),
-		newBackup(stdout, stderr), newRestore(stdout, stderr), newJoin(stdout, stderr), newCheck(stdout, stderr), newVersion(stdout),
+		newBackup(stdout, stderr), newRestore(stdout, stderr), newJoin(stdout, stderr), newCluster(stdout, stderr), newCheck(stdout, stderr), newVersion(stdout),
 		newHealth(stdout), newCompletion(stdout))
 	root.AddCommand(newConfig(root, stdout, stderr)) // has the settings of all the others
 	addVersionFlag(root)

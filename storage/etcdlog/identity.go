@@ -46,16 +46,16 @@ func Create(ctx context.Context, o Options) error {
 	return l.own(&found)
 }
 
-// Find returns the ID of the cluster whose log is under the prefix. The error is ErrForeignLog if
-// there is none.
-func Find(ctx context.Context, o Options) (clusterlog.ID, error) {
+// Find returns the ID of the cluster whose log is under the prefix, and the fingerprint of its visitor
+// key. The error is ErrForeignLog if there is none.
+func Find(ctx context.Context, o Options) (clusterlog.ID, clusterlog.Fingerprint, error) {
 	l, err := New(o)
 	if err != nil {
-		return clusterlog.ID{}, err
+		return clusterlog.ID{}, clusterlog.Fingerprint{}, err
 	}
 	defer l.Close()
 	s, err := l.state(ctx)
-	return s.id, err
+	return s.id, s.key, err
 }
 
 // Check returns nil if all servers that answer are new enough and have the log of this cluster, and

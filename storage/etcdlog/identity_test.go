@@ -34,10 +34,10 @@ func TestALogOfAnotherClusterIsRefused(t *testing.T) {
 	if err := Create(within(t), otherKey); !errors.Is(err, clusterlog.ErrForeignLog) || !strings.Contains(err.Error(), "visitor key") {
 		t.Errorf("to make it again with another visitor key: got %v, want %v", err, clusterlog.ErrForeignLog)
 	}
-	if id, err := Find(within(t), other); err != nil || id != s.id {
+	if id, key, err := Find(within(t), other); err != nil || id != s.id || key != (clusterlog.Fingerprint{}) {
 		t.Errorf("Find: got %v, %v; want %v", id, err, s.id)
 	}
-	if _, err := Find(within(t), elsewhere); !errors.Is(err, clusterlog.ErrForeignLog) {
+	if _, _, err := Find(within(t), elsewhere); !errors.Is(err, clusterlog.ErrForeignLog) {
 		t.Errorf("Find where nothing is: got %v, want %v", err, clusterlog.ErrForeignLog)
 	}
 	for name, o := range map[string]Options{"of another cluster": other, "of an empty prefix": elsewhere, "of another visitor key": otherKey} {

@@ -72,7 +72,7 @@ func (n *Node) Join(ctx context.Context, store *storage.Store) error {
 	ctx, cancel := context.WithTimeout(ctx, joinTimeout)
 	defer cancel()
 	if !member {
-		found, err := etcdlog.Find(ctx, n.etcd)
+		found, _, err := etcdlog.Find(ctx, n.etcd)
 		switch {
 		case err == nil:
 			return fmt.Errorf("--cluster: there is the cluster %v already, and this data folder is of none: begin with a copy of another node's (shunt join)", found)
@@ -277,7 +277,7 @@ func (n *Node) Leader() (name, address string) {
 	if r == nil {
 		return "", ""
 	}
-	name, advertise, _ := strings.Cut(r.Leader().Candidate, " ")
+	name, advertise := splitCandidate(r.Leader().Candidate)
 	if name == n.settings.Name {
 		return name, ""
 	}
@@ -290,6 +290,11 @@ func (n *Node) Leader() (name, address string) {
 
 // candidate is how the log names this node while it leads: by its name, and where it is.
 func (n *Node) candidate() string { return n.settings.Name + " " + n.settings.Advertise }
+
+func splitCandidate(candidate string) (name, advertise string) {
+	name, advertise, _ = strings.Cut(candidate, " ")
+	return name, advertise
+}
 
 // Applied implements cluster.State.
 func (n *Node) Applied() uint64 { return n.store.AppliedSequence() }

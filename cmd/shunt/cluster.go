@@ -1,0 +1,199 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"shunt/cmd/shunt/console"
+	"shunt/cmd/shunt/node"
+	"shunt/cmd/shunt/settings"
+)
+
+func newCluster(stdout, stderr io.Writer) *cobra.Command {
+	cluster, asJSON := node.Settings{}, false
+	cmd := &cobra.Command{
+		Use:    "cluster",
+		Hidden: true, // as join
+		Short:  "Show the nodes of a cluster",
+		Long: `Show the nodes of a cluster, which of them leads, how far each has come, and how full the servers of
+etcd are. It asks etcd, so it works on any machine that has the certificate of a node.`,
+		Example: `  shunt cluster --config /etc/shunt.toml
+  shunt cluster --json | jq .leader`,
+		Args: exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := cluster.CheckJoin(); err != nil {
+				return err
+			}
+			ctx, cancel := context.WithTimeout(cmd.Context(), clusterTimeout)
+			defer cancel()
+			status, err := node.Ask(ctx, &cluster)
+			if err != nil {
+				return fmt.Errorf("cluster: %w", err)
+			}
+			if asJSON {
+				return console.PrintValue(stdout, status)
+			}
+			_, err = io.WriteString(stdout, clusterText(status))
+			return err
+		},
+	}
+	addConfig(cmd)
+	node.AddJoin(cmd.Flags(), &cluster)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print it as JSON")
+	settings.MarkArguments(cmd.Flags(), "json")
+	cmd.AddCommand(newClusterForget(stderr), newClusterLeave(stderr))
+	return cmd
+}
+
+// clusterTimeout bounds how long a command waits for etcd.
+const clusterTimeout = 10 * time.Second
+
+func clusterText(st *node.Status) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "cluster %s\n", st.Cluster)
+	if st.Leader == "" {
+		b.WriteString("no node leads")
+	} else {
+		fmt.Fprintf(&b, "%s leads (epoch %d)", st.Leader, st.Epoch)
+	}
+	if st.Floor <= st.Head {
+		fmt.Fprintf(&b, "; the log has the entries %d to %d\n\n", st.Floor, st.Head)
+	} else {
+		fmt.Fprintf(&b, "; the log has no entry after %d\n\n", st.Head)
+	}
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "NODE\tROLE\tSTATE\tAPPLIED\tBEHIND\tSINCE\tADDRESS")
+	for _, n := range st.Nodes {
+		state := "down"
+		switch {
+		case n.Leads:
+			state = "leads"
+		case n.Live:
+			state = "follows"
+		}
+		if n.MustJoin {
+			state += ", must join again"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%s\t%s\n", n.Name, n.Role, state, n.Applied, n.Behind, n.Since.Format(time.RFC3339), n.Advertise)
+	}
+	fmt.Fprintln(w, "\nETCD\tVERSION\tSTATE\tUSED\tQUOTA\t\t")
+	for _, s := range st.Servers {
+		if s.Error != "" {
+			fmt.Fprintf(w, "%s\t\t%s\t\t\t\t\n", s.Endpoint, "does not answer")
+			continue
+		}
+		state := "follows"
+		if s.Leads {
+			state = "leads"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t\t\n", s.Endpoint, s.Version, state, console.Size(uint64(s.UsedBytes)), console.Size(uint64(s.QuotaBytes)))
+	}
+	_ = w.Flush() // into memory
+	return b.String()
+}
+
+func newClusterForget(stderr io.Writer) *cobra.Command {
+	cluster := node.Settings{}
+	cmd := &cobra.Command{
+		Use:   "forget NODE",
+		Short: "Take a node that is gone for good out of a cluster",
+		Long: `Take a node that is gone for good out of a cluster, so that its name is free and nothing waits for it.
+A node that runs is not forgotten. One that comes back must join again.`,
+		Args: exactly("NODE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := cluster.CheckJoin(); err != nil {
+				return err
+			}
+			ctx, cancel := context.WithTimeout(cmd.Context(), clusterTimeout)
+			defer cancel()
+			if err := node.Forget(ctx, &cluster, args[0]); err != nil {
+				return fmt.Errorf("cluster forget: %w", err)
+			}
+			_, err := fmt.Fprintf(stderr, "%s is no node of the cluster any more\n", args[0])
+			return err
+		},
+	}
+	addConfig(cmd)
+	node.AddJoin(cmd.Flags(), &cluster)
+	return cmd
+}
+
+func newClusterLeave(stderr io.Writer) *cobra.Command {
+	data := dataSettings{}
+	cmd := &cobra.Command{
+		Use:   "leave",
+		Short: "Make the data folder of a node one of its own again",
+		Long: `Make the data folder of a node (--data) one of no cluster again, with all links, accounts and figures
+that it has. The node must be stopped. Afterwards 'shunt serve' starts it without --cluster. Run
+'shunt cluster forget' with its name if the others go on without it.`,
+		Args: exactly(),
+		RunE: func(_ *cobra.Command, _ []string) (err error) {
+			parts, c := newStack(), core{}
+			defer func() { err = errors.Join(err, parts.stop()) }()
+			if err := c.openStore(parts, &data, false, console.New(stderr, "text", slog.LevelWarn).Log); err != nil {
+				return err
+			}
+			if err := node.Leave(c.store); err != nil {
+				return fmt.Errorf("cluster leave: %w", err)
+			}
+			_, err = fmt.Fprintf(stderr, "%s is of no cluster any more\n", data.dataDir)
+			return err
+		},
+	}
+	addFolder(cmd, &data)
+	return cmd
+}
+
+func newJoin(stdout, stderr io.Writer) *cobra.Command {
+	data, cluster, from, asJSON := dataSettings{}, node.Settings{}, "", false
+	cmd := &cobra.Command{
+		Use:    "join",
+		Hidden: true, // until a cluster has everything that a single node has
+		Short:  "Make the data folder of a new node of a cluster",
+		Long: `Make the data folder (--data) of a new node of a cluster, from a copy of another full node's data, which
+that node sends. The data folder must be empty or must not exist. The copy is verified. Then start the
+node with 'shunt serve' and the same settings: it follows the cluster's log from where the copy ends.
+
+A node that was off for too long, or whose disk was lost, begins again in the same way.`,
+		Example: `  shunt join --from a=https://a:8443 --node-name b --cluster etcd://h1:2379,h2:2379,h3:2379 \
+    --cluster-ca ca.crt --cluster-cert b.crt --cluster-key b.key --data /var/lib/shunt`,
+		Args: exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			name, url, found := strings.Cut(from, "=")
+			if !found {
+				return settings.UsageErrorf("--from must be the name and the URL of a node, such as a=https://a:8443")
+			}
+			return join(cmd.Context(), &data, &cluster, name, url, asJSON, stdout, stderr)
+		},
+	}
+	addFolder(cmd, &data)
+	node.AddJoin(cmd.Flags(), &cluster)
+	cmd.Flags().StringVar(&from, "from", "", "`NAME=URL` of the full node that sends a copy of its data")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
+	settings.MarkArguments(cmd.Flags(), "json", "from")
+	return cmd
+}
+
+func join(ctx context.Context, data *dataSettings, cluster *node.Settings, name, url string, asJSON bool, stdout, stderr io.Writer) error {
+	if err := cluster.CheckJoin(); err != nil {
+		return err
+	}
+	n, err := node.Open(cluster, console.New(stderr, "text", slog.LevelWarn).Log)
+	if err != nil {
+		return err
+	}
+	archive, err := n.Copy(ctx, name, url)
+	if err != nil {
+		return err
+	}
+	defer archive.Close()
+	return restoreStream(ctx, data, archive, false, asJSON, stdout, stderr)
+}

@@ -1,0 +1,121 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"shunt/storage"
+	"shunt/storage/clusterlog"
+	"shunt/storage/etcdlog"
+)
+
+// Status is the state of a cluster, as its log has it.
+type Status struct {
+	Cluster string   `json:"cluster"`
+	Leader  string   `json:"leader"` // name; empty: none leads
+	Epoch   uint64   `json:"epoch"`
+	Head    uint64   `json:"head"`  // the last entry of the log
+	Floor   uint64   `json:"floor"` // the first that it still has
+	Nodes   []Member `json:"nodes"`
+	Servers []Server `json:"servers"` // of etcd
+}
+
+// Member is a node of the cluster.
+type Member struct {
+	Name      string    `json:"name"`
+	Advertise string    `json:"advertise"`
+	Role      string    `json:"role"`
+	Live      bool      `json:"live"`
+	Leads     bool      `json:"leads"`
+	Applied   uint64    `json:"applied"` // the last entry that it has applied, as it said last
+	Behind    uint64    `json:"behind"`  // entries
+	Since     time.Time `json:"since"`   // start of its process
+	MustJoin  bool      `json:"must_join"`
+}
+
+// Server is a server of etcd.
+type Server struct {
+	Endpoint   string `json:"endpoint"`
+	Error      string `json:"error,omitempty"` // if it did not answer
+	Version    string `json:"version,omitempty"`
+	Leads      bool   `json:"leads"`
+	UsedBytes  int64  `json:"used_bytes"`
+	SizeBytes  int64  `json:"size_bytes"`
+	QuotaBytes int64  `json:"quota_bytes"`
+}
+
+// Ask asks the servers of etcd how the cluster is. It opens no data folder.
+func Ask(ctx context.Context, s *Settings) (*Status, error) {
+	log, err := openLog(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	status, err := log.Status(ctx)
+	if err != nil {
+		return nil, err
+	}
+	members, err := log.Nodes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return newStatus(&status, members), nil
+}
+
+func newStatus(status *clusterlog.Status, members []clusterlog.Member) *Status {
+	st := &Status{Cluster: status.ID.String(), Epoch: status.Leader.Epoch, Head: status.Head.Sequence, Floor: status.Floor}
+	st.Leader, _ = splitCandidate(status.Leader.Candidate)
+	for _, m := range members {
+		st.Nodes = append(st.Nodes, Member{
+			Name: m.Name, Advertise: m.Advertise, Role: string(m.Role), Live: m.Live, Leads: m.Live && m.Name == st.Leader,
+			Applied: m.Applied, Behind: st.Head - min(m.Applied, st.Head), Since: time.UnixMilli(m.SinceMs).UTC(),
+			MustJoin: m.Applied+1 < st.Floor,
+		})
+	}
+	for _, server := range status.Servers {
+		s := Server{
+			Endpoint: server.Endpoint, Version: server.Version, Leads: server.Leads,
+			UsedBytes: server.UsedBytes, SizeBytes: server.SizeBytes, QuotaBytes: server.QuotaBytes,
+		}
+		if server.Err != nil {
+			s.Error = server.Err.Error()
+		}
+		st.Servers = append(st.Servers, s)
+	}
+	return st
+}
+
+// openLog opens the log of the cluster that is there, whichever that is.
+func openLog(ctx context.Context, s *Settings) (*etcdlog.Log, error) {
+	n, err := Open(s, nil)
+	if err != nil {
+		return nil, err
+	}
+	if n.etcd.ID, n.etcd.Key, err = etcdlog.Find(ctx, n.etcd); err != nil {
+		return nil, err
+	}
+	return etcdlog.New(n.etcd)
+}
+
+// Forget takes a node that is gone for good out of the cluster.
+func Forget(ctx context.Context, s *Settings, name string) error {
+	log, err := openLog(ctx, s)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	return log.Forget(ctx, name)
+}
+
+// Leave makes a data folder that is not in use one of no cluster again, with all links that it has.
+func Leave(store *storage.Store) error {
+	if _, member := store.Cluster(); !member {
+		return errors.New("the data folder is of no cluster")
+	}
+	if err := store.LeaveLog(); err != nil {
+		return fmt.Errorf("leaving the cluster: %w", err)
+	}
+	return nil
+}
