@@ -137,6 +137,27 @@ func TestWhatANodeSaysIsSentTwiceASecondAtMost(t *testing.T) {
 	}
 }
 
+func TestANodeForgottenBeforeItIsLiveIsTold(t *testing.T) {
+	s := newSite(t, 1)
+	l := s.open()
+	a, err := l.Announce(within(t), testNode("a"), clusterlog.Claim{1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Forget(within(t), "a"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.Announce(within(t), testNode("a"), clusterlog.Claim{2}); err != nil { // another takes its name
+		t.Fatal(err)
+	}
+	if err := a.Run(within(t)); !errors.Is(err, clusterlog.ErrForgotten) {
+		t.Errorf("got %v, want %v", err, clusterlog.ErrForgotten)
+	}
+	if s.live(l, "a") {
+		t.Error("it is live, though the name is another's")
+	}
+}
+
 func TestANodeThatCrashedIsLiveAgainOnceItsOldLeaseEnds(t *testing.T) {
 	s := newSite(t, 1)
 	proxies, endpoints := s.Proxies(t)

@@ -280,6 +280,26 @@ func TestWhatOthersWroteAmongTheNodesIsNamed(t *testing.T) {
 	}
 }
 
+// Two nodes that counted the same claims might both take the last place.
+func TestAClaimIsMadeOnlyIfTheCountIsStillRight(t *testing.T) {
+	s := newSite(t, 1)
+	l := s.open()
+	counted, err := l.claimOf(within(t), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"a", "b"} {
+		n := testNode(name)
+		value, _ := clusterlog.EncodeClaim(&n, clusterlog.Claim{1})
+		if err := l.makeClaim(within(t), name, string(value), counted.revision); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if members, err := l.Nodes(within(t)); err != nil || len(members) != 1 || members[0].Name != "a" {
+		t.Errorf("got %+v, %v", members, err)
+	}
+}
+
 func TestAClusterHas256NodesAtMost(t *testing.T) {
 	s := newSite(t, 1)
 	l := s.open()
