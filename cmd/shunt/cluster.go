@@ -103,8 +103,9 @@ func clusterText(st *node.Status) string {
 func newClusterForget(stderr io.Writer) *cobra.Command {
 	cluster := node.Settings{}
 	cmd := &cobra.Command{
-		Use:   "forget NODE",
-		Short: "Take a node that is gone for good out of a cluster",
+		Use:    "forget NODE",
+		Hidden: true,
+		Short:  "Take a node that is gone for good out of a cluster",
 		Long: `Take a node that is gone for good out of a cluster, so that its name is free and nothing waits for it.
 A node that runs is not forgotten. One that comes back must join again.`,
 		Args: exactly("NODE"),
@@ -129,8 +130,9 @@ A node that runs is not forgotten. One that comes back must join again.`,
 func newClusterLeave(stderr io.Writer) *cobra.Command {
 	data := dataSettings{}
 	cmd := &cobra.Command{
-		Use:   "leave",
-		Short: "Make the data folder of a node one of its own again",
+		Use:    "leave",
+		Hidden: true,
+		Short:  "Make the data folder of a node one of its own again",
 		Long: `Make the data folder of a node (--data) one of no cluster again, with all links, accounts and figures
 that it has. The node must be stopped. Afterwards 'shunt serve' starts it without --cluster. Run
 'shunt cluster forget' with its name if the others go on without it.`,
