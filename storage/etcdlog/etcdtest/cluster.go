@@ -50,8 +50,9 @@ func Start(t testing.TB, n int, args ...string) *Cluster {
 		t.Skip("make cluster-test runs it: it needs etcd's server, in " + Env)
 	}
 	c := &Cluster{t: t, dir: t.TempDir(), args: args}
+	free := freeAddresses(t, 2*n)
 	for i := range n {
-		c.Members = append(c.Members, &Member{Endpoint: freeAddress(t), peer: freeAddress(t), name: fmt.Sprintf("m%d", i), cluster: c})
+		c.Members = append(c.Members, &Member{Endpoint: free[2*i], peer: free[2*i+1], name: fmt.Sprintf("m%d", i), cluster: c})
 	}
 	t.Cleanup(func() {
 		for _, m := range c.Members {
@@ -65,14 +66,19 @@ func Start(t testing.TB, n int, args ...string) *Cluster {
 	return c
 }
 
-func freeAddress(t testing.TB) string {
+// freeAddresses returns n addresses that nobody listens on. All are held until the last is chosen, so
+// that none comes twice.
+func freeAddresses(t testing.TB, n int) (free []string) {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		free = append(free, l.Addr().String())
 	}
-	defer ln.Close()
-	return ln.Addr().String()
+	return free
 }
 
 // Endpoints are those of all servers.
