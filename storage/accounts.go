@@ -82,7 +82,7 @@ func (t *AccountTable) admit(sets [][2][]byte, entry *engine.AuditEntry) error {
 		}
 	}
 	if len(sets) > 0 {
-		if err := t.s.space.check(); err != nil {
+		if err := t.s.mayWrite(); err != nil {
 			return err
 		}
 	}

@@ -88,7 +88,7 @@ func (s *Store) Apply(m engine.Mutation, done func(error)) {
 		return
 	}
 	q := queued{m: m, done: done}
-	err := s.space.check()
+	err := s.mayWrite()
 	if err == nil && m.Purge != nil {
 		if q.purged, err = s.rowsToPurge(m.Purge.ID); err != nil {
 			done(fmt.Errorf("storage: purging link %d: %w", m.Purge.ID, err))
@@ -110,7 +110,7 @@ func (s *Store) ApplyAll(b engine.Bulk, done func(error)) {
 		done(fmt.Errorf("storage: refusing a bulk: %w", err))
 		return
 	}
-	err := s.space.check()
+	err := s.mayWrite()
 	if err == nil {
 		err = s.commits.enqueue(queued{bulk: &b, done: done})
 	}

@@ -48,6 +48,7 @@ type shared struct {
 	parts    []byte              // of such a batch
 	learned  learned
 
+	full    atomic.Bool   // the servers of the log are filling up: see RefuseWrites
 	applied atomic.Uint64 // sequence of the last entry whose rows are committed; read by metrics
 }
 
@@ -186,6 +187,18 @@ func (s *Store) StopLeading() {
 	s.shared.turn <- struct{}{}
 	defer func() { <-s.shared.turn }()
 	s.shared.appender = nil
+}
+
+// RefuseWrites makes writes fail with engine.ErrReadOnly, except deletions of rows of accounts, as if
+// the disk were full, or ends that: the servers of the cluster's log are filling up.
+func (s *Store) RefuseWrites(refuse bool) { s.shared.full.Store(refuse) }
+
+// mayWrite returns engine.ErrReadOnly if there is too little space here, or in the cluster's log.
+func (s *Store) mayWrite() error {
+	if s.shared.full.Load() {
+		return engine.ErrReadOnly
+	}
+	return s.space.check()
 }
 
 // readLog reads the position in the cluster's log.

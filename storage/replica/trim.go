@@ -97,7 +97,10 @@ func (r *Replica) trim(ctx context.Context, lead clusterlog.Leadership) {
 	if r.nodes == nil {
 		return
 	}
-	defer r.full.Store(false)
+	defer func() {
+		r.full.Store(false)
+		r.store.RefuseWrites(false)
+	}()
 	t := &trimmer{replica: r, lead: lead, passed: make(map[string]bool)}
 	tick := time.NewTicker(trimInterval)
 	defer tick.Stop()
@@ -139,6 +142,7 @@ func (r *Replica) noteUse(use float64) {
 	was := r.full.Load()
 	full := tooFull(use, was)
 	r.full.Store(full)
+	r.store.RefuseWrites(full)
 	switch {
 	case full && !was:
 		r.logger.Error("the servers of the cluster's log are filling up; writes are refused until there is more room",

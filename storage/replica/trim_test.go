@@ -205,6 +205,13 @@ func TestALeaderKnowsThatTheServersAreFull(t *testing.T) {
 	}
 	use(30)
 	eventually(t, "the leader says so", func() bool { return full() == 1 })
+	for _, m := range members {
+		_, _, err := m.engine.Create(context.Background(), engine.Draft{Alias: "full", Owner: 1, Target: "https://example.com/"})
+		if want := engine.ErrReadOnly; m.replica.Full() && !errors.Is(err, want) {
+			t.Errorf("%s, whose servers are full: Create: %v, want %v", m.name, err, want)
+		}
+	}
 	use(10)
 	eventually(t, "and that there is room again", func() bool { return full() == 0 })
+	createSomewhere(t, members, engine.Draft{Alias: "again", Owner: 1, Target: "https://example.com/"})
 }

@@ -1,0 +1,74 @@
+package cluster
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// OutboxPath is where a full node asks for the hits that another has counted:
+//
+//	GET /cluster/outbox?id=HEX&after=N
+//
+// id is of the outbox that it knows, and N the position of the last record that it has applied; with 0
+// it begins, or begins again if the id is another one now. The answer is an Outbox.
+const OutboxPath = PeerPrefix + "outbox"
+
+// MaxOutboxBytes is about how much one answer has: at least one record, and records of about a MiB.
+const MaxOutboxBytes = 4 << 20
+
+// maxOutboxAnswer bounds an answer that is read.
+const maxOutboxAnswer = 4*MaxOutboxBytes + 1<<20
+
+// Outbox is a part of a node's outbox.
+type Outbox struct {
+	ID      [16]byte
+	First   uint64   // position of the first record
+	Records [][]byte // with successive positions
+	More    bool     // there are later ones
+}
+
+// AppendTo appends the encoding of o: id 16, first 8, more 1, and each record after its length 4, in
+// big-endian.
+func (o *Outbox) AppendTo(dst []byte) []byte {
+	dst = append(dst, o.ID[:]...)
+	dst = binary.BigEndian.AppendUint64(dst, o.First)
+	more := byte(0)
+	if o.More {
+		more = 1
+	}
+	dst = append(dst, more)
+	for _, r := range o.Records {
+		dst = binary.BigEndian.AppendUint32(dst, uint32(len(r)))
+		dst = append(dst, r...)
+	}
+	return dst
+}
+
+// outboxHeadBytes is the size of an Outbox without records.
+const outboxHeadBytes = 16 + 8 + 1
+
+var errOutbox = errors.New("not the outbox of a node")
+
+// ReadOutbox reads what AppendTo wrote.
+func ReadOutbox(r io.Reader) (o Outbox, err error) {
+	b, err := io.ReadAll(io.LimitReader(r, maxOutboxAnswer+1))
+	if err != nil {
+		return o, err
+	}
+	if len(b) < outboxHeadBytes || len(b) > maxOutboxAnswer || b[outboxHeadBytes-1] > 1 {
+		return o, fmt.Errorf("%w: %d bytes", errOutbox, len(b))
+	}
+	copy(o.ID[:], b)
+	o.First, o.More = binary.BigEndian.Uint64(b[16:]), b[24] == 1
+	for b = b[outboxHeadBytes:]; len(b) > 0; {
+		if len(b) < 4 || uint64(len(b)-4) < uint64(binary.BigEndian.Uint32(b)) {
+			return Outbox{}, fmt.Errorf("%w: a record is cut off", errOutbox)
+		}
+		n := 4 + int(binary.BigEndian.Uint32(b))
+		o.Records = append(o.Records, b[4:n:n])
+		b = b[n:]
+	}
+	return o, nil
+}
