@@ -24,6 +24,7 @@ type clustered struct {
 	routes    fasthttp.RequestHandler // of what the leader is sent from clients of other nodes
 	local     fasthttp.RequestHandler // and from local commands there
 	backup    func(w io.Writer) error
+	outbox    func(node string, known [16]byte, after uint64) (cluster.Outbox, error)
 	log       *slog.Logger
 }
 
@@ -121,5 +122,23 @@ func (c *clustered) answerPeer(ctx *fasthttp.RequestCtx, peer cluster.Peer, path
 		})
 		return nil
 	}
+	if path == cluster.OutboxPath && ctx.IsGet() {
+		return c.answerOutbox(ctx, peer)
+	}
 	return problem.New(problem.NotFound, "nodes have no such path")
+}
+
+// answerOutbox gives a full node the hits that this node has counted and that one has not.
+func (c *clustered) answerOutbox(ctx *fasthttp.RequestCtx, peer cluster.Peer) error {
+	known, after, err := cluster.ParseOutboxQuery(ctx.QueryArgs())
+	if err != nil {
+		return err
+	}
+	part, err := c.outbox(peer.Name, known, after)
+	if err != nil {
+		return err
+	}
+	ctx.Response.Header.SetContentType("application/octet-stream")
+	ctx.SetBody(part.AppendTo(nil))
+	return nil
 }
