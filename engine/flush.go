@@ -38,6 +38,7 @@ type flusher struct {
 	clock     clockWatch                    // the flush goroutine's
 	limits    RollUpLimits                  // the flush goroutine's
 	rollUp    bool                          // the flush goroutine's: there may be rows to roll up within limits
+	pulled    atomic.Bool                   // so there may, because another node has counted hits in a past hour
 	purge     purger                        // the cleaner's
 
 	auditSwept time.Time // the cleaner's: when the last sweep of the audit log began
@@ -288,6 +289,7 @@ func (e *Engine) rollUp(ctx context.Context) error {
 	if !e.Ready() {
 		return nil // Load has the disk and the processors, and counts the receipts
 	}
+	f.rollUp = f.pulled.Swap(false) || f.rollUp
 	for start := time.Now(); f.rollUp && ctx.Err() == nil && time.Since(start) < rollUpBudget; {
 		more, err := e.store.RollUp(f.limits)
 		if errors.Is(err, ErrBehind) {

@@ -17,6 +17,9 @@ type Learned struct {
 	ReceiptsGone []RequestKey // that the store has no more
 }
 
+// PulledHits is a number of hits of a link that another node of the cluster has counted.
+type PulledHits struct{ ID, Hits uint64 }
+
 // ImportedHits is a number of hits of a link.
 type ImportedHits struct{ ID, Hits uint64 }
 
@@ -30,8 +33,8 @@ type Freed struct {
 // time may call it, only while Ready and while this node does not lead.
 func (e *Engine) Learn(l *Learned) error {
 	for _, h := range l.Hits { // before their links: lists show the hits from then on
-		if err := e.index.SetHits(h.ID, h.Hits); err != nil {
-			return fmt.Errorf("engine: hits of link %d: %w", h.ID, err)
+		if err := e.raiseHits(h.ID, h.Hits); err != nil { // Pulled may have been faster
+			return err
 		}
 	}
 	for i := range l.Links {
@@ -47,6 +50,41 @@ func (e *Engine) Learn(l *Learned) error {
 	}
 	for _, k := range l.ReceiptsGone {
 		e.receipts.remove(k.Sender)
+	}
+	return nil
+}
+
+// raiseHits raises the counter of a link that may not be known yet.
+func (e *Engine) raiseHits(id, hits uint64) error {
+	if err := e.index.RaiseHits(id, hits); err != nil {
+		return fmt.Errorf("engine: hits of link %d: %w", id, err)
+	}
+	return nil
+}
+
+// Pulled has apply commit hits that another node of the cluster has counted, and shows those that it
+// returns: when Pulled returns, everything that shows figures has them, except that a ranking which is
+// kept (see rankings) gets them within a minute, as it gets the hits of this node. apply must have made
+// the hits durable when it returns, in a batch that no other call commits. Pulled is an error of apply's,
+// or ErrLoading before Ready, and then apply is not called: Load counts what the store had before the
+// first flush, so hits that came in between would be missing in counters, or be there twice. Any
+// goroutine may call it.
+//
+// A counter may get hits before its link: storage knows that the link exists, and Learn is about to put
+// it.
+func (e *Engine) Pulled(apply func() ([]PulledHits, error)) error {
+	if !e.Ready() {
+		return ErrLoading
+	}
+	hits, err := apply()
+	if err != nil {
+		return err
+	}
+	e.flusher.pulled.Store(true)
+	for _, h := range hits {
+		if err := e.raiseHits(h.ID, h.Hits); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -44,6 +44,8 @@ type CheckReport struct {
 	LinkLives      uint64 `json:"link_lives"`
 	Accounts       uint64 `json:"accounts"`
 	Audit          uint64 `json:"audit"`
+	Outbox         uint64 `json:"outbox,omitempty"` // records that other nodes of the cluster have not pulled yet
+	Pulled         uint64 `json:"pulled,omitempty"` // positions in the outboxes of other nodes
 	Meta           uint64 `json:"meta"`
 	Files          uint64 `json:"files"` // of the database
 	FileBytes      uint64 `json:"file_bytes"`
@@ -85,6 +87,8 @@ var checkedTables = []checkedTable{
 	{row.TableReceipts, "receipts", beginReceipts, func(r *CheckReport) *uint64 { return &r.Receipts }},
 	{row.TableAccounts, "accounts", beginAccounts, func(r *CheckReport) *uint64 { return &r.Accounts }},
 	{row.TableAudit, "audit", beginAudit, func(r *CheckReport) *uint64 { return &r.Audit }},
+	{row.TableOutbox, "outbox", beginOutbox, func(r *CheckReport) *uint64 { return &r.Outbox }},
+	{row.TablePulled, "pulled", beginPulled, func(r *CheckReport) *uint64 { return &r.Pulled }},
 }
 
 // check is one run of Check.
@@ -105,6 +109,7 @@ type check struct {
 	meta   checkedMeta
 	links  checkedLinks
 	totals checkedTotals
+	posted atomic.Uint64 // bytes of the records of the outbox
 }
 
 // Check reads every record and verifies it, alone and against the others. It adds faults to
@@ -150,6 +155,7 @@ func (c *check) run() error {
 		return err
 	}
 	c.compareTotals()
+	c.compareOutbox()
 	return c.checkLevels()
 }
 

@@ -18,6 +18,8 @@ type checkedMeta struct {
 	mark              row.Mark
 	sweep             row.Sweep
 	sequence          row.Sequence
+	outbox            row.OutboxState
+	joined            bool // the store is of a cluster
 }
 
 // knownMeta are the rows of the meta table: a new name needs a line here.
@@ -68,8 +70,13 @@ var knownMeta = []struct {
 		_, err := decodeLastBackup(v)
 		return err
 	}},
-	{row.MetaLog, "position in the log", false, func(_ *checkedMeta, v []byte) error {
+	{row.MetaLog, "position in the log", false, func(m *checkedMeta, v []byte) error {
 		_, err := row.DecodeLogPosition(v)
+		m.joined = true
+		return err
+	}},
+	{row.MetaOutbox, "outbox", false, func(m *checkedMeta, v []byte) (err error) {
+		m.outbox, err = row.DecodeOutboxState(v)
 		return err
 	}},
 	{row.MetaFirstHour, "first whole hour", false, func(m *checkedMeta, v []byte) error { return readUint32(&m.firstHour, v) }},
@@ -145,6 +152,9 @@ func (m *checkedMeta) problems() map[string]string {
 	}
 	if m.firstHour > m.mark.Hour {
 		found["first whole hour"] = fmt.Sprintf("%d, although hours from %d on are not rolled up", m.firstHour, m.mark.Hour)
+	}
+	if m.joined != (m.outbox.Next != 0) {
+		found["outbox"] = "only a store of a cluster has one, and each of them has"
 	}
 	if p := &m.positions; p.Epoch == 0 && (p.FlushSeq > 0 || len(p.Rings) > 0) {
 		found["positions"] = "positions of no epoch"

@@ -2,12 +2,13 @@ package storage
 
 import (
 	"errors"
+	"fmt"
 
 	"shunt/engine"
 	"shunt/storage/row"
 )
 
-// The parts of a check that read deleted links and receipts.
+// The parts of a check that read deleted links, receipts, and what is for or from other nodes.
 
 // deletionPart checks rows of the index by deletion: each is of a deleted link.
 type deletionPart struct {
@@ -78,6 +79,76 @@ func (p receiptPart) row(key, value []byte) error {
 	}
 	if err != nil {
 		p.c.o.Faults.Add(where("receipts", key), "%v", err)
+	}
+	return nil
+}
+
+// outboxPart checks each record of the outbox alone: what its rows count is in the tallies, together
+// with more.
+type outboxPart struct {
+	c     *check
+	bytes uint64
+}
+
+func beginOutbox(c *check) (checkedPart, error) { return &outboxPart{c: c}, nil }
+
+func (p *outboxPart) end() error {
+	p.c.posted.Add(p.bytes)
+	return nil
+}
+
+func (p *outboxPart) row(key, value []byte) error {
+	p.bytes += uint64(len(value))
+	position, err := row.SplitOutboxKey(key)
+	state := &p.c.meta.outbox
+	if err == nil && (position < state.First || position >= state.Next) {
+		err = fmt.Errorf("the outbox has the positions from %d to before %d", state.First, state.Next)
+	}
+	if err == nil {
+		err = wantRecord(value, position)
+	}
+	if err != nil {
+		p.c.o.Faults.Add(where("outbox", key), "%v", err)
+	}
+	return nil
+}
+
+func wantRecord(value []byte, position uint64) error {
+	h, err := row.CheckOutbox(value)
+	if err == nil && h.Position != position {
+		err = fmt.Errorf("the record is that of position %d", h.Position)
+	}
+	return err
+}
+
+// compareOutbox compares the records with the number and the bytes that the outbox has. Each record
+// that was read has another position within its bounds, so with the right number there is no gap.
+func (c *check) compareOutbox() {
+	state := &c.meta.outbox
+	if want := state.Next - state.First; c.report.Outbox != want || c.posted.Load() != state.Bytes {
+		c.o.Faults.Add("outbox", "%d records of %d bytes, and there should be %d of %d", c.report.Outbox, c.posted.Load(), want, state.Bytes)
+	}
+}
+
+type pulledPart struct{ c *check }
+
+func beginPulled(c *check) (checkedPart, error) { return pulledPart{c}, nil }
+
+func (pulledPart) end() error { return nil }
+
+func (p pulledPart) row(key, value []byte) error {
+	outbox, err := row.SplitPulledKey(key)
+	switch {
+	case err != nil:
+	case !p.c.meta.joined:
+		err = errors.New("the store is of no cluster")
+	case outbox == p.c.meta.outbox.ID:
+		err = errors.New("it is this store's own outbox")
+	default:
+		_, err = row.DecodePulled(value)
+	}
+	if err != nil {
+		p.c.o.Faults.Add(where("pulled", key), "%v", err)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package storage
 
 import (
 	"fmt"
+	"sync"
 	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -27,7 +28,14 @@ type flusher struct {
 	hour       uint32 // of the previous row, if hourKnown: rows come sorted
 	hourKnown  bool
 
-	mark  row.Mark  // as last committed
+	// turn is held by whoever writes tally rows of links that have some already: Flush, RollUp,
+	// ApplyPulled, and in a cluster a purge; and by DropOutbox. Each holds it from before it looks at the
+	// mark, the set of hours, the outbox or what is purged until its batch is durable, so that all of
+	// these are as the batch assumes. Each commits one bounded batch, so a flush never waits long. It
+	// is taken after shared.turn and before the locks of the set of hours and of the writer.
+	turn sync.Mutex
+
+	mark  row.Mark  // as last committed; written by RollUp, which holds turn
 	sweep row.Sweep // as last committed
 
 	nextReceipt []byte // where the sweep of receipts continues; nil: at the first
@@ -45,39 +53,48 @@ func (f *flusher) init(db *pebble.DB) {
 // never be counted.
 func (s *Store) Flush(b engine.FlushBatch) error {
 	f := &s.flusher
+	f.turn.Lock()
+	defer f.turn.Unlock()
 	defer f.batch.Reset()
+	s.beginPosting()
 	if err := s.collect(&b); err != nil {
 		return fmt.Errorf("storage: flush %d: %w", b.Positions.FlushSeq, err)
 	}
+	outbox := s.endPosting()
 	f.value = row.AppendPositions(f.value[:0], &b.Positions)
 	set(f.batch, row.MetaKey(row.MetaPositions), f.value)
-	return s.sync(f.batch, "storage: committing a flush")
+	if err := s.sync(f.batch, "storage: committing a flush"); err != nil {
+		return err
+	}
+	s.outbox.posted(outbox)
+	return nil
 }
 
-// collect adds the rows of b to the batch, and their hours to the set of hours.
+// collect adds the rows of b to the batch, and their hours to the set of hours. Owners come first, for the
+// outbox.
 func (s *Store) collect(b *engine.FlushBatch) error {
 	f := &s.flusher
 	f.hour, f.hourKnown = 0, false
-	if b.Links != nil {
-		err := b.Links(func(hour uint32, id uint64, t *engine.Tally) error {
-			f.key = row.AppendLinkHourKey(f.key[:0], hour, id)
-			return s.addFlushed(hour, t)
+	if b.Owners != nil {
+		err := b.Owners(func(hour uint32, owner uint32, t *engine.Tally) error {
+			f.key = row.AppendOwnerHourKey(f.key[:0], hour, owner)
+			return s.addFlushed(hour, uint64(owner), t)
 		})
 		if err != nil {
 			return err
 		}
 	}
-	if b.Owners == nil {
+	if b.Links == nil {
 		return nil
 	}
-	return b.Owners(func(hour uint32, owner uint32, t *engine.Tally) error {
-		f.key = row.AppendOwnerHourKey(f.key[:0], hour, owner)
-		return s.addFlushed(hour, t)
+	return b.Links(func(hour uint32, id uint64, t *engine.Tally) error {
+		f.key = row.AppendLinkHourKey(f.key[:0], hour, id)
+		return s.addFlushed(hour, id, t)
 	})
 }
 
-// addFlushed adds one row, whose key is in f.key.
-func (s *Store) addFlushed(hour uint32, t *engine.Tally) error {
+// addFlushed adds one row, whose key is in f.key, of a link or an owner.
+func (s *Store) addFlushed(hour uint32, id uint64, t *engine.Tally) error {
 	f := &s.flusher
 	if hour != f.hour || !f.hourKnown {
 		if hour < f.mark.Hour {
@@ -86,7 +103,7 @@ func (s *Store) addFlushed(hour uint32, t *engine.Tally) error {
 		f.hour, f.hourKnown = hour, true
 		s.hours.add(hour)
 	}
-	if f.batch.Len() > maxFlushBytes {
+	if f.batch.Len()-s.outbox.posting.batchBytes > maxFlushBytes { // the outbox has a bound of its own
 		return fmt.Errorf("%w: more than %d bytes", engine.ErrFlushTooLarge, maxFlushBytes)
 	}
 	if err := row.CheckDimensions(t); err != nil {
@@ -94,5 +111,8 @@ func (s *Store) addFlushed(hour uint32, t *engine.Tally) error {
 	}
 	f.value = row.AppendTally(f.value[:0], t)
 	merge(f.batch, f.key, f.value)
+	if s.outbox.posting.exists {
+		s.post(row.OutboxRow{Table: f.key[0], Hour: hour, ID: id}, t, f.value)
+	}
 	return nil
 }

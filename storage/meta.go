@@ -80,9 +80,9 @@ func (s *Store) readMeta() error {
 		s.readFixed(row.MetaIDBound, bound[:], "id bound"),
 	)
 	s.identity.Node = binary.BigEndian.Uint16(node[:])
-	s.ids.bound = binary.BigEndian.Uint64(bound[:])
-	if err == nil && (s.ids.bound == 0 || s.ids.bound > 1<<idCounterBits) {
-		err = fmt.Errorf("%w: id bound %d", ErrCorrupt, s.ids.bound)
+	s.ids.bound.Store(binary.BigEndian.Uint64(bound[:]))
+	if n := s.ids.bound.Load(); err == nil && (n == 0 || n > 1<<idCounterBits) {
+		err = fmt.Errorf("%w: id bound %d", ErrCorrupt, n)
 	}
 	return err
 }
@@ -94,4 +94,32 @@ func (s *Store) readFixed(name byte, dst []byte, what string) error {
 		return err
 	}
 	return decodeFixed(dst, v, what)
+}
+
+// idCounterBits is the width of an id's counter. The bits above it are the node.
+const idCounterBits = 48
+
+// AllocateIDs implements engine.Store. Counters start at 1. It commits a batch of its own. Errors:
+// ErrNoIDs.
+func (s *Store) AllocateIDs(n uint64) (first uint64, err error) {
+	s.ids.Lock()
+	defer s.ids.Unlock()
+	bound := s.ids.bound.Load()
+	if n > 1<<idCounterBits-bound {
+		return 0, fmt.Errorf("storage: allocating %d ids from %d on: %w", n, bound, ErrNoIDs)
+	}
+	b := s.db.NewBatch()
+	defer b.Close()
+	set(b, row.MetaKey(row.MetaIDBound), binary.BigEndian.AppendUint64(nil, bound+n))
+	if err := s.share(b, "storage: allocating ids"); err != nil {
+		return 0, err
+	}
+	s.ids.bound.Store(bound + n)
+	return uint64(s.identity.Node)<<idCounterBits | bound, nil
+}
+
+// given reports whether a link may have an id.
+func (s *Store) given(id uint64) bool {
+	counter := id & (1<<idCounterBits - 1)
+	return uint16(id>>idCounterBits) == s.identity.Node && counter != 0 && counter < s.ids.bound.Load()
 }

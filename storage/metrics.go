@@ -1,6 +1,8 @@
 package storage
 
 import (
+	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -40,6 +42,15 @@ type Metrics struct {
 	CommitSeconds         Histogram
 	CommitMutations       Histogram
 
+	// Of a store in a cluster.
+	OutboxBytes             uint64    // of rows that other nodes have not pulled yet
+	OutboxOldest            time.Time // when the oldest of them were made; zero if there are none
+	OutboxNext              uint64    // position of the record that comes next
+	OutboxWithoutBreakdowns uint64    // rows that other nodes will lack the breakdowns of, because the outbox was full
+	OutboxWithoutVisitors   uint64    // rows that they will lack the visitors of
+	PulledRows              uint64    // of other nodes, applied here
+	PulledRowsDropped       uint64    // of them, those of links that were purged here
+
 	// RollUpWaits is the end of the oldest hour that has rows which are not rolled up; zero if none
 	// has. It is in the future for an hour that is not over.
 	RollUpWaits time.Time
@@ -53,7 +64,7 @@ func (s *Store) Metrics() Metrics {
 	for i := range p.Levels {
 		compacted += p.Levels[i].TableBytesCompacted
 	}
-	return Metrics{
+	m := Metrics{
 		DiskBytes:             p.DiskSpaceUsage() - p.WAL.PhysicalSize + log,
 		LogDiskBytes:          log,
 		BallastBytes:          s.space.kept.Load(),
@@ -84,6 +95,18 @@ func (s *Store) Metrics() Metrics {
 		CommitMutations:       s.commits.sizes.snapshot(),
 		RollUpWaits:           s.rollUpWaits(),
 	}
+	s.outboxMetrics(&m)
+	return m
+}
+
+func (s *Store) outboxMetrics(m *Metrics) {
+	o := &s.outbox
+	m.OutboxBytes, m.OutboxNext = o.bytes.Load(), o.next.Load()
+	m.OutboxWithoutBreakdowns, m.OutboxWithoutVisitors = o.withoutBreakdowns.Load(), o.withoutVisitors.Load()
+	m.PulledRows, m.PulledRowsDropped = s.pulls.rows.Load(), s.pulls.dropped.Load()
+	if made := o.oldestMs.Load(); made != 0 {
+		m.OutboxOldest = time.UnixMilli(made)
+	}
 }
 
 // rollUpWaits returns Metrics.RollUpWaits.
@@ -101,4 +124,46 @@ func logDiskBytes(p *pebble.Metrics, memTableBytes uint64) uint64 {
 	reserved := memTableBytes/10 + memTableBytes
 	older := p.WAL.PhysicalSize
 	return older + max(reserved, p.WAL.Size-min(p.WAL.Size, older))
+}
+
+// Histogram is a snapshot of how often values were in each bucket since Open. Counts has one more
+// element than Bounds: values above the last bound. It shares nothing with the store.
+type Histogram struct {
+	Bounds []float64 // upper ones, inclusive, ascending
+	Counts []uint64  // of each bucket alone
+	Sum    float64
+}
+
+// commitSeconds are from a commit on a device with its own write cache to one that hangs.
+var commitSeconds = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
+
+// commitMutations are the powers of two up to what may wait for a commit (commitQueueLimit).
+var commitMutations = []float64{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096}
+
+// histogram counts values in buckets. One goroutine observes, any number may read.
+type histogram struct {
+	bounds []float64
+	counts []atomic.Uint64
+	sum    atomic.Uint64 // in the unit of its values: nanoseconds, or mutations
+	unit   float64       // of sum, in that of bounds
+}
+
+func newHistogram(bounds []float64, unit float64) histogram {
+	return histogram{bounds: bounds, counts: make([]atomic.Uint64, len(bounds)+1), unit: unit}
+}
+
+func (h *histogram) observe(value uint64) {
+	at, _ := slices.BinarySearch(h.bounds, float64(value)*h.unit)
+	h.counts[at].Add(1)
+	h.sum.Add(value)
+}
+
+func (h *histogram) observeSince(start time.Time) { h.observe(uint64(max(0, time.Since(start)))) }
+
+func (h *histogram) snapshot() Histogram {
+	s := Histogram{Bounds: h.bounds, Counts: make([]uint64, len(h.counts)), Sum: float64(h.sum.Load()) * h.unit}
+	for i := range h.counts {
+		s.Counts[i] = h.counts[i].Load()
+	}
+	return s
 }

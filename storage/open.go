@@ -169,6 +169,8 @@ func (s *Store) begin(f *folder, o *Options, create bool) error {
 	s.writer.init(s.db, o.Logger)
 	s.commits.init(s.db, s.share, &s.stamps)
 	s.flusher.init(s.db)
+	s.pulls.batch = s.db.NewBatch(pebble.WithMaxRetainedSizeBytes(4 * pulledBytes))
+	s.outbox.maxBytes = uint64(o.MaxOutboxBytes)
 	if create {
 		if err := s.create(f, o.VisitorKey); err != nil {
 			return err
@@ -242,7 +244,7 @@ func (s *Store) closeGap(contained row.Sequence) error {
 	defer b.Close()
 	missing := s.lost - contained.Count
 	merge(b, row.MetaKey(row.MetaSequence), row.AppendSequence(nil, row.Sequence{Count: missing, Last: s.lost}))
-	s.ids.bound = min(s.ids.bound+missing*idsALostWrite, 1<<idCounterBits)
-	set(b, row.MetaKey(row.MetaIDBound), binary.BigEndian.AppendUint64(nil, s.ids.bound))
+	s.ids.bound.Store(min(s.ids.bound.Load()+missing*idsALostWrite, 1<<idCounterBits))
+	set(b, row.MetaKey(row.MetaIDBound), binary.BigEndian.AppendUint64(nil, s.ids.bound.Load()))
 	return s.writer.commit(b)
 }

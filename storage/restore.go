@@ -254,7 +254,7 @@ func (r *restore) copyFile(ctx context.Context, name string) (err error) {
 	}
 }
 
-// beginHistory gives the copy a journal history of its own.
+// beginHistory gives the copy a journal history of its own, and in a cluster an outbox.
 func (r *restore) beginHistory(lock *pebble.Lock) (err error) {
 	db, err := r.to.openDB(pebbleOptions(r.to.fs, &Options{Logger: r.o.Logger}, lock, false))
 	if err != nil {
@@ -266,7 +266,19 @@ func (r *restore) beginHistory(lock *pebble.Lock) (err error) {
 		return err
 	}
 	p = engine.NewHistory(p)
-	if err := db.Set(row.MetaKey(row.MetaPositions), row.AppendPositions(nil, &p), pebble.Sync); err != nil {
+	b := db.NewBatch()
+	defer b.Close()
+	set(b, row.MetaKey(row.MetaPositions), row.AppendPositions(nil, &p))
+	if v, err := read(db, row.MetaKey(row.MetaOutbox)); err != nil {
+		return err
+	} else if v != nil {
+		old, err := row.DecodeOutboxState(v)
+		if err != nil {
+			return err
+		}
+		renewOutbox(b, old)
+	}
+	if err := db.Apply(b, pebble.Sync); err != nil {
 		return fmt.Errorf("beginning a history of the journal: %w", err)
 	}
 	return r.noteWrites(db)

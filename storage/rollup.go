@@ -34,6 +34,8 @@ func (s *Store) RollUp(l engine.RollUpLimits) (more bool, err error) {
 	if behind(s.db.Metrics(), s.cache.memTableBytes) || s.space.readOnly.Load() {
 		return true, engine.ErrBehind
 	}
+	s.flusher.turn.Lock()
+	defer s.flusher.turn.Unlock()
 	hour, ok := s.hours.first(s.flusher.mark.Hour)
 	if ok && hour < l.OpenHour {
 		from := s.flusher.mark

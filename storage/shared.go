@@ -118,10 +118,15 @@ func (s *Store) append(payload []byte) (clusterlog.Position, error) {
 // commitShared commits a batch of shared rows, which own extends by rows of this node, together with
 // the position.
 func (s *Store) commitShared(b *pebble.Batch, own own) error {
-	for _, id := range own.purged {
-		for _, hour := range s.hours.from(s.flusher.markHour.Load()) {
-			remove(b, row.AppendLinkHourKey(nil, hour, id))
+	if len(own.purged) > 0 { // no roll-up and no record of another node may make rows of these links again
+		s.flusher.turn.Lock()
+		defer s.flusher.turn.Unlock()
+		for _, id := range own.purged {
+			for _, hour := range s.hours.from(s.flusher.mark.Hour) {
+				remove(b, row.AppendLinkHourKey(nil, hour, id))
+			}
 		}
+		s.pulls.purged = s.shared.whole.Sequence
 	}
 	set(b, row.MetaKey(row.MetaLog), appendPosition(s.shared.cluster, s.shared.whole))
 	if err := s.writer.commit(b); err != nil {
@@ -129,7 +134,7 @@ func (s *Store) commitShared(b *pebble.Batch, own own) error {
 	}
 	if own.bound > 0 {
 		s.ids.Lock()
-		s.ids.bound = own.bound
+		s.ids.bound.Store(own.bound)
 		s.ids.Unlock()
 	}
 	s.stamps.raise(own.stamp)
@@ -146,7 +151,8 @@ func (s *Store) LogPosition() (at clusterlog.Position, ok bool) {
 }
 
 // JoinLog makes the store, which is of no cluster, one whose shared rows are those before the first
-// entry of a log. It must not be in use.
+// entry of a log. Its outbox is empty: the nodes of a new cluster begin with the same tallies. It must
+// not be in use.
 func (s *Store) JoinLog(id clusterlog.ID, at clusterlog.Position) error {
 	if s.shared.exists {
 		return errors.New("storage: the store is of a cluster already")
@@ -154,11 +160,16 @@ func (s *Store) JoinLog(id clusterlog.ID, at clusterlog.Position) error {
 	b := s.db.NewBatch()
 	defer b.Close()
 	set(b, row.MetaKey(row.MetaLog), appendPosition(id, at))
+	outbox := newOutbox()
+	set(b, row.MetaKey(row.MetaOutbox), row.AppendOutboxState(nil, outbox))
 	if err := s.sync(b, "storage: joining a cluster"); err != nil {
 		return err
 	}
 	s.shared.exists, s.shared.cluster, s.shared.at, s.shared.whole = true, id, at, at
+	s.shared.applied.Store(at.Sequence)
 	s.commits.limit = clusterlog.MaxPayloadBytes / 2
+	s.outbox.set(outbox)
+	s.pulls.purged = at.Sequence
 	return nil
 }
 
@@ -167,10 +178,14 @@ func (s *Store) LeaveLog() error {
 	b := s.db.NewBatch()
 	defer b.Close()
 	remove(b, row.MetaKey(row.MetaLog))
+	leaveOutbox(b)
 	if err := s.sync(b, "storage: leaving the cluster"); err != nil {
 		return err
 	}
 	s.shared.exists = false
+	s.outbox.id.Store(nil)
+	s.outbox.oldestMs.Store(0)
+	s.outbox.bytes.Store(0)
 	return nil
 }
 
@@ -201,7 +216,7 @@ func (s *Store) mayWrite() error {
 	return s.space.check()
 }
 
-// readLog reads the position in the cluster's log.
+// readLog reads the position in the cluster's log, and what depends on it.
 func (s *Store) readLog() error {
 	s.shared.turn = make(chan struct{}, 1)
 	v, err := s.get(row.MetaKey(row.MetaLog))
@@ -213,7 +228,8 @@ func (s *Store) readLog() error {
 	s.shared.exists, s.shared.cluster, s.shared.at, s.shared.whole = true, p.Cluster, at, at
 	s.shared.applied.Store(at.Sequence)
 	s.commits.limit = clusterlog.MaxPayloadBytes / 2
-	return err
+	s.pulls.purged = at.Sequence // what was purged before this start is not known
+	return errors.Join(err, s.startOutbox())
 }
 
 // ownRows returns what a batch that this node made means for its own rows: its memory knows it already.

@@ -41,6 +41,10 @@ type Options struct {
 	// and two stay; default DefaultMemTableBytes. Small ones take less memory and cost more
 	// compaction.
 	MemTableBytes int64
+	// MaxOutboxBytes is the size of the outbox from which on its records lack breakdowns, and, from 1.25
+	// times of it on, visitors; default DefaultMaxOutboxBytes. It grows while another node of the
+	// cluster does not pull from it.
+	MaxOutboxBytes int64
 }
 
 func (o Options) withDefaults() Options {
@@ -49,6 +53,7 @@ func (o Options) withDefaults() Options {
 	o.MaxOpenFiles = cmp.Or(o.MaxOpenFiles, DefaultOpenFiles)
 	o.CacheBytes = cmp.Or(o.CacheBytes, DefaultCacheBytes)
 	o.MemTableBytes = cmp.Or(o.MemTableBytes, DefaultMemTableBytes)
+	o.MaxOutboxBytes = cmp.Or(o.MaxOutboxBytes, DefaultMaxOutboxBytes)
 	return o
 }
 
@@ -71,7 +76,7 @@ type Store struct {
 	commits committer
 	ids     struct {
 		sync.Mutex
-		bound uint64 // every id below it may have been given
+		bound atomic.Uint64 // every id below it may have been given; written under the lock, once Open is over
 	}
 	hours   hourSet
 	flusher flusher
@@ -81,6 +86,8 @@ type Store struct {
 	scanned scanned // of LoadLinks and View.LoadHits
 
 	shared shared
+	outbox outbox
+	pulls  pulls
 
 	accountWrites struct {
 		sync.WaitGroup
@@ -103,7 +110,7 @@ func (s *Store) Close() error {
 	s.accountWrites.Wait()
 	s.awaitSettled()
 	s.fs.waits.Store(false)
-	err := errors.Join(s.flusher.batch.Close(), s.db.Close(), s.writer.acked.close(), s.lock.Close())
+	err := errors.Join(s.flusher.batch.Close(), s.pulls.batch.Close(), s.db.Close(), s.writer.acked.close(), s.lock.Close())
 	s.cache.close()
 	if err != nil {
 		return fmt.Errorf("storage: closing: %w", err)

@@ -71,6 +71,15 @@ func (x *Index) AddHits(id, n uint64) {
 	}
 }
 
+// RaiseHits is AddHits for a link that need not be put yet: its counter is kept for it.
+func (x *Index) RaiseHits(id, n uint64) error {
+	if err := x.counters.ensure(id); err != nil {
+		return err
+	}
+	x.counters.at(id).Add(n)
+	return nil
+}
+
 // SetHits sets the hit count of a link that is not put yet.
 func (x *Index) SetHits(id, n uint64) error {
 	if err := x.counters.ensure(id); err != nil {

@@ -67,6 +67,15 @@ var codecs = map[string]func(v []byte) ([]byte, error){
 		w, err := DecodeSweep(v)
 		return AppendSweep(nil, w), err
 	},
+	"outbox record": encodeOutboxAgain,
+	"outbox": func(v []byte) ([]byte, error) {
+		s, err := DecodeOutboxState(v)
+		return AppendOutboxState(nil, s), err
+	},
+	"pulled": func(v []byte) ([]byte, error) {
+		next, err := DecodePulled(v)
+		return AppendPulled(nil, next), err
+	},
 	"base URL": func(v []byte) ([]byte, error) {
 		baseURL, err := DecodeBaseURL(v)
 		return AppendBaseURL(nil, baseURL), err
@@ -127,6 +136,12 @@ func TestFormatsAreAsPinned(t *testing.T) {
 				"00 05 04636f6465 01 ac02 0161 02 03",
 		},
 		"base URL": {AppendBaseURL(nil, "https://sho.rt"), "01 68747470733a2f2f73686f2e7274"},
+		"outbox record": {
+			outboxOf(goldenOutboxHead, goldenOutboxRows...), "01 ac02 82d095ffbc31 07 " +
+				"31 9ee91c 07 03 010105  30 9ee91c ac02 04 01018501 00 01 03 010105  30 9fe91c 01 03 010105  30 9fe91c 00 03 010105  120d0469",
+		},
+		"outbox":   {AppendOutboxState(nil, goldenOutboxState), "01 010000000000000000000000000000ff 03 05 c801"},
+		"pulled":   {AppendPulled(nil, 300), "01 ac02"},
 		"sequence": {AppendSequence(nil, Sequence{Count: 3, Last: 300}), "01 03 ac02"},
 		"swept":    {AppendSweep(nil, Sweep{FirstDay: 1, Stage: StageDone}), "01 01 02 00"},
 	} {
@@ -281,6 +296,14 @@ func TestMalformedValuesAreRefusedAsCorrupt(t *testing.T) {
 		"bulk receipt without a code":    {"receipt", "01 00" + strings.Repeat("00", 16) + "02 01 00 05 00"},
 		"bulk receipt and more":          {"receipt", "01 00" + strings.Repeat("00", 16) + "02 01 02 02"},
 		"sweep with a day over 32 bits":  {"sweep", "01 8080808010 00 00"},
+		"outbox without positions":       {"outbox", "01" + strings.Repeat("00", 16) + "00 00 00"},
+		"outbox that ends before it":     {"outbox", "01" + strings.Repeat("00", 16) + "03 02 00"},
+		"outbox of no records but bytes": {"outbox", "01" + strings.Repeat("00", 16) + "03 03 01"},
+		"outbox of records of no bytes":  {"outbox", "01" + strings.Repeat("00", 16) + "03 04 00"},
+		"outbox with half an id":         {"outbox", "01" + strings.Repeat("00", 8)},
+		"pulled up to nowhere":           {"pulled", "01 00"},
+		"pulled, of a newer format":      {"pulled", "02 01"},
+		"outbox record that is a byte":   {"outbox record", "01"},
 		"base URL that is empty":         {"base URL", "01"},
 		"base URL of a newer format":     {"base URL", "02 61"},
 		"base URL with a line feed":      {"base URL", "01 61 0a"},
@@ -348,6 +371,12 @@ func FuzzDeletion(f *testing.F) { fuzzCodec(f, "deletion", AppendDeletion(nil, "
 func FuzzPositions(f *testing.F) { fuzzCodec(f, "positions", AppendPositions(nil, &goldenPositions)) }
 
 func FuzzMark(f *testing.F) { fuzzCodec(f, "mark", AppendMark(nil, goldenMark)) }
+
+func FuzzOutboxState(f *testing.F) {
+	fuzzCodec(f, "outbox", AppendOutboxState(nil, goldenOutboxState))
+}
+
+func FuzzPulled(f *testing.F) { fuzzCodec(f, "pulled", AppendPulled(nil, 300)) }
 
 func FuzzBaseURL(f *testing.F) { fuzzCodec(f, "base URL", AppendBaseURL(nil, "https://sho.rt")) }
 

@@ -38,6 +38,9 @@ const LayoutVersion = 2
 //	│ 50 │ accounts    │ what api/account lays out: users, names,      │ what api/account encodes │
 //	│    │             │ tokens, sessions, last uses                   │                          │
 //	│ 60 │ audit       │ stamp 8                                       │ audit entry              │
+//	├────┼─────────────┼───────────────────────────────────────────────┼──────────────────────────┤
+//	│ 70 │ outbox      │ position 8: 1, 2, 3 …                         │ outbox record            │
+//	│ 71 │ pulled      │ outbox id 16                                  │ position                 │
 //	└────┴─────────────┴───────────────────────────────────────────────┴──────────────────────────┘
 //
 // Hours are Unix time / 3600, days hours / 24. The complement ^link id makes the newest link come
@@ -48,6 +51,9 @@ const LayoutVersion = 2
 // The index by deletion lets a purge find the oldest deleted links. It has a row for each deleted
 // link that still has other rows, even if its code belongs to another link by now. An unknown hour
 // is 0.
+//
+// In a cluster, each flush also leaves its rows in the outbox, from which other nodes pull them; pulled
+// has the positions that this node has reached in their outboxes. Without a cluster both are empty.
 const (
 	TableMeta       = 0x10
 	TableHot        = 0x20
@@ -63,6 +69,8 @@ const (
 	TableReceipts   = 0x40
 	TableAccounts   = 0x50
 	TableAudit      = 0x60
+	TableOutbox     = 0x70
+	TablePulled     = 0x71
 )
 
 // Names in the meta table.
@@ -80,6 +88,7 @@ const (
 //	b  base URL                  see AppendBaseURL; absent until a server has run
 //	k  last backup               8 bytes big-endian: Unix ms at its end; absent until there was one
 //	l  position in the log       of its cluster: see AppendLogPosition; absent if the store is of no cluster
+//	o  outbox                    its id and what it holds: see AppendOutboxState; absent if the store is of no cluster
 const (
 	MetaLayout     = 'f'
 	MetaStoreID    = 's'
@@ -94,6 +103,7 @@ const (
 	MetaBaseURL    = 'b'
 	MetaLastBackup = 'k'
 	MetaLog        = 'l'
+	MetaOutbox     = 'o'
 )
 
 const HoursPerDay = 24

@@ -25,6 +25,7 @@ func TestKeysAreAsPinned(t *testing.T) {
 		"base URL":    {MetaKey(MetaBaseURL), "10 62"},
 		"last backup": {MetaKey(MetaLastBackup), "10 6b"},
 		"log":         {MetaKey(MetaLog), "10 6c"},
+		"outbox":      {MetaKey(MetaOutbox), "10 6f"},
 		"hot":         {AppendHotKey(nil, "aZ"), "20 615a"},
 		"cold":        {AppendColdKey(nil, 0x0102), "21 0000000000000102"},
 		"by owner":    {AppendByOwnerKey(nil, 7, 1), "22 00000007 fffffffffffffffe"},
@@ -41,6 +42,8 @@ func TestKeysAreAsPinned(t *testing.T) {
 		},
 		"accounts": {AccountKey([]byte("u1")), "50 7531"},
 		"audit":    {AppendAuditKey(nil, 0x0102), "60 0000000000000102"},
+		"posted":   {AppendOutboxKey(nil, 0x0102), "70 0000000000000102"},
+		"pulled":   {AppendPulledKey(nil, [16]byte{1, 15: 2}), "71 01" + strings.Repeat("00", 14) + "02"},
 	} {
 		want, err := hex.DecodeString(strings.ReplaceAll(c.want, " ", ""))
 		if err != nil || !bytes.Equal(c.got, want) {
@@ -208,6 +211,29 @@ func FuzzByDeletionKey(f *testing.F) {
 	})
 }
 
+// FuzzOutboxKeys splits any key as one of the outbox, and as one of a position in another outbox.
+func FuzzOutboxKeys(f *testing.F) {
+	for _, key := range [][]byte{AppendOutboxKey(nil, 1<<40), AppendPulledKey(nil, [16]byte{1, 15: 2}), AppendColdKey(nil, 5), {}} {
+		f.Add(key)
+		f.Add(append(bytes.Clone(key), 0))
+	}
+	f.Fuzz(func(t *testing.T, key []byte) {
+		position, err := SplitOutboxKey(key)
+		if err == nil && !bytes.Equal(AppendOutboxKey(nil, position), key) {
+			t.Fatalf("%x was taken as position %d", key, position)
+		}
+		outbox, pulledErr := SplitPulledKey(key)
+		if pulledErr == nil && !bytes.Equal(AppendPulledKey(nil, outbox), key) {
+			t.Fatalf("%x was taken as outbox %x", key, outbox)
+		}
+		for _, err := range []error{err, pulledErr} {
+			if err != nil && !errors.Is(err, ErrCorrupt) {
+				t.Fatalf("%x: got %v, want ErrCorrupt", key, err)
+			}
+		}
+	})
+}
+
 // fields are the parts of keys; each table uses some of them.
 type fields struct {
 	number uint32 // an hour, a day or an owner
@@ -242,6 +268,7 @@ var tableOrders = map[string]struct {
 		return cmp.Or(cmp.Compare(a.id, b.id), cmp.Compare(a.number, b.number))
 	}},
 	"link lives": {func(x fields) []byte { return AppendLinkLifeKey(nil, x.id) }, func(a, b fields) int { return cmp.Compare(a.id, b.id) }},
+	"outbox":     {func(x fields) []byte { return AppendOutboxKey(nil, x.id) }, func(a, b fields) int { return cmp.Compare(a.id, b.id) }},
 	"owner days": {func(x fields) []byte { return AppendOwnerDayKey(nil, uint32(x.id), x.number) }, func(a, b fields) int {
 		return cmp.Or(cmp.Compare(uint32(a.id), uint32(b.id)), cmp.Compare(a.number, b.number))
 	}},

@@ -1,0 +1,234 @@
+package storage
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"shunt/engine"
+	"shunt/storage/row"
+)
+
+// Records of other nodes' outboxes are applied in order, each in the batch that moves the position in
+// that outbox past it. So each is applied exactly once, whatever is repeated, lost or interrupted.
+//
+// Another node may close its hours later than this one, or be cut off for a day. So a row may be of an
+// hour that the roll-up here has passed. Then days and lives get it at once, as the roll-up would have
+// done, and the hour row too, if it is still kept. All other rows are for the roll-up to come. This is
+// exact because nothing moves the mark meanwhile: see flusher.turn.
+//
+// A row may be of a link that this store does not have, for one of two reasons, which must not be
+// confused. Either this node has not read the log so far: then the hits must not be lost. Or the link is
+// purged: then its rows would stay for ever. So each record says how far its node had read the log when
+// it was made, and every link in it was made before that point. A record from beyond this node's own
+// point waits (ErrOutboxEarly). Hence a link that is not here is purged, and its rows are dropped; its
+// owner keeps the hits, as after any purge. A look for each link would cost a read of a random cold
+// record. But only a purge that came after the point of the record can have removed its links, so links
+// are looked for only in such records: those that were under way while a purge was applied, or whose
+// node was cut off, or those made before this start.
+//
+// Rejected: to keep rows of unknown links apart until the link comes, which needs a table, and a rule for
+// when to give up; and to compare hours with those of deletions, since a node that is cut off redirects
+// deleted links.
+
+// pulledBytes bounds the records that are applied at once. A row of an hour that is rolled up is three
+// rows here, so a batch has some 4 MB at most, which takes 10 to 20 ms and an fsync.
+const pulledBytes = row.MaxOutboxRecordBytes
+
+// The errors of ApplyPulled that callers distinguish. After any of them, nothing has changed.
+var (
+	// ErrOutboxEarly: the record counts hits of links that this node may not have read from the log yet.
+	ErrOutboxEarly = errors.New("this node has not read as far in the cluster's log as the other one")
+	// ErrOutboxGap: the records before the first one were not applied.
+	ErrOutboxGap = errors.New("records of an outbox are missing")
+	// ErrOwnOutbox: the outbox is this store's.
+	ErrOwnOutbox = errors.New("it is this node's own outbox")
+)
+
+// pulls is the state of applying records. The batch and purged are of the one who has flusher.turn.
+type pulls struct {
+	batch  *pebble.Batch
+	purged uint64 // sequence in the log of the last purge that removed rows here, or a later one
+
+	rows, dropped atomic.Uint64 // rows that were applied, and rows of purged links, since Open
+}
+
+// Pulled is what ApplyPulled has done.
+type Pulled struct {
+	Next uint64              // position of the record that comes next
+	Hits []engine.PulledHits // of links; an id may come many times
+}
+
+// PulledNext returns the position of the next record of another node's outbox: everything before it is
+// applied, durably.
+func (s *Store) PulledNext(outbox [16]byte) (uint64, error) {
+	s.flusher.turn.Lock()
+	defer s.flusher.turn.Unlock()
+	next, err := s.pulledNextLocked(outbox)
+	if err != nil {
+		return 0, fmt.Errorf("storage: position in another outbox: %w", err)
+	}
+	return next, nil
+}
+
+func (s *Store) pulledNextLocked(outbox [16]byte) (uint64, error) {
+	v, err := s.get(row.AppendPulledKey(nil, outbox))
+	if err != nil || v == nil {
+		return 1, err
+	}
+	return row.DecodePulled(v)
+}
+
+// ApplyPulled applies records of another node's outbox, the first of which has position first, and the
+// others those after it. It skips records that are applied already, and applies about 1 MiB of the
+// others, at least one, in one synced batch: Pulled.Next says how far it got. Any goroutine may call it.
+// The caller must count the hits that it returns, so it must not be called while links are loaded: see
+// engine.Engine.Pulled. Errors: ErrOutboxEarly, ErrOutboxGap, ErrOwnOutbox, ErrCorrupt; engine.ErrBehind:
+// not now, because the store is busy or has no space.
+func (s *Store) ApplyPulled(outbox [16]byte, first uint64, records [][]byte) (p Pulled, err error) {
+	heads, err := s.checkPulled(first, records)
+	if err != nil {
+		return p, fmt.Errorf("storage: a record of another outbox: %w", err)
+	}
+	if behind(s.db.Metrics(), s.cache.memTableBytes) || s.space.readOnly.Load() {
+		return p, engine.ErrBehind
+	}
+	s.flusher.turn.Lock()
+	defer s.flusher.turn.Unlock()
+	if id := s.outbox.id.Load(); id == nil || *id == outbox {
+		return p, fmt.Errorf("storage: applying records: %w", ErrOwnOutbox)
+	}
+	if p.Next, err = s.pulledNextLocked(outbox); err != nil {
+		return p, fmt.Errorf("storage: position in another outbox: %w", err)
+	}
+	if first > p.Next {
+		return p, fmt.Errorf("storage: records from %d on, and the next is %d: %w", first, p.Next, ErrOutboxGap)
+	}
+	skipped := min(p.Next-first, uint64(len(records)))
+	if records, heads = records[skipped:], heads[skipped:]; len(records) == 0 {
+		return p, nil
+	}
+	if heads[0].Sequence > s.shared.applied.Load() {
+		return p, fmt.Errorf("storage: applying records: %w", ErrOutboxEarly)
+	}
+	return s.applyPulledLocked(outbox, p.Next, records, heads)
+}
+
+// checkPulled checks all bytes of records, and returns their heads.
+func (s *Store) checkPulled(first uint64, records [][]byte) ([]row.OutboxHead, error) {
+	heads := make([]row.OutboxHead, len(records))
+	for i, record := range records {
+		h, err := row.CheckOutbox(record)
+		if err != nil {
+			return nil, err
+		}
+		if h.Position != first+uint64(i) {
+			return nil, fmt.Errorf("%w: the record at position %d says %d", ErrCorrupt, first+uint64(i), h.Position)
+		}
+		heads[i] = h
+	}
+	return heads, nil
+}
+
+// applyPulledLocked applies records that were checked, the first of which comes next.
+func (s *Store) applyPulledLocked(outbox [16]byte, next uint64, records [][]byte, heads []row.OutboxHead) (p Pulled, err error) {
+	b := s.pulls.batch
+	defer b.Reset()
+	a := pulledBatch{store: s, batch: b, mark: s.flusher.mark, firstHour: s.firstHour.Load(), firstDay: s.firstDay.Load()}
+	p.Next = next
+	for i, bytes := 0, 0; i < len(records); i++ {
+		if bytes += len(records[i]); i > 0 && (bytes > pulledBytes || heads[i].Sequence > s.shared.applied.Load()) {
+			break
+		}
+		if err := a.add(records[i], heads[i].Sequence < s.pulls.purged); err != nil {
+			return Pulled{}, fmt.Errorf("storage: record %d of another outbox: %w", p.Next, err)
+		}
+		p.Next++
+	}
+	set(b, row.AppendPulledKey(nil, outbox), row.AppendPulled(nil, p.Next))
+	if err := s.sync(b, "storage: committing records of another outbox"); err != nil {
+		return Pulled{}, err
+	}
+	s.pulls.rows.Add(a.rows)
+	s.pulls.dropped.Add(a.dropped)
+	p.Hits = a.hits
+	return p, nil
+}
+
+// pulledBatch is the rows of records on their way into one batch.
+type pulledBatch struct {
+	store               *Store
+	batch               *pebble.Batch
+	mark                row.Mark
+	firstHour, firstDay uint32
+	hour                uint32 // was added to the set of hours, if hourKnown
+	hourKnown           bool
+	key                 [row.MaxTallyKeyBytes]byte
+	hits                []engine.PulledHits
+	rows, dropped       uint64
+}
+
+// add adds the rows of a record. If it is doubtful, some of its links may be purged.
+func (a *pulledBatch) add(record []byte, doubtful bool) error {
+	rows, _, err := row.ReadOutbox(record)
+	if err != nil {
+		return err
+	}
+	for rows.Next() {
+		r := rows.Row()
+		if r.Table == row.TableOwnerHours {
+			a.merge(&r, row.StageOwners)
+			continue
+		}
+		if !a.store.given(r.ID) {
+			return fmt.Errorf("%w: hits of link %d, whose id was never given", ErrCorrupt, r.ID)
+		}
+		if doubtful {
+			known, err := a.store.known(row.AppendColdKey(a.key[:0], r.ID))
+			if err != nil {
+				return err
+			}
+			if !known {
+				a.dropped++
+				continue
+			}
+		}
+		a.merge(&r, row.StageLinks)
+		hits, err := row.DecodeTallyHits(r.Tally)
+		if err != nil {
+			return err
+		}
+		if hits > 0 {
+			a.hits = append(a.hits, engine.PulledHits{ID: r.ID, Hits: hits})
+		}
+	}
+	return rows.Err()
+}
+
+// merge adds a row to the hour, and also to what the roll-up would have added it to if it had come in
+// time.
+func (a *pulledBatch) merge(r *row.OutboxRow, stage row.Stage) {
+	a.rows++
+	if a.mark.Passed(stage, r.Hour, r.ID) {
+		if day := r.Hour / row.HoursPerDay; day >= a.firstDay { // those before it are deleted
+			table := byte(row.TableLinkDays)
+			if stage == row.StageOwners {
+				table = row.TableOwnerDays
+			}
+			merge(a.batch, row.AppendDayKey(a.key[:0], table, r.ID, day), r.Tally)
+		}
+		if stage == row.StageLinks {
+			merge(a.batch, row.AppendLinkLifeKey(a.key[:0], r.ID), r.Tally)
+		}
+		if r.Hour < a.firstHour {
+			return
+		}
+	}
+	if r.Hour != a.hour || !a.hourKnown {
+		a.hour, a.hourKnown = r.Hour, true
+		a.store.hours.add(r.Hour)
+	}
+	merge(a.batch, row.AppendSuffix(row.AppendHourPrefix(a.key[:0], r.Table, r.Hour), r.Table, r.ID), r.Tally)
+}

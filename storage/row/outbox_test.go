@@ -1,0 +1,137 @@
+package row
+
+import (
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"shunt/engine"
+)
+
+var (
+	goldenOutboxHead = OutboxHead{Position: 300, MadeMs: 1_700_000_000_002, Sequence: 7}
+	goldenOutboxRows = []OutboxRow{
+		{TableOwnerHours, 472_222, 7, []byte{1, 1, 5}},
+		{TableLinkHours, 472_222, 300, []byte{1, 1, 0x85, 1}},
+		{TableLinkHours, 472_222, 301, []byte{1, 1, 5}},
+		{TableLinkHours, 472_223, 1, []byte{1, 1, 5}},
+		{TableLinkHours, 472_223, 0, []byte{1, 1, 5}}, // descending: allowed, though no flush makes it
+	}
+	goldenOutboxState = OutboxState{ID: [16]byte{1, 15: 0xff}, First: 3, Next: 5, Bytes: 200}
+)
+
+func outboxOf(h OutboxHead, rows ...OutboxRow) []byte {
+	var o OutboxRecord
+	o.Begin(h)
+	for _, r := range rows {
+		o.Add(r)
+	}
+	return slices.Clone(o.End())
+}
+
+// outboxRows returns the rows of a record that CheckOutbox accepts.
+func outboxRows(v []byte) (h OutboxHead, rows []OutboxRow, err error) {
+	if h, err = CheckOutbox(v); err != nil {
+		return h, nil, err
+	}
+	o, h, err := ReadOutbox(v)
+	if err != nil {
+		return h, nil, err
+	}
+	for o.Next() {
+		rows = append(rows, o.Row())
+	}
+	return h, rows, o.Err()
+}
+
+func encodeOutboxAgain(v []byte) ([]byte, error) {
+	h, rows, err := outboxRows(v)
+	return outboxOf(h, rows...), err
+}
+
+func TestAnOutboxRecordIsReadAsItWasWritten(t *testing.T) {
+	tallies := [][]byte{{1, 1, 5}, AppendTally(nil, &engine.Tally{Hits: 1, Visitors: engine.ExactSketch([]uint64{9})}), AppendTally(nil, &engine.Tally{Bots: math.MaxUint64})}
+	rapid.Check(t, func(t *rapid.T) {
+		h := OutboxHead{Position: rapid.Uint64Min(1).Draw(t, "position"), MadeMs: rapid.Int64Min(0).Draw(t, "made"), Sequence: rapid.Uint64().Draw(t, "sequence")}
+		rows := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) OutboxRow {
+			r := OutboxRow{Table: TableLinkHours, Hour: rapid.Uint32Max(2).Draw(t, "hour"), ID: rapid.Uint64().Draw(t, "id"), Tally: rapid.SampledFrom(tallies).Draw(t, "tally")}
+			if rapid.Bool().Draw(t, "owner") {
+				r.Table, r.ID = TableOwnerHours, r.ID>>32
+			}
+			return r
+		}), 1, 9).Draw(t, "rows")
+		gotHead, got, err := outboxRows(outboxOf(h, rows...))
+		if err != nil || gotHead != h || !reflect.DeepEqual(got, rows) {
+			t.Fatalf("got %+v, %+v, %v\nwant %+v, %+v", gotHead, got, err, h, rows)
+		}
+	})
+}
+
+func TestEachFlippedBitOfAnOutboxRecordIsFound(t *testing.T) {
+	whole := outboxOf(goldenOutboxHead, goldenOutboxRows...)
+	for bit := range 8 * len(whole) {
+		flipped := slices.Clone(whole)
+		flipped[bit/8] ^= 1 << (bit % 8)
+		if _, err := CheckOutbox(flipped); !errors.Is(err, ErrCorrupt) {
+			t.Errorf("bit %d: got %v, want ErrCorrupt", bit, err)
+		}
+	}
+}
+
+// sealed appends the checksum to the bytes of a record.
+func sealed(t testing.TB, digits string) []byte {
+	b := unhex(t, digits)
+	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
+}
+
+func TestMalformedOutboxRecordsAreRefusedAsCorrupt(t *testing.T) {
+	for name, digits := range map[string]string{
+		"position 0":                      "01 00 00 00 30 01 01 03 010105",
+		"a time beyond all":               "01 01 ffffffffffffffffff01 00 30 01 01 03 010105",
+		"no rows":                         "01 01 00 00",
+		"a first row without a table":     "01 01 00 00 00 01 03 010105",
+		"a row of days":                   "01 01 00 00 32 01 01 03 010105",
+		"an owner over 32 bits":           "01 01 00 00 31 01 8080808010 03 010105",
+		"an owner that becomes too large": "01 01 00 00 31 01 01 03 010105 00 ffffffff0f 03 010105",
+		"an id that overflows":            "01 01 00 00 30 01 02 03 010105 00 ffffffffffffffffff01 03 010105",
+		"a row that should be short":      "01 01 00 00 30 01 01 03 010105 30 01 01 03 010105",
+		"a tally that is cut off":         "01 01 00 00 30 01 01 04 010105",
+		"a tally that is none":            "01 01 00 00 30 01 01 03 020105",
+		"a tally without a byte":          "01 01 00 00 30 01 01 00",
+		"an hour over 32 bits":            "01 01 00 00 30 8080808010 01 03 010105",
+		"a newer format":                  "02 01 00 00 30 01 01 03 010105",
+	} {
+		if _, err := CheckOutbox(sealed(t, digits)); !errors.Is(err, ErrCorrupt) {
+			t.Errorf("%s: got %v, want ErrCorrupt", name, err)
+		}
+	}
+	long := outboxOf(OutboxHead{Position: 1}, OutboxRow{TableLinkHours, 1, 1, make([]byte, MaxOutboxRecordBytes)})
+	if _, err := CheckOutbox(long); !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "too long") {
+		t.Errorf("a record over the limit: got %v", err)
+	}
+}
+
+// FuzzOutboxRecord reads any bytes as a record whose checksum fits.
+func FuzzOutboxRecord(f *testing.F) {
+	whole := outboxOf(goldenOutboxHead, goldenOutboxRows...)
+	for _, seed := range [][]byte{whole[:len(whole)-outboxSumBytes], {1, 1, 0, 0, TableLinkHours, 1, 1, 3, 1, 1, 5}, {}} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, v []byte) {
+		v = binary.LittleEndian.AppendUint32(slices.Clone(v), crc32.Checksum(v, castagnoli))
+		again, err := encodeOutboxAgain(v)
+		if err != nil && !errors.Is(err, ErrCorrupt) {
+			t.Fatalf("%x: got %v, want ErrCorrupt", v, err)
+		}
+		if err == nil && !slices.Equal(again, v) {
+			t.Fatalf("%x was taken, and is %x again", v, again)
+		}
+	})
+}
