@@ -163,6 +163,15 @@ func (o *outbox) set(s row.OutboxState) {
 	o.id.Store(&s.ID)
 }
 
+// OutboxID returns the id of the outbox; ok is false if the store is of no cluster.
+func (s *Store) OutboxID() (id [16]byte, ok bool) {
+	p := s.outbox.id.Load()
+	if p == nil {
+		return id, false
+	}
+	return *p, true
+}
+
 // Posted is a part of an outbox, for another node.
 type Posted struct {
 	ID      [16]byte // of the outbox

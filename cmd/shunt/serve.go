@@ -365,7 +365,10 @@ func (s *server) serveAPI(baseURL string) error {
 	}
 	if s.node != nil {
 		o.Metrics.Cluster = s.node.Figures
-		o.Cluster = api.Cluster{State: s.node, TLS: s.node.TLS(), Backup: s.core.sendBackup}
+		o.Cluster = api.Cluster{State: s.node, TLS: s.node.TLS(), Outbox: s.node.Outbox, Backup: func(w io.Writer) error {
+			s.node.HoldForCopy()
+			return s.core.sendBackup(w)
+		}}
 	}
 	s.speakHTTPS(&o)
 	o.Outlived = s.passed[activation.Public] != nil

@@ -37,6 +37,8 @@ type site struct {
 	nodes    []*siteNode
 	token    string
 	requests *http.Client
+	counts   sync.Map     // by code: redirects that were answered
+	lost     atomic.Int64 // redirects whose answer was lost
 }
 
 // A siteNode is one node, which may be stopped and started again.
@@ -277,11 +279,21 @@ func (a answer) want(t *testing.T, status int) answer {
 func (n *siteNode) redirect(code string) (status int, location string, err error) {
 	resp, err := n.site.requests.Get(n.url + "/" + code)
 	if err != nil {
+		n.site.lost.Add(1)
 		return 0, "", err
 	}
 	defer resp.Body.Close()
 	_, _ = io.Copy(io.Discard, resp.Body)
+	if resp.StatusCode == http.StatusFound {
+		n.site.answered(code).Add(1)
+	}
 	return resp.StatusCode, resp.Header.Get("Location"), nil
+}
+
+// answered returns the counter of the redirects of a code that were answered.
+func (s *site) answered(code string) *atomic.Int64 {
+	n, _ := s.counts.LoadOrStore(code, new(atomic.Int64))
+	return n.(*atomic.Int64)
 }
 
 // leads waits until a code leads to a target at each node.
@@ -478,6 +490,7 @@ func TestWritesComeBackAndRedirectsNeverStop(t *testing.T) {
 	if failed > 0 || good < 1000 {
 		t.Errorf("%d redirects failed at nodes that ran, of %d", failed, good+failed)
 	}
+	s.ledger("hot") // with nodes that were killed
 	s.alike()
 }
 

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -34,6 +35,7 @@ type Node struct {
 	accounts   *account.Accounts
 	replica    atomic.Pointer[replica.Replica] // nil before Run
 
+	pulls        *pulls
 	announcement clusterlog.Announcement // nil until the name is claimed; Check's, then Run's
 }
 
@@ -45,6 +47,7 @@ var (
 // Open reads the certificates of a node with settings that Check accepts. It reaches nobody yet.
 func Open(s *Settings, log *slog.Logger) (*Node, error) {
 	n := &Node{settings: s, log: log}
+	n.initPulls()
 	var err error
 	if n.identity, err = s.readIdentity(); err != nil {
 		return nil, err
@@ -146,8 +149,9 @@ func (n *Node) claim(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	outbox, _ := n.store.OutboxID()
 	n.announcement, err = n.clusterLog.Announce(ctx, clusterlog.Node{
-		Name: n.settings.Name, Advertise: n.settings.Advertise, Role: clusterlog.Full, Reads: storage.ReadsEntries,
+		Name: n.settings.Name, Advertise: n.settings.Advertise, Role: clusterlog.Full, Outbox: outbox, Reads: storage.ReadsEntries,
 		Applied: n.Applied(), SinceMs: time.Now().UnixMilli(),
 	}, id)
 	if errors.Is(err, clusterlog.ErrUnavailable) {
@@ -177,6 +181,11 @@ func (n *Node) Run(ctx context.Context) error {
 	go func() { replicated <- r.Run(running) }()
 	announced := make(chan error, 1)
 	go func() { announced <- n.announce(running) }()
+	var pulling sync.WaitGroup
+	pulling.Go(func() { n.pullAll(running) })
+	pulling.Go(func() { n.dropPulled(running) })
+	defer pulling.Wait()
+	defer stop()
 	var err error
 	select {
 	case err = <-replicated:

@@ -1,0 +1,279 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"shunt/api/cluster"
+	"shunt/engine"
+	"shunt/storage"
+	"shunt/storage/clusterlog"
+)
+
+// Every full node pulls the outboxes of all other nodes, each by a goroutine of its own, so that none of
+// them keeps the others waiting. What has been applied is in the store; the position with which a node
+// asks again is its acknowledgement of everything before.
+
+const (
+	pullInterval = 250 * time.Millisecond // while there is nothing
+	pullPause    = time.Second            // after a failure
+	pullTimeout  = 20 * time.Second       // of one request
+	dropInterval = time.Second
+
+	// heldForCopy is how long records are kept after another node has begun to copy this one's data: by then
+	// it is expected to say what it has.
+	heldForCopy = time.Hour
+)
+
+// pulls is what a node knows of the outboxes of others, and of those who pull its own.
+type pulls struct {
+	mu       sync.Mutex
+	acked    map[string]uint64     // by node: through which position it has applied our records
+	copies   map[uint64]time.Time  // positions from which on copies of our data lack records, and when they were begun
+	complete map[string]time.Time  // by node: when everything that it had was applied here
+	running  map[string]pullingOne // by node
+}
+
+type pullingOne struct {
+	advertise string
+	stop      context.CancelFunc
+	ended     chan struct{}
+}
+
+func (n *Node) initPulls() {
+	n.pulls = &pulls{
+		acked: make(map[string]uint64), copies: make(map[uint64]time.Time), complete: make(map[string]time.Time), running: make(map[string]pullingOne),
+	}
+}
+
+// pullAll pulls from all other nodes until ctx is done.
+func (n *Node) pullAll(ctx context.Context) {
+	defer n.stopPulls(func(string) bool { return true })
+	for {
+		err := n.clusterLog.Members(ctx, func(members []clusterlog.Member) { n.pullFrom(ctx, members) })
+		if ctx.Err() != nil {
+			return
+		}
+		n.log.Warn("the nodes of the cluster cannot be listed; trying on", "error", err)
+		select {
+		case <-time.After(pullPause):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// pullFrom begins to pull from members from which it does not, and ends that for those who are gone.
+func (n *Node) pullFrom(ctx context.Context, members []clusterlog.Member) {
+	now := make(map[string]string, len(members))
+	for _, m := range members {
+		if m.Name != n.settings.Name && m.Live {
+			now[m.Name] = m.Advertise
+		}
+	}
+	n.stopPulls(func(name string) bool { return now[name] != n.pulls.running[name].advertise })
+	for _, m := range members {
+		if _, runs := n.pulls.running[m.Name]; runs || now[m.Name] == "" {
+			continue
+		}
+		pulling, stop := context.WithCancel(ctx)
+		one := pullingOne{advertise: m.Advertise, stop: stop, ended: make(chan struct{})}
+		n.pulls.running[m.Name] = one
+		go func() {
+			defer close(one.ended)
+			n.pullOne(pulling, m)
+		}()
+	}
+}
+
+func (n *Node) stopPulls(which func(name string) bool) {
+	for name, one := range n.pulls.running {
+		if which(name) {
+			one.stop()
+			<-one.ended
+			delete(n.pulls.running, name)
+		}
+	}
+}
+
+// pullOne pulls from one node until ctx is done.
+func (n *Node) pullOne(ctx context.Context, m clusterlog.Member) {
+	address, err := addressOf(m.Advertise)
+	if err != nil {
+		n.log.Error("a node cannot be reached at what it advertises", "node", m.Name, "error", err)
+		return
+	}
+	config := n.identity.client()
+	config.ServerName = m.Name
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: config, MaxIdleConnsPerHost: 1}, Timeout: pullTimeout}
+	defer client.CloseIdleConnections()
+	outbox, failing := m.Outbox, false
+	for ctx.Err() == nil {
+		more, err := n.pull(ctx, client, m.Name, address, &outbox)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil && !failing:
+			failing = true
+			n.log.Warn("the hits of another node cannot be pulled; trying on", "node", m.Name, "error", err)
+		case err == nil && failing:
+			failing = false
+			n.log.Info("the hits of another node are pulled again", "node", m.Name)
+		}
+		pause := pullInterval
+		switch {
+		case err != nil:
+			pause = pullPause
+		case more:
+			continue
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// pull asks a node once and applies what it gives. It remembers the id of the node's outbox.
+func (n *Node) pull(ctx context.Context, client *http.Client, name, address string, outbox *[16]byte) (more bool, err error) {
+	next, err := n.store.PulledNext(*outbox)
+	if err != nil {
+		return false, err
+	}
+	asked := time.Now()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+address+cluster.OutboxQuery(*outbox, next-1), nil)
+	if err != nil {
+		return false, err
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return false, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		said, _ := io.ReadAll(io.LimitReader(resp.Body, 4096))
+		return false, fmt.Errorf("it answered %s: %s", resp.Status, said)
+	}
+	part, err := cluster.ReadOutbox(resp.Body)
+	if err != nil {
+		return false, err
+	}
+	if *outbox = part.ID; len(part.Records) > 0 {
+		if err := n.applyPart(ctx, &part); err != nil {
+			return false, err
+		}
+	}
+	if !part.More {
+		n.pulls.mu.Lock()
+		n.pulls.complete[name] = asked
+		n.pulls.mu.Unlock()
+	}
+	return part.More, nil
+}
+
+// applyPart applies all records of a part.
+func (n *Node) applyPart(ctx context.Context, part *cluster.Outbox) error {
+	for last := part.First + uint64(len(part.Records)); ; {
+		var next uint64
+		err := n.engine.Pulled(func() ([]engine.PulledHits, error) {
+			p, err := n.store.ApplyPulled(part.ID, part.First, part.Records)
+			next = p.Next
+			return p.Hits, err
+		})
+		switch {
+		case errors.Is(err, storage.ErrOutboxEarly), errors.Is(err, engine.ErrBehind), errors.Is(err, engine.ErrLoading): // soon
+			select {
+			case <-time.After(10 * time.Millisecond):
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		case err != nil:
+			return err
+		case next >= last:
+			return nil
+		}
+	}
+}
+
+// Outbox returns records of this node's outbox for another node: see api.Cluster.
+func (n *Node) Outbox(name string, known [16]byte, after uint64) (cluster.Outbox, error) {
+	id, ok := n.store.OutboxID()
+	if !ok {
+		return cluster.Outbox{}, errors.New("this node has no outbox")
+	}
+	if known != id {
+		after = 0 // it knows another history of this node, or none
+	} else {
+		n.acknowledge(name, after)
+	}
+	part, err := n.store.Outbox(after, cluster.MaxOutboxBytes)
+	if err != nil {
+		return cluster.Outbox{}, err
+	}
+	return cluster.Outbox{ID: part.ID, First: part.First, Records: part.Records, More: part.More}, nil
+}
+
+func (n *Node) acknowledge(name string, through uint64) {
+	p := n.pulls
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.acked[name] = max(p.acked[name], through)
+}
+
+// HoldForCopy keeps the records from now on, which a copy of the data that is about to be made will lack.
+func (n *Node) HoldForCopy() {
+	next := n.store.Metrics().OutboxNext
+	p := n.pulls
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.copies[next] = time.Now()
+}
+
+// dropPulled drops what all other full nodes have applied, every second until ctx is done.
+func (n *Node) dropPulled(ctx context.Context) {
+	tick := time.NewTicker(dropInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		members, err := n.clusterLog.Nodes(ctx)
+		if err != nil {
+			continue // the outbox has a bound
+		}
+		for more := true; more && ctx.Err() == nil; {
+			if more, err = n.store.DropOutbox(n.pulledByAll(members)); err != nil {
+				n.log.Error("records of the outbox cannot be dropped", "error", err)
+				break
+			}
+		}
+	}
+}
+
+// pulledByAll returns through which position all other full nodes have applied this node's records. One
+// that has not asked since this process began may lack all.
+func (n *Node) pulledByAll(members []clusterlog.Member) uint64 {
+	through := n.store.Metrics().OutboxNext - 1
+	p := n.pulls
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, m := range members {
+		if m.Name != n.settings.Name && m.Role == clusterlog.Full {
+			through = min(through, p.acked[m.Name])
+		}
+	}
+	for next, begun := range p.copies {
+		if time.Since(begun) > heldForCopy {
+			delete(p.copies, next)
+			continue
+		}
+		through = min(through, next-1)
+	}
+	return through
+}
