@@ -1,0 +1,63 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestANodeBelowTheFloorJoinsAgain stops a node until the log no longer has what it missed. It refuses to
+// start and says what to do; that done, it has the same data as the others, hits included, and what it
+// had counted before is there.
+func TestANodeBelowTheFloorJoinsAgain(t *testing.T) {
+	s := newSite(t, "a", "b", "c")
+	a, c := s.nodes[0], s.nodes[2]
+	a.call("POST", "/shorten", map[string]any{"url": "https://example.com/", "alias": "hot"}).want(t, 201)
+	s.leads("hot", "https://example.com/")
+	for range 100 {
+		c.redirect("hot")
+	}
+	s.ledger("hot")
+	c.terminate()
+	s.nodes = s.nodes[:2]
+	s.await(func() bool { return s.leader() != nil }, "another node leads")
+	head := s.leader().metric(`shunt_cluster_sequence{which="applied"}`)
+	for made := 0; s.leader().metric(`shunt_cluster_sequence{which="applied"}`) < head+1500; {
+		n, _ := s.load(s.leader(), 1, 0, time.Second)
+		if made += int(n); made > 100_000 {
+			t.Fatal("100,000 links in few entries")
+		}
+	}
+	s.await(func() bool { return s.floor() > uint64(head)+1 }, "the log is trimmed past the node that is off")
+	if said := c.refused(c.args()...); !strings.Contains(said, "no longer in the cluster's log") || !strings.Contains(said, "shunt join") {
+		t.Errorf("a node below the floor says %q", said)
+	}
+	if err := os.Rename(c.data, c.data+".old"); err != nil {
+		t.Fatal(err)
+	}
+	s.join(c, a)
+	if said := c.refused(c.args()...); !strings.Contains(said, "cluster forget c") {
+		t.Errorf("a new folder of a known name says %q", said)
+	}
+	args := append([]string{"cluster", "forget", "c"}, c.flags()...)
+	if r := shunt(t, "", nil, args...); r.code != exitDone {
+		t.Fatalf("forget: exit code %d: %s", r.code, r.stderr)
+	}
+	c.start()
+	s.nodes = append(s.nodes, c)
+	s.await(s.caughtUp, "the node that joined again has caught up")
+	for range 100 {
+		c.redirect("hot")
+		a.redirect("hot")
+	}
+	s.ledger("hot")
+	s.alike()
+}
+
+// floor returns the first entry that the log has.
+func (s *site) floor() (floor uint64) {
+	_, _ = fmt.Sscanf(s.keys()["/shunt/floor"], "%x", &floor)
+	return floor
+}
