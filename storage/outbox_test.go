@@ -84,6 +84,15 @@ func newCluster(t testing.TB, log *testLog, n int) (disks []*vfs.MemFS) {
 		if _, err := vfs.Clone(mem, disk, "/data/store", "/data/store", vfs.CloneSync); err != nil {
 			t.Fatal(err)
 		}
+		for _, dir := range []string{"/", "/data", "/data/store", "/data/store/db"} { // else a crash loses their names
+			d, err := disk.OpenDir(dir)
+			if err == nil {
+				err = errors.Join(d.Sync(), d.Close())
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
 		s := openMem(t, disk)
 		if err := s.RenewOutbox(); err != nil {
 			t.Fatal(err)
