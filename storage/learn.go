@@ -1,12 +1,12 @@
 package storage
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
 
 	"github.com/cockroachdb/pebble/v2"
-	"github.com/cockroachdb/pebble/v2/batchrepr"
 
 	"shunt/engine"
 	"shunt/storage/clusterlog"
@@ -15,9 +15,11 @@ import (
 
 // A payload of an entry of the cluster's log is a batch of shared rows, or a part of one:
 //
-//	┌───────────┬─────────┬─────────────────────────────────────────────────┐
-//	│ version 1 │ flags 1 │ the bytes of a Pebble batch, or a part of them  │
-//	└───────────┴─────────┴─────────────────────────────────────────────────┘
+//	┌───────────┬─────────┬─────────────────────────────────────────────────────┐
+//	│ version 1 │ flags 1 │ operations on rows (row.Operation), or a part of them │
+//	└───────────┴─────────┴─────────────────────────────────────────────────────┘
+//
+// They are not the bytes of Pebble's batch, whose reader trusts what it reads and panics if it is damaged.
 //
 // A batch that is larger than an entry takes several, one after the other: the first has partFirst,
 // the last partLast. Its rows are applied when the last one is there. A leader that ends in between
@@ -86,6 +88,7 @@ func (s *Store) Learn(entries []clusterlog.Entry, after clusterlog.Position, to 
 	}
 	b := s.db.NewBatch()
 	defer b.Close()
+	defer sh.learned.reset()
 	for i := range entries {
 		if err := s.collectEntry(b, entries[i].Payload); err != nil {
 			return fmt.Errorf("storage: entry %d of the cluster's log: %w", entries[i].Sequence, err)
@@ -130,52 +133,72 @@ func (s *Store) collectEntry(b *pebble.Batch, payload []byte) error {
 	if flags&partLast == 0 {
 		return nil
 	}
-	rows := append([]byte{}, sh.parts...) // learned aliases them
+	rows := append([]byte{}, sh.parts...) // learned aliases it
 	if sh.parts = sh.parts[:0]; cap(sh.parts) > learnBytes {
 		sh.parts = nil
 	}
 	return s.collectRows(b, rows)
 }
 
-// collectRows adds rows, which stay as they are, to b, and notes what they mean for this node. It returns
-// ErrCorrupt for rows that no leader writes.
-func (s *Store) collectRows(b *pebble.Batch, rows []byte) error {
-	if len(rows) < batchrepr.HeaderLen {
-		return fmt.Errorf("%w: a batch of %d bytes", ErrCorrupt, len(rows))
-	}
-	for r := batchrepr.Read(rows); ; {
+// appendRows appends what a batch does to its rows.
+func appendRows(dst []byte, b *pebble.Batch) ([]byte, error) {
+	for r := b.Reader(); ; {
 		kind, key, value, ok, err := r.Next()
-		switch {
-		case err != nil:
-			return fmt.Errorf("%w: %w", ErrCorrupt, err)
-		case !ok:
-			return nil
-		case !row.Shared(key):
-			return fmt.Errorf("%w: row %x, which is no shared one", ErrCorrupt, key)
+		if err != nil || !ok {
+			return dst, err
 		}
-		if err := s.collectRow(b, kind, key, value); err != nil {
-			return err
+		operation, known := operations[kind]
+		if !known {
+			return dst, fmt.Errorf("an operation of kind %d on row %x", kind, key)
 		}
+		dst = row.AppendOperation(dst, operation, key, value)
 	}
 }
 
+var operations = map[pebble.InternalKeyKind]row.Operation{
+	pebble.InternalKeyKindSet:         row.OpSet,
+	pebble.InternalKeyKindDelete:      row.OpDelete,
+	pebble.InternalKeyKindMerge:       row.OpMerge,
+	pebble.InternalKeyKindRangeDelete: row.OpDeleteRange,
+}
+
+// collectRows adds rows, which stay as they are, to b, and notes what they mean for this node. It returns
+// ErrCorrupt for rows that no leader writes.
+func (s *Store) collectRows(b *pebble.Batch, rows []byte) error {
+	for len(rows) > 0 {
+		operation, key, value, rest, err := row.ReadOperation(rows)
+		if err != nil {
+			return err
+		}
+		if !row.Shared(key) {
+			return fmt.Errorf("%w: row %x, which is no shared one", ErrCorrupt, key)
+		}
+		if err := s.collectRow(b, operation, key, value); err != nil {
+			return err
+		}
+		rows = rest
+	}
+	return nil
+}
+
 // collectRow is collectRows for one row.
-func (s *Store) collectRow(b *pebble.Batch, kind pebble.InternalKeyKind, key, value []byte) error {
+func (s *Store) collectRow(b *pebble.Batch, operation row.Operation, key, value []byte) error {
 	l := &s.shared.learned
 	switch {
-	case kind == pebble.InternalKeyKindSet:
+	case operation == row.OpSet:
 		set(b, key, value)
 		return l.noteSet(key, value, s.known)
-	case kind == pebble.InternalKeyKindDelete:
+	case operation == row.OpDelete:
 		remove(b, key)
 		return l.noteDelete(key, s.known)
-	case kind == pebble.InternalKeyKindMerge && key[0] == row.TableLinkLives:
+	case operation == row.OpMerge && key[0] == row.TableLinkLives:
 		merge(b, key, value)
 		return l.noteMerge(key, value)
-	case kind == pebble.InternalKeyKindRangeDelete && len(value) > 0 && value[0] == key[0]:
-		return b.DeleteRange(key, value, nil)
+	case operation == row.OpDeleteRange && bytes.Compare(key, value) < 0 && value[0] == key[0]:
+		must(b.DeleteRange(key, value, nil))
+		return nil
 	}
-	return fmt.Errorf("%w: an operation of kind %d on row %x", ErrCorrupt, kind, key)
+	return fmt.Errorf("%w: an operation of kind %d on row %x", ErrCorrupt, operation, key)
 }
 
 // known reports whether the store has a row.

@@ -75,15 +75,18 @@ func (s *Store) shareLocked(b *pebble.Batch) error {
 	if sh.appender == nil {
 		return engine.ErrNotLeader
 	}
-	rows, first := b.Repr(), true
-	for len(rows) > 0 {
+	rows, err := appendRows(nil, b)
+	if err != nil {
+		return err
+	}
+	for first := true; len(rows) > 0; first = false {
 		part := rows[:min(len(rows), clusterlog.MaxPayloadBytes-payloadHead)]
 		rows = rows[len(part):]
 		at, err := s.append(appendPayload(nil, part, first, len(rows) == 0))
 		if err != nil {
 			return err // parts before it are without their end, and the next entry begins another batch
 		}
-		sh.at, first = at, false
+		sh.at = at
 	}
 	sh.whole = sh.at
 	if err := s.commitShared(b, ownRows(b)); err != nil {
