@@ -62,6 +62,7 @@ var (
 
 // rooms has every package but those at the top of a layer.
 var rooms = map[string]room{
+	"engine/caps": {users: []string{"engine"}},
 	"engine/index": {knows: []string{
 		"engine/internal/hash", "engine/internal/invariants", "engine/internal/limits", "engine/internal/mmap", "engine/internal/symbols",
 		"engine/invalid",

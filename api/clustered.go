@@ -3,6 +3,7 @@ package api
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"io"
 	"log/slog"
 
@@ -11,6 +12,7 @@ import (
 	"shunt/api/cluster"
 	"shunt/api/dashboard"
 	"shunt/api/problem"
+	"shunt/engine"
 )
 
 // clustered answers the requests that another node of the cluster must answer: all writes go to the one
@@ -25,6 +27,7 @@ type clustered struct {
 	local     fasthttp.RequestHandler // and from local commands there
 	backup    func(w io.Writer) error
 	outbox    func(node string, known [16]byte, after uint64) (cluster.Outbox, error)
+	caps      func(ctx context.Context, node string, m *engine.CapMessage) error
 	log       *slog.Logger
 }
 
@@ -108,6 +111,14 @@ func (c *clustered) answerFor(ctx *fasthttp.RequestCtx, peer cluster.Peer) error
 
 // answerPeer answers what a node asks for itself.
 func (c *clustered) answerPeer(ctx *fasthttp.RequestCtx, peer cluster.Peer, path string) error {
+	if path == cluster.CapsPath && ctx.IsPost() { // edges redirect, too
+		m, err := cluster.ReadCapMessage(ctx.PostBody())
+		if err == nil {
+			err = c.caps(ctx, peer.Name, &m)
+		}
+		ctx.SetStatusCode(fasthttp.StatusNoContent)
+		return err
+	}
 	if err := peer.Full(); err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -76,6 +77,9 @@ type Cluster struct {
 	// has applied those through it. known is the id of the outbox that it knows. If that is not this
 	// outbox, the records begin with the first.
 	Outbox func(node string, known [16]byte, after uint64) (cluster.Outbox, error)
+
+	// Caps handles what a node of that name tells of caps. It is an error if this node does not lead.
+	Caps func(ctx context.Context, node string, m *engine.CapMessage) error
 }
 
 // A Front is who answers the requests of the public listeners.

@@ -44,7 +44,7 @@ func (f *front) answerPlain(out []byte, r *wire.Plain) []byte {
 	case d.Unread: // a loop must not wait for the store; fasthttp's goroutine may
 		return out
 	default:
-		return f.missPlain(out, r, &q, d)
+		return f.missPlain(out, r, &q, func() redirect.Outcome { return f.redirects.Commit(d, &q) })
 	}
 	out = append(out, "\r\nCache-Control: "...)
 	out = d.AppendCacheControl(out)
@@ -52,8 +52,8 @@ func (f *front) answerPlain(out []byte, r *wire.Plain) []byte {
 		out = append(out, "\r\nConnection: close"...)
 	}
 	out = append(out, "\r\n\r\n"...)
-	if f.redirects.Commit(d, &q) != redirect.Redirected {
-		return f.missPlain(out[:start], r, &q, d)
+	if o := f.redirects.Commit(d, &q); o != redirect.Redirected {
+		return f.missPlain(out[:start], r, &q, func() redirect.Outcome { return o })
 	}
 	if f.access != nil {
 		f.noteAccess(r, d.Status, 0)
@@ -62,15 +62,11 @@ func (f *front) answerPlain(out []byte, r *wire.Plain) []byte {
 }
 
 // missPlain appends the answer to a request that is not redirected, because of what was decided, or
-// because Commit has found the cap of a link exhausted.
-func (f *front) missPlain(out []byte, r *wire.Plain, q *redirect.Request, d redirect.Decision) []byte {
+// because Commit has refused it. outcome is called if the answer is given here.
+func (f *front) missPlain(out []byte, r *wire.Plain, q *redirect.Request, outcome func() redirect.Outcome) []byte {
 	m := detach(r)
 	if m.read(r) == nil {
-		o := redirect.Exhausted
-		if d.Outcome != redirect.Redirected {
-			o = f.redirects.Commit(d, q)
-		}
-		f.miss(&m.ctx, o, q.Client, time.UnixMilli(q.NowMs))
+		f.miss(&m.ctx, outcome(), q.Client, time.UnixMilli(q.NowMs))
 		out = m.appendTo(out, r)
 		if f.access != nil {
 			f.noteAccess(r, m.ctx.Response.StatusCode(), len(m.ctx.Response.Body()))

@@ -35,7 +35,7 @@ func (e *Engine) Update(ctx context.Context, code string, g Guard, edit func(*Re
 			detail = e.detail(&rec)
 			return Mutation{}, errUnchanged
 		}
-		return Mutation{Hot: rec.Hot, Cold: rec.Cold, Before: &old}, nil
+		return Mutation{Hot: rec.Hot, Cold: rec.Cold, Before: &old, Cap: e.changedCap(&old, &rec)}, nil
 	}, func() { detail = e.detail(&rec) })
 	if err != nil && !errors.Is(err, errUnchanged) {
 		return Detail{}, err

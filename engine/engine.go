@@ -65,6 +65,9 @@ type Options struct {
 	// after Lead.
 	Cluster bool
 
+	// CapNode is what names this node in the caps of links, in a cluster: the id of its outbox.
+	CapNode [16]byte
+
 	// Full reports whether memory is short: then links are refused (ErrFull). Any goroutine calls
 	// it, for each link. Default: never.
 	Full func() bool
@@ -157,6 +160,7 @@ type Engine struct {
 	owners   owners
 	waits    deadlines // of writers
 	gate     gate
+	caps     sharedCaps
 	writes   sync.Pool // *write
 	rankings rankings
 	loading  loading
@@ -195,12 +199,14 @@ func Open(store Store, o Options) (*Engine, error) {
 	e.receipts.init(o.MaxReceipts)
 	e.owners.init()
 	e.gate.exists = o.Cluster
+	e.caps.exists = o.Cluster
 	if err := os.MkdirAll(o.JournalDir, 0o700); err != nil {
 		return nil, e.journalError(err)
 	}
 	if err := e.startEpoch(); err != nil {
 		return nil, err
 	}
+	e.initCaps()
 	return e, nil
 }
 
@@ -278,7 +284,7 @@ func (e *Engine) hitUnsure(l index.Link, v journal.Visit, r *journal.Ring, seq u
 	w := v.Words(l.ID(), l.Owner())
 	admitted = true
 	if r.LookAgain() && e.index.CountsAtOnce(l) {
-		if admitted = e.index.Admit(l, l.ID(), v.Class == tally.ClassHit); admitted {
+		if admitted = e.admit(l, v.Class == tally.ClassHit); admitted {
 			w.SetCounted()
 		} else {
 			w = journal.Void()
@@ -294,10 +300,19 @@ func (e *Engine) hitAtOnce(l index.Link, v journal.Visit) bool {
 	if v.Class >= tally.NumClasses {
 		panic("engine: unknown class of visit") // such a record would be taken for another
 	}
+	if e.caps.exists {
+		return e.hitShared(l, v)
+	}
 	id := l.ID()
 	if !e.index.Admit(l, id, v.Class == tally.ClassHit) {
 		return false
 	}
+	return e.recordCounted(l, v)
+}
+
+// recordCounted records a hit that has raised the counter.
+func (e *Engine) recordCounted(l index.Link, v journal.Visit) bool {
+	id := l.ID()
 	w := v.Words(id, l.Owner())
 	w.SetCounted()
 	if !e.journal.RingOf(id).Append(&w) {

@@ -11,6 +11,7 @@ import (
 type Learned struct {
 	Links []index.HotView // new hot records, tombstones too, in the order of their writes
 	Hits  []ImportedHits  // that imported links among them brought along
+	Caps  []CapChange     // how caps are shared out
 	Freed []Freed         // hot records that were deleted, because nobody is to know the link any more
 
 	Receipts     []RequestKey // that the store did not have before
@@ -37,6 +38,7 @@ func (e *Engine) Learn(l *Learned) error {
 			return err
 		}
 	}
+	e.caps.put(l.Caps) // before their links
 	for i := range l.Links {
 		if err := e.learnLink(&l.Links[i]); err != nil {
 			return fmt.Errorf("engine: %w", err)
@@ -103,6 +105,7 @@ func (e *Engine) learnLink(h *index.HotView) error {
 	}
 	if capChanges {
 		e.index.CapChanged(h.ID)
+		e.journal.LookAgain(capsGivenFolds) // see countAtOnce
 	}
 	return nil
 }

@@ -160,7 +160,8 @@ func (e *Engine) creation(ctx context.Context, d *Draft, n *newLink) (m Mutation
 	case err != nil:
 		return Mutation{}, Detail{}, false, err
 	}
-	return Mutation{Hot: n.rec.Hot, Cold: n.rec.Cold, By: d.By}, detailOf(&n.rec, n.rec.Cold.ImportedHits, n.now), false, nil
+	m = Mutation{Hot: n.rec.Hot, Cold: n.rec.Cold, By: d.By, Cap: e.newCap(&n.rec)}
+	return m, detailOf(&n.rec, n.rec.Cold.ImportedHits, n.now), false, nil
 }
 
 // existing returns the live link exact and the mutation that writes it again, if d asks for that
@@ -287,6 +288,12 @@ func (w *write) ended(err error) {
 // publishMutation publishes m. When it returns, no hit is admitted any more under the cap that the
 // link had before.
 func (e *Engine) publishMutation(m *Mutation) error {
+	if m.Cap != nil {
+		e.caps.put([]CapChange{*m.Cap}) // before its link
+		if m.Hot.Code == "" {
+			return nil
+		}
+	}
 	v := m.Hot.view()
 	if err := e.publish(&v); err != nil {
 		return err

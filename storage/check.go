@@ -44,8 +44,10 @@ type CheckReport struct {
 	LinkLives      uint64 `json:"link_lives"`
 	Accounts       uint64 `json:"accounts"`
 	Audit          uint64 `json:"audit"`
-	Outbox         uint64 `json:"outbox,omitempty"` // records that other nodes of the cluster have not pulled yet
-	Pulled         uint64 `json:"pulled,omitempty"` // positions in the outboxes of other nodes
+	Outbox         uint64 `json:"outbox,omitempty"`   // records that other nodes of the cluster have not pulled yet
+	Pulled         uint64 `json:"pulled,omitempty"`   // positions in the outboxes of other nodes
+	Caps           uint64 `json:"caps,omitempty"`     // of links, that are shared out among the nodes
+	CapUses        uint64 `json:"cap_uses,omitempty"` // of this node
 	Meta           uint64 `json:"meta"`
 	Files          uint64 `json:"files"` // of the database
 	FileBytes      uint64 `json:"file_bytes"`
@@ -79,6 +81,7 @@ var checkedTables = []checkedTable{
 	{row.TableByOwner, "by owner", beginIndex, func(r *CheckReport) *uint64 { return &r.ByOwner }},
 	{row.TableByTag, "by tag", beginIndex, func(r *CheckReport) *uint64 { return &r.ByTag }},
 	{row.TableByDeletion, "by deletion", beginDeletions, func(r *CheckReport) *uint64 { return &r.ByDeletion }},
+	{row.TableCaps, "caps", beginCaps, func(r *CheckReport) *uint64 { return &r.Caps }},
 	{row.TableLinkHours, "link hours", beginLinkHours, func(r *CheckReport) *uint64 { return &r.LinkHours }},
 	{row.TableOwnerHours, "owner hours", beginOwnerHours, func(r *CheckReport) *uint64 { return &r.OwnerHours }},
 	{row.TableLinkDays, "link days", beginLinkDays, func(r *CheckReport) *uint64 { return &r.LinkDays }},
@@ -89,6 +92,7 @@ var checkedTables = []checkedTable{
 	{row.TableAudit, "audit", beginAudit, func(r *CheckReport) *uint64 { return &r.Audit }},
 	{row.TableOutbox, "outbox", beginOutbox, func(r *CheckReport) *uint64 { return &r.Outbox }},
 	{row.TablePulled, "pulled", beginPulled, func(r *CheckReport) *uint64 { return &r.Pulled }},
+	{row.TableCapUses, "cap uses", beginCapUses, func(r *CheckReport) *uint64 { return &r.CapUses }},
 }
 
 // check is one run of Check.

@@ -152,3 +152,51 @@ func (p pulledPart) row(key, value []byte) error {
 	}
 	return nil
 }
+
+// capPart checks each cap with its link: a row of a link that is purged would stay for ever.
+type capPart struct{ c *check }
+
+func beginCaps(c *check) (checkedPart, error) { return capPart{c}, nil }
+
+func (capPart) end() error { return nil }
+
+func (p capPart) row(key, value []byte) error {
+	id, err := row.SplitCapKey(key)
+	if err == nil {
+		_, err = row.DecodeCap(value)
+	}
+	if err != nil {
+		p.c.o.Faults.Add(where("caps", key), "%v", err)
+		return nil
+	}
+	p.c.wantCold("caps", key, id)
+	return nil
+}
+
+// wantCold looks for the cold record of the link of a row.
+func (c *check) wantCold(table string, key []byte, id uint64) {
+	_, missing, done := c.lookup(table, row.AppendColdKey(nil, id))
+	defer done()
+	if missing {
+		c.o.Faults.Add(where(table, key), "link %d does not exist", id)
+	}
+}
+
+type capUsePart struct{ c *check }
+
+func beginCapUses(c *check) (checkedPart, error) { return capUsePart{c}, nil }
+
+func (capUsePart) end() error { return nil }
+
+func (p capUsePart) row(key, value []byte) error {
+	id, err := row.SplitCapUseKey(key)
+	if err == nil {
+		_, err = row.DecodeCapUse(value)
+	}
+	if err != nil {
+		p.c.o.Faults.Add(where("cap uses", key), "%v", err)
+		return nil
+	}
+	p.c.wantCold("cap uses", key, id)
+	return nil
+}

@@ -56,16 +56,20 @@ func (s *Store) Flush(b engine.FlushBatch) error {
 	f.turn.Lock()
 	defer f.turn.Unlock()
 	defer f.batch.Reset()
+	durable := false
+	defer func() { s.capUses.ended(durable) }()
 	s.beginPosting()
 	if err := s.collect(&b); err != nil {
 		return fmt.Errorf("storage: flush %d: %w", b.Positions.FlushSeq, err)
 	}
+	s.putFlushed()
 	outbox := s.endPosting()
 	f.value = row.AppendPositions(f.value[:0], &b.Positions)
 	set(f.batch, row.MetaKey(row.MetaPositions), f.value)
 	if err := s.sync(f.batch, "storage: committing a flush"); err != nil {
 		return err
 	}
+	durable = true
 	s.outbox.posted(outbox)
 	return nil
 }
@@ -113,6 +117,9 @@ func (s *Store) addFlushed(hour uint32, id uint64, t *engine.Tally) error {
 	merge(f.batch, f.key, f.value)
 	if s.outbox.posting.exists {
 		s.post(row.OutboxRow{Table: f.key[0], Hour: hour, ID: id}, t, f.value)
+		if f.key[0] == row.TableLinkHours && t.Hits > 0 {
+			s.capUses.count(id, t.Hits)
+		}
 	}
 	return nil
 }

@@ -57,8 +57,9 @@ func appendPayload(dst, part []byte, first, last bool) []byte {
 // own is what a batch of shared rows means for the node's own rows and memory.
 type own struct {
 	purged []uint64 // links whose tallies go, too
-	bound  uint64   // of ids; 0: unchanged
-	stamp  uint64   // the highest of the audit log; 0: none
+	caps   []engine.CapChange
+	bound  uint64 // of ids; 0: unchanged
+	stamp  uint64 // the highest of the audit log; 0: none
 }
 
 // learned collects what the engine is to know of a batch.
@@ -215,6 +216,7 @@ func (s *Store) learnBatch(b *pebble.Batch, to Learner) error {
 		return nil
 	}
 	defer b.Reset()
+	l.own.caps = l.Caps
 	if err := s.commitShared(b, l.own); err != nil {
 		return err
 	}
@@ -234,6 +236,16 @@ func (l *learned) noteSet(key, value []byte, known func(key []byte) (bool, error
 			return err
 		}
 		l.Links = append(l.Links, h)
+	case row.TableCaps:
+		id, err := row.SplitCapKey(key)
+		if err != nil {
+			return err
+		}
+		c, err := row.DecodeCap(value)
+		if err != nil {
+			return err
+		}
+		l.Caps = append(l.Caps, engine.CapChange{ID: id, Cap: c})
 	case row.TableReceipts:
 		k, err := row.SplitReceiptKey(key)
 		if err != nil {
@@ -273,6 +285,12 @@ func (l *learned) noteDelete(key []byte, known func(key []byte) (bool, error)) e
 			l.Freed[n-1].ID = id
 		}
 		l.purged = append(l.purged, id)
+	case row.TableCaps:
+		id, err := row.SplitCapKey(key)
+		if err != nil {
+			return err
+		}
+		l.Caps = append(l.Caps, engine.CapChange{ID: id, Gone: true})
 	case row.TableReceipts:
 		k, err := row.SplitReceiptKey(key)
 		if err != nil {

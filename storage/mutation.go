@@ -60,6 +60,9 @@ func (b *mutationBatch) add(m *engine.Mutation) {
 		b.value = row.AppendReceipt(b.value[:0], m.Receipt, &m.Hot, &m.Cold)
 		set(b.batch, b.key, b.value)
 	}
+	if m.Cap != nil {
+		b.addCap(m.Cap)
+	}
 	deleted := m.Hot.Flags&engine.FlagTombstone != 0
 	if m.By != nil {
 		b.addAudit(b.auditOf(m, deleted))

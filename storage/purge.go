@@ -104,6 +104,8 @@ func (b *mutationBatch) addQueued(q *queued) {
 		b.addBulk(q.bulk)
 	case q.m.Purge != nil:
 		b.purge(q.m.Purge, q.purged)
+	case q.m.Hot.Code == "":
+		b.addCap(q.m.Cap)
 	default:
 		b.add(&q.m)
 	}
@@ -118,6 +120,7 @@ func (b *mutationBatch) purge(p *engine.Purge, rows *purgedRows) {
 	}
 	b.remove(row.AppendColdKey(b.key[:0], p.ID))
 	b.remove(row.AppendLinkLifeKey(b.key[:0], p.ID))
+	b.remove(row.AppendCapKey(b.key[:0], p.ID))
 	if rows.manyDays {
 		keys := row.DaysOfLink(p.ID)
 		must(b.batch.DeleteRange(keys.Lower, keys.Upper, nil))

@@ -121,7 +121,7 @@ func (s *Store) append(payload []byte) (clusterlog.Position, error) {
 // commitShared commits a batch of shared rows, which own extends by rows of this node, together with
 // the position.
 func (s *Store) commitShared(b *pebble.Batch, own own) error {
-	if len(own.purged) > 0 { // no roll-up and no record of another node may make rows of these links again
+	if len(own.purged) > 0 || anyGone(own.caps) { // nothing else may make rows of these links again
 		s.flusher.turn.Lock()
 		defer s.flusher.turn.Unlock()
 		for _, id := range own.purged {
@@ -129,7 +129,14 @@ func (s *Store) commitShared(b *pebble.Batch, own own) error {
 				remove(b, row.AppendLinkHourKey(nil, hour, id))
 			}
 		}
-		s.pulls.purged = s.shared.whole.Sequence
+		for i := range own.caps {
+			if own.caps[i].Gone {
+				remove(b, row.AppendCapUseKey(nil, own.caps[i].ID))
+			}
+		}
+		if len(own.purged) > 0 {
+			s.pulls.purged = s.shared.whole.Sequence
+		}
 	}
 	set(b, row.MetaKey(row.MetaLog), appendPosition(s.shared.cluster, s.shared.whole))
 	if err := s.writer.commit(b); err != nil {
@@ -141,6 +148,7 @@ func (s *Store) commitShared(b *pebble.Batch, own own) error {
 		s.ids.Unlock()
 	}
 	s.stamps.raise(own.stamp)
+	s.capUses.learned(own.caps)
 	s.shared.applied.Store(s.shared.whole.Sequence)
 	return nil
 }
@@ -165,6 +173,7 @@ func (s *Store) JoinLog(id clusterlog.ID, at clusterlog.Position) error {
 	set(b, row.MetaKey(row.MetaLog), appendPosition(id, at))
 	outbox := newOutbox()
 	set(b, row.MetaKey(row.MetaOutbox), row.AppendOutboxState(nil, outbox))
+	leaveCaps(b) // what an earlier cluster has left
 	if err := s.sync(b, "storage: joining a cluster"); err != nil {
 		return err
 	}
@@ -173,7 +182,7 @@ func (s *Store) JoinLog(id clusterlog.ID, at clusterlog.Position) error {
 	s.commits.limit = clusterlog.MaxPayloadBytes / 2
 	s.outbox.set(outbox)
 	s.pulls.purged = at.Sequence
-	return nil
+	return s.readCaps()
 }
 
 // LeaveLog makes the store one of no cluster again, with all rows that it has. It must not be in use.
@@ -182,6 +191,7 @@ func (s *Store) LeaveLog() error {
 	defer b.Close()
 	remove(b, row.MetaKey(row.MetaLog))
 	leaveOutbox(b)
+	leaveCaps(b)
 	if err := s.sync(b, "storage: leaving the cluster"); err != nil {
 		return err
 	}
@@ -232,18 +242,26 @@ func (s *Store) readLog() error {
 	s.shared.applied.Store(at.Sequence)
 	s.commits.limit = clusterlog.MaxPayloadBytes / 2
 	s.pulls.purged = at.Sequence // what was purged before this start is not known
-	return errors.Join(err, s.startOutbox())
+	return errors.Join(err, s.startOutbox(), s.readCaps())
 }
 
 // ownRows returns what a batch that this node made means for its own rows: its memory knows it already.
 func ownRows(b *pebble.Batch) (o own) {
 	for r := b.Reader(); ; {
-		kind, key, _, ok, err := r.Next()
+		kind, key, value, ok, err := r.Next()
 		if !ok || err != nil {
 			return o
 		}
-		if kind == pebble.InternalKeyKindDelete && key[0] == row.TableCold {
+		gone := kind == pebble.InternalKeyKindDelete
+		switch {
+		case gone && key[0] == row.TableCold:
 			o.purged = append(o.purged, binary.BigEndian.Uint64(key[1:]))
+		case gone && key[0] == row.TableCaps:
+			o.caps = append(o.caps, engine.CapChange{ID: binary.BigEndian.Uint64(key[1:]), Gone: true})
+		case key[0] == row.TableCaps:
+			c, err := row.DecodeCap(value)
+			must(err) // it was just encoded
+			o.caps = append(o.caps, engine.CapChange{ID: binary.BigEndian.Uint64(key[1:]), Cap: c})
 		}
 	}
 }

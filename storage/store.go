@@ -85,9 +85,10 @@ type Store struct {
 	layout  uint32  // Open's: the version of what it found; see convert
 	scanned scanned // of LoadLinks and View.LoadHits
 
-	shared shared
-	outbox outbox
-	pulls  pulls
+	shared  shared
+	outbox  outbox
+	pulls   pulls
+	capUses capUses
 
 	accountWrites struct {
 		sync.WaitGroup

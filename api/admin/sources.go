@@ -57,6 +57,7 @@ type Cluster struct {
 	Applied, Head uint64  // sequences of the log's entries
 	Lag           float64 // seconds; negative: the log has not been read since the start
 	Append        Buckets // seconds
+	CapBlocks     int     // links of whose cap this node holds a part
 }
 
 // ClusterRoles are the roles of a node.

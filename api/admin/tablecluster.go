@@ -39,6 +39,11 @@ var clusterMetrics = []metric{
 		words: "Time to append to the cluster's log", unit: Seconds,
 		send: ofCluster(func(c *Cluster, out sender) { out.histogram(c.Append) }),
 	},
+	{
+		name: "shunt_cluster_cap_blocks", help: "Links with a cap of which this node holds hits that it may admit by itself.",
+		words: "Links of whose cap this node holds a part",
+		send:  ofCluster(func(c *Cluster, out sender) { out.gauge(float64(c.CapBlocks)) }),
+	},
 }
 
 // ofCluster returns a send that sends nothing without a cluster.

@@ -131,7 +131,7 @@ func (d Decision) Release() { d.link.Release() }
 
 // Commit counts what was decided about q, and releases the decision. It returns the outcome that
 // the client must get: of all outcomes only Redirected may differ from the decision's, because only
-// Hit decides whether a cap is Exhausted. Hit comes last, so that only what passes every other check
+// Hit decides whether a cap is Exhausted, or CapElsewhere. Hit comes last, so that only what passes every other check
 // counts. Commit does no I/O, takes no lock except to count an unknown code, and allocates nothing if
 // User-Agent and referrer were seen before.
 func (r *Redirector) Commit(d Decision, q *Request) Outcome {
@@ -143,11 +143,15 @@ func (r *Redirector) Commit(d Decision, q *Request) Outcome {
 		return r.miss(d.Outcome)
 	}
 	visit := r.visit(q)
-	admitted := r.engine.Hit(d.link, visit)
-	d.Release()
-	if !admitted {
-		return r.miss(Exhausted)
+	if !r.engine.Hit(d.link, visit) {
+		o := Exhausted
+		if r.engine.CapElsewhere(d.link) {
+			o = CapElsewhere
+		}
+		d.Release()
+		return r.miss(o)
 	}
+	d.Release()
 	r.counts.redirected(d.Status, visit.Visitor)
 	return Redirected
 }

@@ -19,6 +19,7 @@ const (
 	LocationTooLong
 	TooManyMisses // an unknown code, from a client that asked for too many; the front door decides that
 	TargetBlocked
+	CapElsewhere // a node of a cluster has no part of the link's cap at present
 	NumOutcomes
 )
 
@@ -37,6 +38,7 @@ var outcomes = [NumOutcomes]struct {
 	LocationTooLong: {"too_long", ""},
 	TooManyMisses:   {"", ""}, // counted as UnknownCode
 	TargetBlocked:   {"blocked", engine.StateBlocked},
+	CapElsewhere:    {"cap_elsewhere", ""},
 }
 
 // Reason returns the label of o in redirect_misses_total, or "" if o has none.

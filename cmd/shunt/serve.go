@@ -331,6 +331,7 @@ func (s *server) openData(ctx context.Context) error {
 		FlushInterval: s.cfg.flushInterval, KeptHours: s.cfg.keptHours, KeptDays: s.cfg.keptDays, KeptAuditDays: s.cfg.audit.keptDays,
 		Full: s.memory.Full, Logger: s.say.Log, Cluster: s.node != nil,
 	}
+	options.CapNode, _ = s.core.store.OutboxID()
 	if err := s.core.openEngine(s.parts, &s.cfg.data, options); err != nil {
 		return err
 	}
@@ -365,7 +366,7 @@ func (s *server) serveAPI(baseURL string) error {
 	}
 	if s.node != nil {
 		o.Metrics.Cluster = s.node.Figures
-		o.Cluster = api.Cluster{State: s.node, TLS: s.node.TLS(), Outbox: s.node.Outbox, Backup: func(w io.Writer) error {
+		o.Cluster = api.Cluster{State: s.node, TLS: s.node.TLS(), Outbox: s.node.Outbox, Caps: s.node.TakeCaps, Backup: func(w io.Writer) error {
 			s.node.HoldForCopy()
 			return s.core.sendBackup(w)
 		}}

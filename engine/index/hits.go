@@ -28,6 +28,21 @@ func (x *Index) Admit(l Link, id uint64, raise bool) bool {
 	}
 }
 
+// AdmitUncapped is Admit for a link whose cap is shared out among the nodes of a cluster: it admits hits
+// only while the link has no cap.
+func (x *Index) AdmitUncapped(l Link, id uint64, raise bool) (admitted bool) {
+	counter := x.counters.at(id)
+	for {
+		was := counter.Load()
+		switch {
+		case x.capInForce(l, id) != 0:
+			return false
+		case !raise, counter.CompareAndSwap(was, was+1):
+			return true
+		}
+	}
+}
+
 // capInForce returns the cap that link l has now; 0: no cap. If the link is gone, it returns the
 // cap that l had.
 func (x *Index) capInForce(l Link, id uint64) uint64 {

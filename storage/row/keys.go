@@ -27,6 +27,7 @@ const LayoutVersion = 2
 //	│ 22 │ by owner    │ owner 4 · ^link id 8                          │ index value              │
 //	│ 23 │ by tag      │ owner 4 · tag length 1 · tag · ^link id 8     │ index value              │
 //	│ 24 │ by deletion │ hour of deletion 4 · link id 8                │ deletion: the code       │
+//	│ 25 │ caps        │ link id 8                                     │ cap                      │
 //	├────┼─────────────┼───────────────────────────────────────────────┼──────────────────────────┤
 //	│ 30 │ link hours  │ hour 4 · link id 8                            │ tally row (merged)       │
 //	│ 31 │ owner hours │ hour 4 · owner 4                              │ tally row (merged)       │
@@ -41,6 +42,7 @@ const LayoutVersion = 2
 //	├────┼─────────────┼───────────────────────────────────────────────┼──────────────────────────┤
 //	│ 70 │ outbox      │ position 8: 1, 2, 3 …                         │ outbox record            │
 //	│ 71 │ pulled      │ outbox id 16                                  │ position                 │
+//	│ 72 │ cap uses    │ link id 8                                     │ cap use                  │
 //	└────┴─────────────┴───────────────────────────────────────────────┴──────────────────────────┘
 //
 // Hours are Unix time / 3600, days hours / 24. The complement ^link id makes the newest link come
@@ -53,7 +55,9 @@ const LayoutVersion = 2
 // is 0.
 //
 // In a cluster, each flush also leaves its rows in the outbox, from which other nodes pull them; pulled
-// has the positions that this node has reached in their outboxes. Without a cluster both are empty.
+// has the positions that this node has reached in their outboxes. Caps say how the caps of links are
+// shared out among nodes, and cap uses how much of them this node has used. Without a cluster all four are
+// empty.
 const (
 	TableMeta       = 0x10
 	TableHot        = 0x20
@@ -61,6 +65,7 @@ const (
 	TableByOwner    = 0x22
 	TableByTag      = 0x23
 	TableByDeletion = 0x24
+	TableCaps       = 0x25
 	TableLinkHours  = 0x30
 	TableOwnerHours = 0x31
 	TableLinkDays   = 0x32
@@ -71,6 +76,7 @@ const (
 	TableAudit      = 0x60
 	TableOutbox     = 0x70
 	TablePulled     = 0x71
+	TableCapUses    = 0x72
 )
 
 // Names in the meta table.
@@ -119,7 +125,7 @@ func Shared(key []byte) bool {
 		return false
 	}
 	switch key[0] {
-	case TableHot, TableCold, TableByOwner, TableByTag, TableByDeletion, TableReceipts, TableAccounts, TableAudit, TableLinkLives, TableLinkDays:
+	case TableHot, TableCold, TableByOwner, TableByTag, TableByDeletion, TableCaps, TableReceipts, TableAccounts, TableAudit, TableLinkLives, TableLinkDays:
 		return true
 	case TableMeta:
 		return len(key) == 2 && key[1] == MetaIDBound

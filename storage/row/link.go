@@ -190,7 +190,7 @@ func CheckMutation(m *engine.Mutation) error {
 	switch {
 	case m.Purge != nil && (m.Purge.Code == "" || len(m.Purge.Code) > engine.MaxCodeBytes):
 		return fmt.Errorf("purge of a code of %d bytes", len(m.Purge.Code))
-	case m.Purge != nil:
+	case m.Purge != nil, m.Cap != nil && h.Code == "":
 		return nil
 	case h.Code == "" || len(h.Code) > engine.MaxCodeBytes:
 		return fmt.Errorf("code of %d bytes", len(h.Code))

@@ -36,6 +36,7 @@ type Node struct {
 	replica    atomic.Pointer[replica.Replica] // nil before Run
 
 	pulls        *pulls
+	members      members
 	announcement clusterlog.Announcement // nil until the name is claimed; Check's, then Run's
 }
 
@@ -96,7 +97,9 @@ func (n *Node) Join(ctx context.Context, store *storage.Store) error {
 		}
 	}
 	var err error
-	n.clusterLog, err = etcdlog.New(n.etcd)
+	if n.clusterLog, err = etcdlog.New(n.etcd); err == nil {
+		n.members.list = n.clusterLog.Nodes
+	}
 	return err
 }
 
@@ -184,6 +187,7 @@ func (n *Node) Run(ctx context.Context) error {
 	var pulling sync.WaitGroup
 	pulling.Go(func() { n.pullAll(running) })
 	pulling.Go(func() { n.dropPulled(running) })
+	pulling.Go(func() { n.shareCaps(running) })
 	defer pulling.Wait()
 	defer stop()
 	var err error
@@ -335,7 +339,7 @@ func (n *Node) Stale() bool {
 
 // Figures returns the metrics of the node. Any goroutine may call it.
 func (n *Node) Figures() admin.Cluster {
-	c := admin.Cluster{Role: "follower", Lag: -1, Applied: n.Applied(), Head: n.Applied()}
+	c := admin.Cluster{Role: "follower", Lag: -1, Applied: n.Applied(), Head: n.Applied(), CapBlocks: n.engine.CapBlocks()}
 	m := n.clusterLog.Metrics()
 	c.Append = admin.Buckets{Bounds: etcdlog.AppendBounds, Counts: m.AppendCounts, Sum: m.AppendSeconds}
 	r := n.replica.Load()

@@ -37,6 +37,7 @@ type pulls struct {
 	copies   map[uint64]time.Time  // positions from which on copies of our data lack records, and when they were begun
 	complete map[string]time.Time  // by node: when everything that it had was applied here
 	running  map[string]pullingOne // by node
+	shown    map[[16]byte]uint64   // by outbox: the position before which all hits are in the engine's counters
 }
 
 type pullingOne struct {
@@ -48,6 +49,7 @@ type pullingOne struct {
 func (n *Node) initPulls() {
 	n.pulls = &pulls{
 		acked: make(map[string]uint64), copies: make(map[uint64]time.Time), complete: make(map[string]time.Time), running: make(map[string]pullingOne),
+		shown: make(map[[16]byte]uint64),
 	}
 }
 
@@ -144,6 +146,7 @@ func (n *Node) pull(ctx context.Context, client *http.Client, name, address stri
 	if err != nil {
 		return false, err
 	}
+	n.show(*outbox, next)
 	asked := time.Now()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+address+cluster.OutboxQuery(*outbox, next-1), nil)
 	if err != nil {
@@ -194,9 +197,18 @@ func (n *Node) applyPart(ctx context.Context, part *cluster.Outbox) error {
 		case err != nil:
 			return err
 		case next >= last:
+			n.show(part.ID, next)
 			return nil
 		}
 	}
+}
+
+// show notes that all hits before a position in an outbox are in the engine's counters.
+func (n *Node) show(outbox [16]byte, next uint64) {
+	p := n.pulls
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.shown[outbox] = next
 }
 
 // Outbox returns records of this node's outbox for another node: see api.Cluster.

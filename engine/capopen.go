@@ -1,0 +1,183 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"shunt/engine/caps"
+)
+
+// openCaps opens the caps whose earlier hits are known by now, while this node leads. led says whether it led the
+// last time; then only what nodes hold that have gone since needs to be written off.
+func (e *Engine) openCaps(ctx context.Context, nodes CapNodes, led bool) (leads bool) {
+	if !e.Ready() || e.gate.enter() != nil {
+		return false
+	}
+	defer e.gate.leave()
+	if !e.opensDue(led) {
+		return true
+	}
+	ctx, cancel := context.WithTimeout(ctx, CommitTimeout)
+	defer cancel()
+	all, err := nodes.All(ctx)
+	if err != nil {
+		return led
+	}
+	now := make(map[caps.NodeID]bool, len(all))
+	for _, node := range all {
+		now[node] = true
+	}
+	if e.anyLeft(now, led) {
+		if err := e.writeOff(ctx, nodes); err != nil {
+			return false // again
+		}
+	}
+	for id, x := range e.endedByAll(nodes, all) {
+		if err := e.open(ctx, id, x); err != nil {
+			return true // at the next tick
+		}
+	}
+	return true
+}
+
+// leftInterval is the time between two looks for nodes that the cluster does not have any more.
+const leftInterval = 5 * time.Second
+
+// opensDue reports whether openCaps has anything to do.
+func (e *Engine) opensDue(led bool) bool {
+	c := &e.caps
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !led {
+		clear(c.mu.ended) // of an earlier leadership; nodes repeat what is true
+	}
+	if led && len(c.mu.ended) == 0 && time.Since(c.mu.looked) < leftInterval {
+		return false
+	}
+	c.mu.looked = time.Now()
+	return true
+}
+
+// anyLeft reports whether a node may have blocks that is not among those of the cluster.
+func (e *Engine) anyLeft(now map[caps.NodeID]bool, led bool) bool {
+	c := &e.caps
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	before := c.mu.nodes
+	c.mu.nodes = now
+	if !led {
+		return true
+	}
+	for node := range before {
+		if !now[node] {
+			return true
+		}
+	}
+	return false
+}
+
+// writeOff writes off the blocks of nodes that the cluster does not have any more. A node is in the cluster before
+// it is given a block, so it looks at the blocks first.
+func (e *Engine) writeOff(ctx context.Context, nodes CapNodes) error {
+	type held struct {
+		id   uint64
+		code string
+		node caps.NodeID
+	}
+	var found []held
+	e.caps.table.Each(func(id uint64, c Cap) {
+		for i := range c.Blocks {
+			found = append(found, held{id, c.Code, c.Blocks[i].Node})
+		}
+	})
+	all, err := nodes.All(ctx)
+	if err != nil {
+		return err
+	}
+	now := make(map[caps.NodeID]bool, len(all))
+	for _, node := range all {
+		now[node] = true
+	}
+	for _, h := range found {
+		if now[h.node] {
+			continue
+		}
+		err := e.changeCapNow(ctx, h.id, h.code, func(c Cap, known bool) (Cap, bool) {
+			return c.WrittenOff(h.node), known
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// changeCapNow is changeCap that waits for the outcome.
+func (e *Engine) changeCapNow(ctx context.Context, id uint64, code string, change func(c Cap, known bool) (Cap, bool)) error {
+	done := make(chan error, 1)
+	wrote, err := e.changeCap(ctx, id, code, done, change)
+	if err != nil || !wrote {
+		return err
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return ErrOutcomeUnknown
+	}
+}
+
+// endedByAll returns the links, with the generations of their caps, whose earlier hits are in the counters
+// here: every node has ended the generation before, and this one shows the hits up to there.
+func (e *Engine) endedByAll(nodes CapNodes, all []caps.NodeID) map[uint64]uint64 {
+	c := &e.caps
+	shown := make(map[caps.NodeID]uint64, len(all))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	found := make(map[uint64]uint64)
+	for id, x := range c.mu.ended {
+		if e.shows(nodes, all, x.at, shown) {
+			found[id] = x.generation
+			delete(c.mu.ended, id)
+		}
+	}
+	return found
+}
+
+func (e *Engine) shows(nodes CapNodes, all []caps.NodeID, ended, shown map[caps.NodeID]uint64) bool {
+	for _, node := range all {
+		position, ok := ended[node]
+		if !ok {
+			return false
+		}
+		if node == e.options.CapNode {
+			continue // it has counted them itself
+		}
+		at, known := shown[node]
+		if !known {
+			var err error
+			if at, err = nodes.Shown(node); err != nil {
+				return false
+			}
+			shown[node] = at
+		}
+		if at < position {
+			return false
+		}
+	}
+	return true
+}
+
+// open opens the cap of a link. If that fails, nodes say again that they have ended the generation before.
+func (e *Engine) open(ctx context.Context, id, generation uint64) error {
+	c, ok := e.caps.table.Cap(id)
+	if !ok || c.Open || c.Generation != generation {
+		return nil
+	}
+	return e.changeCapNow(ctx, id, c.Code, func(c Cap, known bool) (Cap, bool) {
+		if !known || c.Open || c.Generation != generation {
+			return c, false
+		}
+		return c.Opened(e.index.Hits(id), e.liveSessions()), true
+	})
+}

@@ -1,0 +1,210 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"shunt/engine"
+	"shunt/storage/row"
+)
+
+// In a cluster the caps of links are shared out among the nodes: see package engine/caps. How they are is
+// in shared rows. How much this node has used is in rows of its own, which a flush writes in the same batch
+// as the hits. So after a crash, and the replay of the journal, a node knows exactly what it has used.
+//
+// A flush counts a link's hits as used if the generation of the cap began with the link, or if this node
+// has ended the generation before (EndGenerations). So hits from before a cap are in none.
+
+// capUses are the links whose hits are counted as used.
+type capUses struct {
+	mu      sync.Mutex
+	links   map[uint64]engine.CapUse
+	flushed map[uint64]engine.CapUse // by the running flush, of the one who has flusher.turn
+}
+
+// readCaps reads what is counted as used.
+func (s *Store) readCaps() (err error) {
+	s.capUses.links, s.capUses.flushed = make(map[uint64]engine.CapUse), make(map[uint64]engine.CapUse)
+	return s.eachCap(func(id uint64, c engine.Cap) error {
+		v, err := s.get(row.AppendCapUseKey(nil, id))
+		if err != nil {
+			return err
+		}
+		use := engine.CapUse{Generation: c.Generation}
+		if v != nil {
+			if use, err = row.DecodeCapUse(v); err != nil {
+				return err
+			}
+		}
+		switch {
+		case use.Generation == c.Generation && (v != nil || c.Born):
+			s.capUses.links[id] = use
+		case c.Born:
+			s.capUses.links[id] = engine.CapUse{Generation: c.Generation}
+		}
+		return nil
+	})
+}
+
+func (s *Store) eachCap(fn func(id uint64, c engine.Cap) error) (err error) {
+	keys := row.TableRange(row.TableCaps)
+	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: keys.Lower, UpperBound: keys.Upper})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, it.Close()) }()
+	for valid := it.First(); valid; valid = it.Next() {
+		id, err := row.SplitCapKey(it.Key())
+		if err != nil {
+			return err
+		}
+		v, err := it.ValueAndErr()
+		if err != nil {
+			return err
+		}
+		c, err := row.DecodeCap(v)
+		if err != nil {
+			return fmt.Errorf("row %x: %w", it.Key(), err)
+		}
+		if err := fn(id, c); err != nil {
+			return err
+		}
+	}
+	return it.Error()
+}
+
+// LoadCaps implements engine.Store.
+func (s *Store) LoadCaps(ctx context.Context, fn func(id uint64, c engine.Cap, use engine.CapUse)) error {
+	if !s.shared.exists {
+		return nil
+	}
+	err := s.eachCap(func(id uint64, c engine.Cap) error {
+		fn(id, c, s.capUses.of(id))
+		return ctx.Err()
+	})
+	if err != nil {
+		return fmt.Errorf("storage: reading caps: %w", err)
+	}
+	return nil
+}
+
+func (u *capUses) of(id uint64) engine.CapUse {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.links[id]
+}
+
+// learned notes changes of caps that are committed.
+func (u *capUses) learned(changes []engine.CapChange) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for i := range changes {
+		switch c := &changes[i]; {
+		case c.Gone:
+			delete(u.links, c.ID)
+		case u.links[c.ID].Generation == c.Cap.Generation:
+		case c.Cap.Born:
+			u.links[c.ID] = engine.CapUse{Generation: c.Cap.Generation}
+		default:
+			delete(u.links, c.ID)
+		}
+	}
+}
+
+// anyGone reports whether a cap is not shared out any more.
+func anyGone(changes []engine.CapChange) bool {
+	for i := range changes {
+		if changes[i].Gone {
+			return true
+		}
+	}
+	return false
+}
+
+// count counts hits of a link in the running flush, if they are hits of a cap.
+func (u *capUses) count(id, hits uint64) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	use, counted := u.flushed[id]
+	if !counted {
+		if use, counted = u.links[id]; !counted {
+			return
+		}
+	}
+	use.Hits += hits
+	u.flushed[id] = use
+}
+
+// putFlushed adds to the batch of the running flush what it has counted.
+func (s *Store) putFlushed() {
+	f := &s.flusher
+	for id, use := range s.capUses.flushed {
+		f.key = row.AppendCapUseKey(f.key[:0], id)
+		f.value = row.AppendCapUse(f.value[:0], use)
+		set(f.batch, f.key, f.value)
+	}
+}
+
+// ended notes whether the running flush is durable.
+func (u *capUses) ended(durable bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for id, use := range u.flushed {
+		if now, counted := u.links[id]; durable && counted && now.Generation == use.Generation {
+			u.links[id] = use
+		}
+	}
+	clear(u.flushed)
+}
+
+// EndGenerations implements engine.Store.
+func (s *Store) EndGenerations(generations map[uint64]uint64) (position uint64, err error) {
+	s.flusher.turn.Lock()
+	defer s.flusher.turn.Unlock()
+	b := s.db.NewBatch()
+	defer b.Close()
+	begun := make(map[uint64]uint64)
+	for id, generation := range generations {
+		if s.capUses.of(id).Generation != generation {
+			begun[id] = generation
+			set(b, row.AppendCapUseKey(nil, id), row.AppendCapUse(nil, engine.CapUse{Generation: generation}))
+		}
+	}
+	if len(begun) > 0 {
+		if err := s.sync(b, "storage: ending generations of caps"); err != nil {
+			return 0, err
+		}
+		s.capUses.begin(begun)
+	}
+	return s.outbox.next.Load(), nil
+}
+
+func (u *capUses) begin(generations map[uint64]uint64) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for id, generation := range generations {
+		u.links[id] = engine.CapUse{Generation: generation}
+	}
+}
+
+func (b *mutationBatch) addCap(c *engine.CapChange) {
+	b.key = row.AppendCapKey(b.key[:0], c.ID)
+	if c.Gone {
+		remove(b.batch, b.key)
+		return
+	}
+	b.value = row.AppendCap(b.value[:0], &c.Cap)
+	set(b.batch, b.key, b.value)
+}
+
+// leaveCaps adds rows to b that remove all caps.
+func leaveCaps(b *pebble.Batch) {
+	for _, table := range []byte{row.TableCaps, row.TableCapUses} {
+		keys := row.TableRange(table)
+		must(b.DeleteRange(keys.Lower, keys.Upper, nil))
+	}
+}
