@@ -36,7 +36,9 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	s.awaitClients(ctx)
 	err = errors.Join(err, s.public.Shutdown(ctx), s.insecure.Shutdown(ctx), s.local.Shutdown(ctx))
 	if s.nodes != nil { // after the clients, whose requests may come from there
-		err = errors.Join(err, s.nodes.CloseListeners(), s.nodes.Shutdown(ctx))
+		err = errors.Join(err, s.nodes.CloseListeners())
+		s.nodes.CloseKept() // other nodes keep theirs open
+		err = errors.Join(err, s.nodes.Shutdown(ctx))
 	}
 	return errors.Join(err, s.admin.CloseListeners(), s.admin.Shutdown(ctx))
 }

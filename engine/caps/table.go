@@ -18,6 +18,7 @@ type Table struct {
 	wake chan struct{} // has room for one: asking is not empty any more
 
 	self    Session
+	again   int // of Load
 	holding atomic.Int64 // links of which left is not 0
 }
 
@@ -54,16 +55,25 @@ func (t *Table) Load(id uint64, c Cap, use Use) {
 	if use.Generation == c.Generation {
 		e.granted, e.ended = use.Hits, true
 	}
+	held := false
 	if b := c.block(t.self.Node); b != nil { // also what a power cut took from the store
 		e.granted = max(e.granted, b.Used)
+		held = b.Granted > e.granted && !c.Spent
 	}
 	t.mu.Lock()
 	t.caps[id] = e
 	t.mu.Unlock()
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if held && t.again < maxAgain { // before the first redirect needs it
+		t.again++
+		t.ask(id, e)
+	}
 	t.settle(id, e)
 }
+
+// maxAgain bounds the blocks that a process asks for again because the one before it had them.
+const maxAgain = 10000
 
 // begin begins a generation without any hits.
 func (e *entry) begin(c *Cap) {

@@ -312,6 +312,7 @@ func (s *site) alike() {
 	s.t.Helper()
 	s.await(s.caughtUp, "all nodes have caught up")
 	hashes := make(map[string]string)
+	s.requests.CloseIdleConnections() // a node that stops waits for them
 	for _, n := range s.nodes {
 		n.terminate()
 	}
