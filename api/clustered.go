@@ -41,7 +41,7 @@ func (c *clustered) over(routes fasthttp.RequestHandler, local bool) fasthttp.Re
 		switch {
 		case !here:
 			here, err = c.forwarder.Forward(ctx, local)
-		case !local && c.state.Stale() && isAPI(ctx):
+		case !local && c.state.Stale() && c.mayBeOld(ctx):
 			err = problem.New(problem.Stale, "this node has had no connection to the log of its cluster for some time; redirects go on")
 		}
 		switch {
@@ -64,14 +64,16 @@ func (c *clustered) isHere(ctx *fasthttp.RequestCtx) bool {
 	case bytes.HasPrefix(path, []byte(apiPrefix)):
 		return ctx.IsGet() || ctx.IsHead() || c.here[string(path)]
 	case bytes.HasPrefix(path, []byte(dashboard.Root)):
-		return c.fixed(path) || bytes.Contains(ctx.Request.Header.Peek(fasthttp.HeaderAccept), []byte("text/event-stream"))
+		return c.fixed(path) || ctx.IsGet() && dashboard.IsStream(path)
 	}
 	return true
 }
 
-func isAPI(ctx *fasthttp.RequestCtx) bool {
+// mayBeOld reports whether the answer to a request may be wrong if this node has been without the log for long:
+// it tells what others have written, or whether somebody may see it.
+func (c *clustered) mayBeOld(ctx *fasthttp.RequestCtx) bool {
 	path, _ := splitURI(ctx.Request.Header.RequestURI())
-	return bytes.HasPrefix(path, []byte(apiPrefix))
+	return bytes.HasPrefix(path, []byte(apiPrefix)) || bytes.HasPrefix(path, []byte(dashboard.Root)) && !c.fixed(path)
 }
 
 // receive answers another node.

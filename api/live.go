@@ -33,6 +33,7 @@ type liveCalls struct {
 	*ops.Places
 	ending chan struct{} // closed by Shutdown
 	calls  *ops.Calls
+	stale  func() bool // this node may not know any more who may see what
 	log    *slog.Logger
 }
 
@@ -85,6 +86,8 @@ func (c *liveCalls) streamOf(
 	})
 }
 
+var errStale = problem.New(problem.Stale, "this node has had no connection to the log of its cluster for some time")
+
 // stream makes live figures the body of the answer, if the caller may have one more stream.
 func (c *liveCalls) stream(ctx *fasthttp.RequestCtx, caller account.Caller, l *liveStream) error {
 	if !ctx.Request.Header.IsHTTP11() {
@@ -106,6 +109,13 @@ func (c *liveCalls) stream(ctx *fasthttp.RequestCtx, caller account.Caller, l *l
 	ctx.SetConnectionClose()
 	l.ending, l.conn, l.log = c.ending, ctx.Conn(), loggerOf(ctx, c.log)
 	l.release = func() { c.Leave(ops.KeyOf(caller)) }
+	may := l.recheck
+	l.recheck = func() error {
+		if c.stale() {
+			return errStale
+		}
+		return may()
+	}
 	ctx.SetBodyStream(l, -1)
 	return nil
 }

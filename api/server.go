@@ -157,7 +157,10 @@ func (s *Server) buildCalls(o Options) {
 	s.accountCalls = &accountCalls{
 		accounts: o.Accounts, calls: s.calls, auth: s.auth, limiter: s.limiter, baseURL: s.baseURL, noDashboard: o.NoDashboard,
 	}
-	s.live = liveCalls{Places: newLivePlaces(), ending: make(chan struct{}), calls: s.calls, log: s.log}
+	s.live = liveCalls{Places: newLivePlaces(), ending: make(chan struct{}), calls: s.calls, stale: func() bool { return false }, log: s.log}
+	if o.Cluster.State != nil {
+		s.live.stale = o.Cluster.State.Stale
+	}
 	s.linkCalls = &linkCalls{calls: s.calls, heavy: &s.heavy, limiter: s.limiter, ending: s.live.ending, log: s.log}
 }
 

@@ -31,7 +31,7 @@ var inlined = []struct {
 		"journal.Digest", "journal.(*Ring).Seal", "journal.seal", "hash.Mix", "journal.(*Ring).Store",
 		"journal.(*Ring).slot", "mmap.StoreWord", "mmap.StoreLast",
 	}},
-	{"engine.go", "hitAtOnce", []string{"journal.Visit.Words", "journal.(*Words).SetCounted", "journal.(*Journal).RingOf"}},
+	{"engine.go", "recordCounted", []string{"journal.Visit.Words", "journal.(*Words).SetCounted", "journal.(*Journal).RingOf"}},
 	{"fold.go", "foldRingLocked", []string{"journal.(*Ring).Head", "journal.(*Ring).Folded", "journal.(*Ring).Next"}},
 	{"fold.go", "count", []string{"index.(*Index).AddHits"}},
 }

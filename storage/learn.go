@@ -223,7 +223,11 @@ func (s *Store) learnBatch(b *pebble.Batch, to Learner) error {
 	if l.accounts {
 		to.AccountsChanged()
 	}
-	return to.Learn(&l.Learned)
+	if err := to.Learn(&l.Learned); err != nil {
+		return err
+	}
+	s.shared.shown.Store(s.shared.applied.Load())
+	return nil
 }
 
 func (l *learned) reset() { *l = learned{} }

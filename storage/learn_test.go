@@ -190,6 +190,62 @@ func TestAStoreThatDoesNotLeadWritesNoSharedRow(t *testing.T) {
 	}
 }
 
+// watcher looks at a store while it tells what it has learned.
+type watcher struct {
+	s    *Store
+	seen []uint64
+}
+
+func (w *watcher) Learn(*engine.Learned) error {
+	w.seen = append(w.seen, w.s.AppliedSequence())
+	return nil
+}
+
+func (w *watcher) AccountsChanged() {}
+
+// TestAnEntryIsAppliedWhenTheEngineKnowsIt: else a client of this node, whose write the leader has answered, could
+// not read it yet.
+func TestAnEntryIsAppliedWhenTheEngineKnowsIt(t *testing.T) {
+	leader, s := openMember(t, vfs.NewMem()), openMember(t, vfs.NewMem())
+	defer closeStore(t, leader)
+	defer closeStore(t, s)
+	log := &chainLog{head: clusterlog.Origin(clusterlog.ID{1}), failAt: -1}
+	stop := start(t, leader)
+	defer stop()
+	leader.Lead(log)
+	for i := range uint64(3) {
+		if err := writeBulk(t, leader, madeLinks(1+i, 1, 10)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w := &watcher{s: s}
+	learnEach(t, s, log, 1, &told{})
+	if err := s.Learn(log.entries[1:2], clusterlog.Position{Sequence: 2, Epoch: 1, Hash: log.entries[2].Previous}, w); err != nil {
+		t.Fatal(err)
+	}
+	if len(w.seen) != 1 || w.seen[0] != 1 || s.AppliedSequence() != 2 {
+		t.Errorf("while the second entry was told of, %v was applied, and then %d", w.seen, s.AppliedSequence())
+	}
+}
+
+// TestLearningDoesNotWaitForWhoeverAllocatesIDs: that one may wait for the turn that learning has.
+func TestLearningDoesNotWaitForWhoeverAllocatesIDs(t *testing.T) {
+	leader, s := openMember(t, vfs.NewMem()), openMember(t, vfs.NewMem())
+	defer closeStore(t, leader)
+	defer closeStore(t, s)
+	log := &chainLog{head: clusterlog.Origin(clusterlog.ID{1}), failAt: -1}
+	leader.Lead(log)
+	if _, err := leader.AllocateIDs(10); err != nil {
+		t.Fatal(err)
+	}
+	s.ids.Lock()
+	learnEach(t, s, log, len(log.entries), &told{})
+	s.ids.Unlock()
+	if got, want := s.ids.bound.Load(), leader.ids.bound.Load(); got != want {
+		t.Errorf("ids are given up to %d, want %d", got, want)
+	}
+}
+
 // FuzzLearn gives a store any payload: it is an error that changes nothing, or rows that all nodes share.
 func FuzzLearn(f *testing.F) {
 	log := &chainLog{head: clusterlog.Origin(clusterlog.ID{1}), failAt: -1}

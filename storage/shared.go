@@ -43,13 +43,17 @@ type shared struct {
 	// turn has room for the one who commits shared rows, who owns the fields after it.
 	turn     chan struct{}
 	appender Appender            // nil: this node does not lead
+	leading  context.Context     // of appender: its end ends the wait for the log
 	at       clusterlog.Position // after the last entry that was read or written
 	whole    clusterlog.Position // the same, without entries that are parts of a batch whose last one is missing
 	parts    []byte              // of such a batch
 	learned  learned
 
+	abandoned atomic.Pointer[context.CancelFunc] // ends leading; nil: this node has not led
+
 	full    atomic.Bool   // the servers of the log are filling up: see RefuseWrites
-	applied atomic.Uint64 // sequence of the last entry whose rows are committed; read by metrics
+	applied atomic.Uint64 // sequence of the last entry whose rows are committed
+	shown   atomic.Uint64 // the same, when the rest of the node knows what it changed
 }
 
 // unsettledPause is the time between two attempts to find out what became of an entry.
@@ -94,6 +98,7 @@ func (s *Store) shareLocked(b *pebble.Batch) error {
 		s.writer.fatal("committing an entry of the cluster's log: %v", err)
 		return err
 	}
+	sh.shown.Store(sh.whole.Sequence)
 	return nil
 }
 
@@ -101,8 +106,11 @@ func (s *Store) shareLocked(b *pebble.Batch) error {
 func (s *Store) append(payload []byte) (clusterlog.Position, error) {
 	batch := clusterlog.NewBatchID()
 	for {
-		at, err := s.shared.appender.Append(context.Background(), batch, payload)
+		at, err := s.shared.appender.Append(s.shared.leading, batch, payload)
 		switch {
+		case err != nil && s.shared.leading.Err() != nil:
+			s.shared.appender = nil // nobody may decide by what this node knows
+			return at, fmt.Errorf("%w: %w", engine.ErrOutcomeUnknown, err)
 		case err == nil:
 			return at, nil
 		case errors.Is(err, clusterlog.ErrBelowFloor):
@@ -142,10 +150,9 @@ func (s *Store) commitShared(b *pebble.Batch, own own) error {
 	if err := s.writer.commit(b); err != nil {
 		return err
 	}
-	if own.bound > 0 {
-		s.ids.Lock()
-		s.ids.bound.Store(own.bound)
-		s.ids.Unlock()
+	// Without its lock, whose holder may wait for shared.turn: nobody allocates ids while this node learns.
+	for bound := s.ids.bound.Load(); bound < own.bound && !s.ids.bound.CompareAndSwap(bound, own.bound); {
+		bound = s.ids.bound.Load()
 	}
 	s.stamps.raise(own.stamp)
 	s.capUses.learned(own.caps)
@@ -179,6 +186,7 @@ func (s *Store) JoinLog(id clusterlog.ID, at clusterlog.Position) error {
 	}
 	s.shared.exists, s.shared.cluster, s.shared.at, s.shared.whole = true, id, at, at
 	s.shared.applied.Store(at.Sequence)
+	s.shared.shown.Store(at.Sequence)
 	s.commits.limit = clusterlog.MaxPayloadBytes / 2
 	s.outbox.set(outbox)
 	s.pulls.purged = at.Sequence
@@ -207,6 +215,17 @@ func (s *Store) Lead(a Appender) {
 	s.shared.turn <- struct{}{}
 	defer func() { <-s.shared.turn }()
 	s.shared.appender, s.shared.parts = a, nil
+	leading, abandon := context.WithCancel(context.Background())
+	s.shared.leading = leading
+	s.shared.abandoned.Store(&abandon)
+}
+
+// Abandon ends the wait for a cluster's log that does not answer, when the process is about to stop: writes under
+// way fail with engine.ErrOutcomeUnknown. The next start reads what became of them.
+func (s *Store) Abandon() {
+	if abandon := s.shared.abandoned.Load(); abandon != nil {
+		(*abandon)()
+	}
 }
 
 // StopLeading refuses shared rows from now on. It waits for a commit under way, so when it returns,
@@ -240,6 +259,7 @@ func (s *Store) readLog() error {
 	at := clusterlog.Position{Sequence: p.Sequence, Epoch: p.Epoch, Hash: p.Hash}
 	s.shared.exists, s.shared.cluster, s.shared.at, s.shared.whole = true, p.Cluster, at, at
 	s.shared.applied.Store(at.Sequence)
+	s.shared.shown.Store(at.Sequence)
 	s.commits.limit = clusterlog.MaxPayloadBytes / 2
 	s.pulls.purged = at.Sequence // what was purged before this start is not known
 	return errors.Join(err, s.startOutbox(), s.readCaps())
@@ -273,8 +293,9 @@ func appendPosition(cluster clusterlog.ID, p clusterlog.Position) []byte {
 // Cluster returns the id of the store's cluster; ok is false if it is of none.
 func (s *Store) Cluster() (id clusterlog.ID, ok bool) { return s.shared.cluster, s.shared.exists }
 
-// AppliedSequence returns the sequence of the last entry of the cluster's log whose rows are committed.
-func (s *Store) AppliedSequence() uint64 { return s.shared.applied.Load() }
+// AppliedSequence returns the sequence of the last entry of the cluster's log that is applied: its rows are
+// committed, and, if another node wrote it, the Learner knows what they are.
+func (s *Store) AppliedSequence() uint64 { return s.shared.shown.Load() }
 
 // SharedState is what two nodes of a cluster compare: at equal sequences, their hashes are equal.
 type SharedState struct {

@@ -32,10 +32,13 @@ type State interface {
 }
 
 // Header fields between nodes. No client can send them: the public listeners do not read them.
+//
+// The first three are always there, once each: one that is missing must not mean anything, since fasthttp
+// leaves out fields of a request that its client has named as trailers.
 const (
-	clientField   = "Shunt-Client"   // address of the client, as the other node saw its peer
-	plainField    = "Shunt-Plain"    // the client came over plain HTTP
-	localField    = "Shunt-Local"    // a local command, by the user that Shunt-User names
+	clientField   = "Shunt-Client"   // address of the client, as the other node saw its peer; or unixClient
+	plainField    = "Shunt-Plain"    // 1: the client came over plain HTTP; or 0
+	localField    = "Shunt-Local"    // 1: a local command, by the user that Shunt-User names; or 0
 	sequenceField = "Shunt-Sequence" // of an answer: the client's node waits for it
 	refusedField  = "Shunt-Refused"  // of an answer: the node does not lead, and has done nothing
 
@@ -128,19 +131,31 @@ func (f *Forwarder) prepare(req *fasthttp.Request, ctx *fasthttp.RequestCtx, loc
 	for _, field := range []string{clientField, plainField, sequenceField, refusedField, localField} {
 		h.Del(field)
 	}
-	h.Del(fasthttp.HeaderConnection)
-	h.Del(fasthttp.HeaderExpect)
+	for _, field := range []string{
+		fasthttp.HeaderConnection, fasthttp.HeaderExpect, fasthttp.HeaderTrailer, fasthttp.HeaderTE, fasthttp.HeaderUpgrade, "Keep-Alive",
+	} { // are of one connection (RFC 9110, 7.6.1)
+		h.Del(field)
+	}
+	_ = h.SetTrailer("")                                                  // fasthttp would leave out the fields that it names
 	h.SetBytesV(requestIDField, ctx.Response.Header.Peek(requestIDField)) // one id on both nodes
+	client := unixClient
 	if tcp, ok := ctx.RemoteAddr().(*net.TCPAddr); ok {
-		h.Set(clientField, tcp.AddrPort().String())
+		client = tcp.AddrPort().String()
 	}
-	if !ctx.IsTLS() {
-		h.Set(plainField, "1")
-	}
-	if local {
-		h.Set(localField, "1")
-	}
+	h.Set(clientField, client)
+	h.Set(plainField, digit(!ctx.IsTLS()))
+	h.Set(localField, digit(local))
 	req.URI().SetScheme("https")
+}
+
+// unixClient is the client of a Unix socket.
+const unixClient = "unix"
+
+func digit(yes bool) string {
+	if yes {
+		return "1"
+	}
+	return "0"
 }
 
 // try sends req once. done is false if the leader certainly did nothing with it.
@@ -165,6 +180,7 @@ func (f *Forwarder) answer(ctx *fasthttp.RequestCtx, resp *fasthttp.Response) {
 		cancel()
 	}
 	resp.Header.Del(sequenceField)
+	_ = resp.Header.SetTrailer("")
 	closes := ctx.Response.ConnectionClose()
 	resp.CopyTo(&ctx.Response)
 	ctx.Response.Header.Del(fasthttp.HeaderConnection)
@@ -188,19 +204,44 @@ func Receive(ctx *fasthttp.RequestCtx, state State) (local bool, err error) {
 		return false, problem.New(problem.Stale, "this node does not lead the cluster; nothing was changed")
 	}
 	h := &ctx.Request.Header
-	if client, err := netip.ParseAddrPort(string(h.Peek(clientField))); err == nil {
-		ctx.SetRemoteAddr(net.TCPAddrFromAddrPort(client))
-	} else {
-		ctx.SetRemoteAddr(&net.UnixAddr{Net: "unix"})
+	client, plain, local, err := readFields(h)
+	if err != nil {
+		return false, err
 	}
-	if len(h.Peek(plainField)) > 0 {
+	ctx.SetRemoteAddr(client)
+	if plain {
 		ctx.SetUserValue(plainKey{}, true)
 	}
-	local = len(h.Peek(localField)) > 0
 	for _, field := range []string{clientField, plainField, localField} {
 		h.Del(field)
 	}
 	return local, nil
+}
+
+// readFields reads what another node says of its client. Each field must be there exactly once.
+func readFields(h *fasthttp.RequestHeader) (client net.Addr, plain, local bool, err error) {
+	values := make(map[string]string, 3)
+	for _, field := range []string{clientField, plainField, localField} {
+		all := h.PeekAll(field)
+		if len(all) != 1 {
+			return nil, false, false, problem.New(problem.BadRequest, "a request of another node must have one field %s; it has %d", field, len(all))
+		}
+		values[field] = string(all[0])
+	}
+	client = &net.UnixAddr{Net: "unix"}
+	if said := values[clientField]; said != unixClient {
+		address, err := netip.ParseAddrPort(said)
+		if err != nil {
+			return nil, false, false, problem.New(problem.BadRequest, "the field %s must be an address with a port, or %s", clientField, unixClient)
+		}
+		client = net.TCPAddrFromAddrPort(address)
+	}
+	for _, field := range []string{plainField, localField} {
+		if said := values[field]; said != "0" && said != "1" {
+			return nil, false, false, problem.New(problem.BadRequest, "the field %s must be 0 or 1", field)
+		}
+	}
+	return client, values[plainField] == "1", values[localField] == "1", nil
 }
 
 // Sign says in an answer how much of the log the client's node must have applied before it passes the

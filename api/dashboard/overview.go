@@ -78,7 +78,7 @@ func (r *request) keptComparisons() (all []comparison) {
 
 // overview is GET /_/.
 func (r *request) overview() error {
-	view := overviewView{Here: r.here(), Owner: r.query("owner"), Admin: r.admin(), Live: Root + "live"}
+	view := overviewView{Here: r.here(), Owner: r.query("owner"), Admin: r.admin(), Live: livePath}
 	if view.Owner != "" {
 		view.Live += "?owner=" + template.URLQueryEscaper(view.Owner)
 	}
@@ -177,6 +177,11 @@ func (r *request) with(name string) string {
 	}
 	return path + name + "="
 }
+
+const livePath = Root + "live"
+
+// IsStream reports whether path is that of an endless answer, which is about this node's own moment.
+func IsStream(path []byte) bool { return string(path) == livePath }
 
 // liveToday is GET /_/live: the hits and visitors of today of all links, as a stream.
 func (r *request) liveToday() error {

@@ -38,7 +38,7 @@ var outcomes = [NumOutcomes]struct {
 	LocationTooLong: {"too_long", ""},
 	TooManyMisses:   {"", ""}, // counted as UnknownCode
 	TargetBlocked:   {"blocked", engine.StateBlocked},
-	CapElsewhere:    {"cap_elsewhere", ""},
+	CapElsewhere:    {"elsewhere", ""},
 }
 
 // Reason returns the label of o in redirect_misses_total, or "" if o has none.

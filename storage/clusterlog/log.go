@@ -40,6 +40,9 @@ type Leadership interface {
 	// false, it stays false.
 	Valid() bool
 
+	// Until returns until when Valid is certain as yet, or was: in monotonic time.
+	Until() time.Time
+
 	// Done is closed when Run has found that Valid became false, or has resigned.
 	Done() <-chan struct{}
 

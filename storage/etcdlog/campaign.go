@@ -41,10 +41,17 @@ func (l *Log) Campaign(ctx context.Context, candidate string) (clusterlog.Leader
 	}
 }
 
+// fullPause is the time between two attempts to be elected while the servers give no leases.
+const fullPause = time.Second
+
 // stand tries to be elected. It returns nil if another candidate was, or if no server gave a lease.
 func (l *Log) stand(ctx context.Context, candidate string) (clusterlog.Leadership, error) {
 	sent := time.Now()
 	lease, err := l.grant(ctx, leaseTTL)
+	if errors.Is(err, clusterlog.ErrNoSpace) { // the operator has to make room
+		wait(ctx, fullPause)
+		return nil, ctx.Err()
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -2,8 +2,10 @@ package etcdlog
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"shunt/storage/clusterlog"
 )
@@ -46,4 +48,28 @@ func TestAppendsToFullServersAreWrittenOnceOrNotAtAll(t *testing.T) {
 		t.Error("the lease is not renewed")
 	}
 	t.Logf("%d entries; %+v; %+v", written, status.Servers, l.Metrics())
+}
+
+// TestACandidateWaitsWhileTheServersAreFull: they give no leases then. It must not give up, because its node would
+// end with it.
+func TestACandidateWaitsWhileTheServersAreFull(t *testing.T) {
+	s := newSite(t, 1, "--quota-backend-bytes", "8388608")
+	l := s.open()
+	r := s.lead(l, "a")
+	payload := bytes.Repeat([]byte("x"), 250_000)
+	var full error
+	for range 100 {
+		if _, full = r.Append(within(t), clusterlog.NewBatchID(), payload); full != nil {
+			break
+		}
+	}
+	if !errors.Is(full, clusterlog.ErrNoSpace) {
+		t.Fatalf("the servers are not full: %v", full)
+	}
+	l.revoke(within(t), r.Leadership.(*leadership).lease)
+	standing, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	defer cancel()
+	if _, err := s.open().Campaign(standing, "b"); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a candidate at full servers: %v, want that it waits", err)
+	}
 }

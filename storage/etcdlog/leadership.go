@@ -67,6 +67,9 @@ func (l *leadership) Done() <-chan struct{}     { return l.done }
 
 func (l *leadership) Valid() bool { return l.left() > 0 && !l.ended.Load() }
 
+// Until implements clusterlog.Leadership.
+func (l *leadership) Until() time.Time { return l.began.Add(time.Duration(l.until.Load())) }
+
 // left returns how long the lease lasts, less the margin.
 func (l *leadership) left() time.Duration {
 	return time.Duration(l.until.Load()) - time.Since(l.began)

@@ -128,6 +128,7 @@ func (m *memLeadership) endLocked() {
 func (m *memLeadership) Epoch() uint64             { return m.epoch }
 func (m *memLeadership) Head() clusterlog.Position { return m.head }
 func (m *memLeadership) Done() <-chan struct{}     { return m.done }
+func (m *memLeadership) Until() time.Time          { return time.Now() }
 
 func (m *memLeadership) Valid() bool {
 	m.log.mu.Lock()

@@ -47,9 +47,9 @@ type Replica struct {
 	maxKept uint64
 	logger  *slog.Logger
 
-	at    atomic.Uint64 // sequence that is applied
-	head  atomic.Uint64 // sequence that the log is known to have
-	asOf  atomic.Int64  // Unix ns: before it nothing was written that is not applied; 0: unknown
+	at    atomic.Uint64             // sequence that is applied
+	head  atomic.Uint64             // sequence that the log is known to have
+	asOf  atomic.Pointer[time.Time] // before it nothing was written that is not applied; nil: unknown
 	lead  atomic.Pointer[leadership]
 	known atomic.Pointer[clusterlog.Leader]
 	full  atomic.Bool // writes should be refused; by the trimmer
@@ -211,8 +211,8 @@ func (l *leadership) reached(at clusterlog.Position) error {
 func (r *Replica) note(p *clusterlog.Progress) {
 	r.at.Store(p.After.Sequence)
 	r.head.Store(max(p.Head, p.After.Sequence))
-	if !p.AsOf.IsZero() {
-		r.asOf.Store(p.AsOf.UnixNano())
+	if asOf := p.AsOf; !asOf.IsZero() {
+		r.asOf.Store(&asOf)
 	}
 	if p.Leader != *r.known.Load() {
 		leader := p.Leader
@@ -238,21 +238,28 @@ func (r *Replica) reign(ctx context.Context, lead *leadership) error {
 	case <-ctx.Done():
 	}
 	r.lead.Store(nil)
-	r.asOf.Store(time.Now().UnixNano())
+	asOf := lead.Until() // this process may have been stopped since
+	if now := time.Now(); now.Before(asOf) {
+		asOf = now
+	}
+	r.asOf.Store(&asOf)
 	r.node.StopLeading()
 	settled := make(chan struct{})
 	go func() {
 		r.store.StopLeading()
 		close(settled)
 	}()
-	if ctx.Err() == nil {
-		<-settled
+	select {
+	case <-settled:
 		return nil
+	case <-ctx.Done():
 	}
 	select {
 	case <-settled:
 	case <-time.After(resignTimeout):
 		r.logger.Warn("the cluster's log does not answer; the outcome of the last writes is unknown")
+		r.store.Abandon()
+		<-settled
 	}
 	return nil
 }
@@ -273,7 +280,10 @@ func (r *Replica) Lag() (lag time.Duration, ok bool) {
 		return 0, true
 	}
 	asOf := r.asOf.Load()
-	return max(0, time.Since(time.Unix(0, asOf))), asOf != 0
+	if asOf == nil {
+		return 0, false
+	}
+	return max(0, time.Since(*asOf)), true
 }
 
 // Sequences returns the last entry that is applied, and the last that the log is known to have.

@@ -178,10 +178,8 @@ func (n *Node) Use(e *engine.Engine, a *account.Accounts) { n.engine, n.accounts
 func (n *Node) Run(ctx context.Context) error {
 	running, stop := context.WithCancel(ctx)
 	defer stop()
-	r := replica.New(n.clusterLog, n.store, n, replica.Options{Name: n.candidate(), Nodes: n.clusterLog.Nodes, Logger: n.log})
-	n.replica.Store(r)
 	replicated := make(chan error, 1)
-	go func() { replicated <- r.Run(running) }()
+	go func() { replicated <- n.replicate(running) }()
 	announced := make(chan error, 1)
 	go func() { announced <- n.announce(running) }()
 	var pulling sync.WaitGroup
@@ -199,14 +197,39 @@ func (n *Node) Run(ctx context.Context) error {
 		stop()
 		<-replicated
 	}
-	err, final := withVerdict(err)
-	if ctx.Err() != nil || !final {
-		return err
+	if ctx.Err() != nil {
+		return nil
 	}
 	// Redirects go on with the links that are here; the API is refused as soon as the node is stale.
 	n.log.Error("this node can no longer follow its cluster", "error", err)
 	<-ctx.Done()
 	return nil
+}
+
+// replicatePause is the time between two attempts to follow the cluster.
+const replicatePause = 5 * time.Second
+
+// replicate follows the cluster and leads it until ctx is done. It returns before only if trying again is of no
+// use. Whatever else goes wrong, redirects must not end.
+func (n *Node) replicate(ctx context.Context) error {
+	for {
+		r := replica.New(n.clusterLog, n.store, n, replica.Options{Name: n.candidate(), Nodes: n.clusterLog.Nodes, Logger: n.log})
+		n.replica.Store(r)
+		err := r.Run(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		err, final := withVerdict(err)
+		if final {
+			return err
+		}
+		n.log.Error("following the cluster failed; trying on", "error", err)
+		select {
+		case <-time.After(replicatePause):
+		case <-ctx.Done():
+			return nil
+		}
+	}
 }
 
 // claimPause is the time between two attempts to claim the name of this node while etcd does not answer.
@@ -220,7 +243,11 @@ func (n *Node) announce(ctx context.Context) error {
 		err := n.claim(asking)
 		cancel()
 		if err != nil && ctx.Err() == nil {
-			return err
+			err, final := withVerdict(err)
+			if final {
+				return err
+			}
+			n.log.Error("this node cannot claim its name; trying on", "error", err)
 		}
 		select {
 		case <-time.After(claimPause):

@@ -1,0 +1,88 @@
+package cluster
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"net"
+	"testing"
+
+	"github.com/valyala/fasthttp"
+)
+
+type followerState struct{ leads bool }
+
+func (f followerState) Leads() bool                              { return f.leads }
+func (followerState) Leader() (name, address string)             { return "a", "" }
+func (followerState) Applied() uint64                            { return 0 }
+func (followerState) AwaitApplied(context.Context, uint64) error { return nil }
+func (followerState) Stale() bool                                { return false }
+
+// forwarded returns the request as the leader reads it that a client has sent to another node.
+func forwarded(t *testing.T, sent string, client net.Addr, local bool) *fasthttp.RequestCtx {
+	t.Helper()
+	var in fasthttp.Request
+	if err := in.Read(bufio.NewReader(bytes.NewBufferString(sent))); err != nil {
+		t.Fatal(err)
+	}
+	var ctx fasthttp.RequestCtx
+	ctx.Init(&in, client, nil)
+	var req fasthttp.Request
+	NewForwarder(followerState{}, nil).prepare(&req, &ctx, local)
+	var wire bytes.Buffer
+	w := bufio.NewWriter(&wire)
+	if err := req.Write(w); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	var read fasthttp.Request
+	if err := read.Read(bufio.NewReader(&wire)); err != nil {
+		t.Fatal(err)
+	}
+	var at fasthttp.RequestCtx
+	at.Init(&read, &net.TCPAddr{IP: net.IPv4(10, 0, 0, 2), Port: 1}, nil)
+	return &at
+}
+
+// TestAClientCannotChangeWhatNodesSayOfIt sends fields that nodes use themselves, and tricks by which fields are
+// left out on the way.
+func TestAClientCannotChangeWhatNodesSayOfIt(t *testing.T) {
+	client := &net.TCPAddr{IP: net.IPv4(203, 0, 113, 9), Port: 1234}
+	for _, fields := range []string{
+		"", "Trailer: Shunt-Client, Shunt-Plain, Shunt-Local\r\n", "trailer: shunt-client\r\n",
+		"Connection: Shunt-Client, Shunt-Plain, close\r\n", "Shunt-Client: unix\r\nShunt-Plain: 0\r\nShunt-Local: 1\r\n",
+		"shunt-local: 1\r\nShunt-Client: unix\r\nshunt-client: 127.0.0.1:1\r\n", "Keep-Alive: x\r\nTE: trailers\r\n",
+	} {
+		at := forwarded(t, "POST /api/v1/session HTTP/1.1\r\nHost: x.example\r\n"+fields+"Content-Length: 2\r\n\r\n{}", client, false)
+		local, err := Receive(at, followerState{leads: true})
+		if err != nil || local || at.RemoteAddr().String() != client.String() || !CameOverPlainHTTP(at) {
+			t.Errorf("with %q the leader sees %v, plain HTTP %v, a local command %v, %v", fields, at.RemoteAddr(), CameOverPlainHTTP(at), local, err)
+		}
+	}
+	at := forwarded(t, "POST /api/v1/links HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n", &net.UnixAddr{Net: "unix"}, true)
+	if local, err := Receive(at, followerState{leads: true}); err != nil || !local || at.RemoteAddr().Network() != "unix" {
+		t.Errorf("a local command: %v, %v, from %v", local, err, at.RemoteAddr())
+	}
+}
+
+// TestARequestThatSaysTooLittleIsRefused: what is missing must not mean that a client may do more.
+func TestARequestThatSaysTooLittleIsRefused(t *testing.T) {
+	const whole = "Shunt-Client: 203.0.113.9:1\r\nShunt-Plain: 1\r\nShunt-Local: 0\r\n"
+	for _, fields := range []string{
+		"", "Shunt-Plain: 1\r\nShunt-Local: 0\r\n", "Shunt-Client: 203.0.113.9:1\r\nShunt-Local: 0\r\n",
+		"Shunt-Client: 203.0.113.9:1\r\nShunt-Plain: 1\r\n", whole + "Shunt-Client: unix\r\n", whole + "Shunt-Plain: 0\r\n",
+		"Shunt-Client: here\r\nShunt-Plain: 1\r\nShunt-Local: 0\r\n", "Shunt-Client: unix\r\nShunt-Plain: yes\r\nShunt-Local: 0\r\n",
+	} {
+		var read fasthttp.Request
+		if err := read.Read(bufio.NewReader(bytes.NewBufferString("GET /api/v1/links HTTP/1.1\r\nHost: x\r\n" + fields + "\r\n"))); err != nil {
+			t.Fatal(err)
+		}
+		var at fasthttp.RequestCtx
+		at.Init(&read, &net.TCPAddr{IP: net.IPv4(10, 0, 0, 2), Port: 1}, nil)
+		if _, err := Receive(&at, followerState{leads: true}); err == nil {
+			t.Errorf("a request with %q is taken for one of %v", fields, at.RemoteAddr())
+		}
+	}
+}
