@@ -184,7 +184,11 @@ func (s *Store) collectRows(b *pebble.Batch, rows []byte) error {
 // collectRow is collectRows for one row.
 func (s *Store) collectRow(b *pebble.Batch, operation row.Operation, key, value []byte) error {
 	l := &s.shared.learned
-	switch {
+	switch kept := !s.shared.edge || row.KeptByEdge(key); {
+	case !kept && key[0] == row.TableCold && operation == row.OpDelete:
+		return l.noteDelete(key, s.known) // it says whose hot record was deleted before it
+	case !kept:
+		return nil
 	case operation == row.OpSet:
 		set(b, key, value)
 		return l.noteSet(key, value, s.known)
@@ -207,11 +211,12 @@ func (s *Store) known(key []byte) (bool, error) {
 	return v != nil, err
 }
 
-// learnBatch commits b, unless it is empty, with the position, and tells to what it changed.
+// learnBatch commits b, unless it is empty, with the position, and tells to what it changed. For an edge,
+// entries may have been read whole of which it keeps nothing.
 func (s *Store) learnBatch(b *pebble.Batch, to Learner) error {
 	l := &s.shared.learned
 	defer l.reset()
-	if b.Empty() {
+	if b.Empty() && (!s.shared.edge || s.shared.whole.Sequence == s.shared.applied.Load()) {
 		return nil
 	}
 	defer b.Reset()

@@ -29,6 +29,14 @@ import (
 //
 // All other rows are a node's own, and are committed without the log: they need no leader, so hits
 // are flushed whatever the cluster does.
+//
+// An edge (Store.Edge) reads the same entries and keeps only the rows that redirects need
+// (row.KeptByEdge): hot records and the bound of ids. It has no account, receipt or audit entry, and no
+// figures, of others or its own: whoever takes its machine finds links and the visitor key. So what it
+// counts is only in its outbox, until all full nodes have it. Tally rows of its own would do no harm, but
+// nobody can ask for them, because the API is answered by full nodes. They would cost a second copy of
+// each row, its roll-up, and 400 days of space (BenchmarkFlushOfAnEdge). A counter in an edge's memory
+// has what this process has counted: a cap needs more than that, and must not rely on it.
 
 // Appender appends to the log of a cluster, as clusterlog.Leadership does.
 type Appender interface {
@@ -38,6 +46,7 @@ type Appender interface {
 // shared is the state of a store's shared rows.
 type shared struct {
 	exists  bool // there is a cluster
+	edge    bool // and the store is that of an edge
 	cluster clusterlog.ID
 
 	// turn has room for the one who commits shared rows, who owns the fields after it.
@@ -121,7 +130,7 @@ func (s *Store) append(payload []byte) (clusterlog.Position, error) {
 // commitShared commits a batch of shared rows, which own extends by rows of this node, together with
 // the position.
 func (s *Store) commitShared(b *pebble.Batch, own own) error {
-	if len(own.purged) > 0 { // no roll-up and no record of another node may make rows of these links again
+	if len(own.purged) > 0 && !s.shared.edge { // no roll-up and no record of another node may make rows of these links again
 		s.flusher.turn.Lock()
 		defer s.flusher.turn.Unlock()
 		for _, id := range own.purged {
@@ -176,8 +185,12 @@ func (s *Store) JoinLog(id clusterlog.ID, at clusterlog.Position) error {
 	return nil
 }
 
-// LeaveLog makes the store one of no cluster again, with all rows that it has. It must not be in use.
+// LeaveLog makes the store one of no cluster again, with all rows that it has. It must not be in use. That
+// of an edge cannot leave, because nobody could make an account in it.
 func (s *Store) LeaveLog() error {
+	if s.shared.edge {
+		return errors.New("storage: the store is that of an edge")
+	}
 	b := s.db.NewBatch()
 	defer b.Close()
 	remove(b, row.MetaKey(row.MetaLog))
@@ -232,7 +245,9 @@ func (s *Store) readLog() error {
 	s.shared.applied.Store(at.Sequence)
 	s.commits.limit = clusterlog.MaxPayloadBytes / 2
 	s.pulls.purged = at.Sequence // what was purged before this start is not known
-	return errors.Join(err, s.startOutbox())
+	edge, edgeErr := s.get(row.MetaKey(row.MetaEdge))
+	s.shared.edge = edge != nil
+	return errors.Join(err, edgeErr, s.startOutbox())
 }
 
 // ownRows returns what a batch that this node made means for its own rows: its memory knows it already.
@@ -255,6 +270,9 @@ func appendPosition(cluster clusterlog.ID, p clusterlog.Position) []byte {
 // Cluster returns the id of the store's cluster; ok is false if it is of none.
 func (s *Store) Cluster() (id clusterlog.ID, ok bool) { return s.shared.cluster, s.shared.exists }
 
+// Edge reports whether the store is that of an edge, which has links only.
+func (s *Store) Edge() bool { return s.shared.edge }
+
 // AppliedSequence returns the sequence of the last entry of the cluster's log whose rows are committed.
 func (s *Store) AppliedSequence() uint64 { return s.shared.applied.Load() }
 
@@ -263,7 +281,9 @@ type SharedState struct {
 	Cluster  string `json:"cluster"`
 	Sequence uint64 `json:"sequence"` // of the last entry of the log that is applied
 	Epoch    uint64 `json:"epoch"`    // of that entry
-	Hash     string `json:"hash"`     // SHA-256 of all shared rows but tallies, in hexadecimal
+	Hash     string `json:"hash"`     // SHA-256 of all shared rows but tallies, in hexadecimal; of an edge: of those that it keeps
+	Links    string `json:"links"`    // SHA-256 of the rows that an edge keeps: equal on all nodes
+	Edge     bool   `json:"edge,omitempty"`
 }
 
 // SharedHash returns a hash of all shared rows but tallies. It is equal on all nodes that have applied
@@ -271,7 +291,7 @@ type SharedState struct {
 func (s *Store) SharedHash() (sum [sha256.Size]byte, err error) {
 	snapshot := s.db.NewSnapshot()
 	defer func() { err = errors.Join(err, snapshot.Close()) }()
-	return sharedHash(snapshot)
+	return sharedHash(snapshot, row.Shared)
 }
 
 // SharedState returns the state of the shared rows; nil if the store is of no cluster.
@@ -284,11 +304,23 @@ func (v *Inspection) SharedState() (*SharedState, error) {
 	if err != nil {
 		return nil, err
 	}
-	sum, err := sharedHash(v.r)
-	return &SharedState{clusterlog.ID(p.Cluster).String(), p.Sequence, p.Epoch, hex.EncodeToString(sum[:])}, err
+	sum, err := sharedHash(v.r, row.Shared)
+	if err != nil {
+		return nil, err
+	}
+	links, err := sharedHash(v.r, row.KeptByEdge)
+	if err != nil {
+		return nil, err
+	}
+	edge, err := read(v.r, row.MetaKey(row.MetaEdge))
+	return &SharedState{
+		Cluster: clusterlog.ID(p.Cluster).String(), Sequence: p.Sequence, Epoch: p.Epoch,
+		Hash: hex.EncodeToString(sum[:]), Links: hex.EncodeToString(links[:]), Edge: edge != nil,
+	}, err
 }
 
-func sharedHash(r pebble.Reader) (sum [sha256.Size]byte, err error) {
+// sharedHash returns a hash of the rows that of accepts, but no tallies.
+func sharedHash(r pebble.Reader, of func(key []byte) bool) (sum [sha256.Size]byte, err error) {
 	it, err := r.NewIter(&pebble.IterOptions{})
 	if err != nil {
 		return sum, fmt.Errorf("storage: %w", err)
@@ -297,7 +329,7 @@ func sharedHash(r pebble.Reader) (sum [sha256.Size]byte, err error) {
 	h, length := sha256.New(), make([]byte, 0, 8)
 	for valid := it.First(); valid; valid = it.Next() {
 		key := it.Key()
-		if !row.Shared(key) || key[0] == row.TableLinkLives || key[0] == row.TableLinkDays {
+		if !of(key) || key[0] == row.TableLinkLives || key[0] == row.TableLinkDays {
 			continue
 		}
 		value, err := it.ValueAndErr()
