@@ -123,8 +123,10 @@ func (s *Store) copyLinks(ctx context.Context, to *folder) (err error) {
 	set(b, row.MetaKey(row.MetaEdge), []byte{1})
 	set(b, row.MetaKey(row.MetaOutbox), row.AppendOutboxState(nil, newOutbox()))
 	merge(b, row.MetaKey(row.MetaSequence), row.AppendSequence(nil, row.Sequence{Count: 1, Last: 1}))
-	if err := s.copyHot(ctx, snapshot, b, db); err != nil {
-		return err
+	for _, table := range []byte{row.TableHot, row.TableCold} {
+		if err := s.copyTable(ctx, snapshot, table, b, db); err != nil {
+			return err
+		}
 	}
 	if err := db.Apply(b, pebble.NoSync); err != nil {
 		return err
@@ -132,9 +134,9 @@ func (s *Store) copyLinks(ctx context.Context, to *folder) (err error) {
 	return db.Flush() // its tables are synced
 }
 
-// copyHot puts all hot records into b, and b into db whenever it is large.
-func (s *Store) copyHot(ctx context.Context, from pebble.Reader, b *pebble.Batch, db *pebble.DB) (err error) {
-	keys := row.TableRange(row.TableHot)
+// copyTable puts what an edge keeps of a table into b, and b into db whenever it is large.
+func (s *Store) copyTable(ctx context.Context, from pebble.Reader, table byte, b *pebble.Batch, db *pebble.DB) (err error) {
+	keys := row.TableRange(table)
 	it, err := from.NewIter(&pebble.IterOptions{LowerBound: keys.Lower, UpperBound: keys.Upper})
 	if err != nil {
 		return err
@@ -144,6 +146,11 @@ func (s *Store) copyHot(ctx context.Context, from pebble.Reader, b *pebble.Batch
 		value, err := it.ValueAndErr()
 		if err != nil {
 			return err
+		}
+		if table == row.TableCold {
+			if value, err = row.ColdOfEdge(value); err != nil {
+				return fmt.Errorf("row %x: %w", it.Key(), err)
+			}
 		}
 		if set(b, it.Key(), value); b.Len() < copyChunkBytes {
 			continue

@@ -93,7 +93,7 @@ var checkedTables = []checkedTable{
 }
 
 // edgeTables are the tables that the store of an edge has.
-var edgeTables = []byte{row.TableMeta, row.TableHot, row.TableOutbox, row.TablePulled}
+var edgeTables = []byte{row.TableMeta, row.TableHot, row.TableCold, row.TableOutbox, row.TablePulled}
 
 // check is one run of Check.
 //

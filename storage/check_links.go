@@ -103,7 +103,11 @@ func (p *coldPart) row(key, value []byte) error {
 		c.links.deleted.Add(1)
 	default:
 		c.links.matched.Add(1)
-		p.wantIndexRows(&hot, &cold)
+		if !c.meta.edge {
+			p.wantIndexRows(&hot, &cold)
+		} else if cold.Title != "" || len(cold.Tags) > 0 || cold.ImportedHits > 0 {
+			c.o.Faults.Add(where("cold", key), "an edge has no title, tags or figures, and this one has some of code %q", cold.Code)
+		}
 	}
 	return nil
 }
@@ -162,9 +166,6 @@ func indexName(key []byte) string {
 // there are more hot records or index rows than the cold records have found.
 func (c *check) nameStrays() error {
 	l := &c.links
-	if c.meta.edge { // its hot records are all that it has of links
-		return nil
-	}
 	for _, x := range []struct {
 		table     byte
 		step      string
@@ -175,7 +176,7 @@ func (c *check) nameStrays() error {
 		{row.TableByOwner, "by owner, looking for strays", c.report.ByOwner, l.matched.Load(), beginStrayIndex},
 		{row.TableByTag, "by tag, looking for strays", c.report.ByTag, l.matchedTags.Load(), beginStrayIndex},
 	} {
-		if x.got == x.want {
+		if x.got == x.want || c.meta.edge && x.table != row.TableHot { // an edge has no index rows
 			continue
 		}
 		if _, err := c.checkRows(x.step, row.TableRange(x.table), x.begin); err != nil {

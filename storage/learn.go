@@ -185,11 +185,16 @@ func (s *Store) collectRows(b *pebble.Batch, rows []byte) error {
 func (s *Store) collectRow(b *pebble.Batch, operation row.Operation, key, value []byte) error {
 	l := &s.shared.learned
 	switch kept := !s.shared.edge || row.KeptByEdge(key); {
-	case !kept && key[0] == row.TableCold && operation == row.OpDelete:
-		return l.noteDelete(key, s.known) // it says whose hot record was deleted before it
 	case !kept:
 		return nil
 	case operation == row.OpSet:
+		if s.shared.edge && key[0] == row.TableCold {
+			part, err := row.ColdOfEdge(value)
+			if err != nil {
+				return err
+			}
+			value = part
+		}
 		set(b, key, value)
 		return l.noteSet(key, value, s.known)
 	case operation == row.OpDelete:

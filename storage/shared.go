@@ -31,7 +31,7 @@ import (
 // are flushed whatever the cluster does.
 //
 // An edge (Store.Edge) reads the same entries and keeps only the rows that redirects need
-// (row.KeptByEdge): hot records and the bound of ids. It has no account, receipt or audit entry, and no
+// (row.KeptByEdge): hot records, a part of cold ones, and the bound of ids. It has no account, receipt or audit entry, and no
 // figures, of others or its own: whoever takes its machine finds links and the visitor key. So what it
 // counts is only in its outbox, until all full nodes have it. Tally rows of its own would do no harm, but
 // nobody can ask for them, because the API is answered by full nodes. They would cost a second copy of
@@ -282,7 +282,7 @@ type SharedState struct {
 	Sequence uint64 `json:"sequence"` // of the last entry of the log that is applied
 	Epoch    uint64 `json:"epoch"`    // of that entry
 	Hash     string `json:"hash"`     // SHA-256 of all shared rows but tallies, in hexadecimal; of an edge: of those that it keeps
-	Links    string `json:"links"`    // SHA-256 of the rows that an edge keeps: equal on all nodes
+	Links    string `json:"links"`    // SHA-256 of what an edge keeps of them: equal on all nodes
 	Edge     bool   `json:"edge,omitempty"`
 }
 
@@ -291,7 +291,7 @@ type SharedState struct {
 func (s *Store) SharedHash() (sum [sha256.Size]byte, err error) {
 	snapshot := s.db.NewSnapshot()
 	defer func() { err = errors.Join(err, snapshot.Close()) }()
-	return sharedHash(snapshot, row.Shared)
+	return sharedHash(snapshot, false)
 }
 
 // SharedState returns the state of the shared rows; nil if the store is of no cluster.
@@ -304,11 +304,11 @@ func (v *Inspection) SharedState() (*SharedState, error) {
 	if err != nil {
 		return nil, err
 	}
-	sum, err := sharedHash(v.r, row.Shared)
+	sum, err := sharedHash(v.r, false)
 	if err != nil {
 		return nil, err
 	}
-	links, err := sharedHash(v.r, row.KeptByEdge)
+	links, err := sharedHash(v.r, true)
 	if err != nil {
 		return nil, err
 	}
@@ -319,8 +319,8 @@ func (v *Inspection) SharedState() (*SharedState, error) {
 	}, err
 }
 
-// sharedHash returns a hash of the rows that of accepts, but no tallies.
-func sharedHash(r pebble.Reader, of func(key []byte) bool) (sum [sha256.Size]byte, err error) {
+// sharedHash returns a hash of all shared rows but tallies, or of what an edge keeps of them.
+func sharedHash(r pebble.Reader, ofEdge bool) (sum [sha256.Size]byte, err error) {
 	it, err := r.NewIter(&pebble.IterOptions{})
 	if err != nil {
 		return sum, fmt.Errorf("storage: %w", err)
@@ -329,12 +329,17 @@ func sharedHash(r pebble.Reader, of func(key []byte) bool) (sum [sha256.Size]byt
 	h, length := sha256.New(), make([]byte, 0, 8)
 	for valid := it.First(); valid; valid = it.Next() {
 		key := it.Key()
-		if !of(key) || key[0] == row.TableLinkLives || key[0] == row.TableLinkDays {
+		if !row.Shared(key) || ofEdge && !row.KeptByEdge(key) || key[0] == row.TableLinkLives || key[0] == row.TableLinkDays {
 			continue
 		}
 		value, err := it.ValueAndErr()
 		if err != nil {
 			return sum, fmt.Errorf("storage: %w", err)
+		}
+		if ofEdge && key[0] == row.TableCold {
+			if value, err = row.ColdOfEdge(value); err != nil {
+				return sum, fmt.Errorf("storage: row %x: %w", key, err)
+			}
 		}
 		length = binary.BigEndian.AppendUint32(length[:0], uint32(len(key)))
 		length = binary.BigEndian.AppendUint32(length, uint32(len(value)))

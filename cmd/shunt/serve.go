@@ -318,8 +318,9 @@ func (s *server) openData(ctx context.Context) error {
 		return err
 	}
 	s.chooseMemory()
-	if err := s.core.openStore(s.parts, &s.cfg.data, s.node == nil || !s.node.Edge(), s.say.Log); err != nil {
-		return err
+	edge := s.node != nil && s.node.Edge()
+	if err := s.core.openStore(s.parts, &s.cfg.data, !edge, s.say.Log); err != nil {
+		return edgeError(edge, err)
 	}
 	if err := s.joinCluster(ctx); err != nil {
 		return err

@@ -129,13 +129,13 @@ func Shared(key []byte) bool {
 	return false
 }
 
-// KeptByEdge reports whether an edge of a cluster keeps a shared row: only what redirects need. An empty
-// key is of no row.
+// KeptByEdge reports whether an edge of a cluster keeps a shared row: only what redirects and previews
+// need, of cold records a part (ColdOfEdge). An empty key is of no row.
 func KeptByEdge(key []byte) bool {
 	if len(key) == 0 {
 		return false
 	}
-	return key[0] == TableHot || len(key) == 2 && key[0] == TableMeta && key[1] == MetaIDBound
+	return key[0] == TableHot || key[0] == TableCold || len(key) == 2 && key[0] == TableMeta && key[1] == MetaIDBound
 }
 
 // AppendHotKey appends the key of the hot record of a code.
