@@ -84,6 +84,8 @@ func (s *Store) LinksToStream(ctx context.Context) (BackupResult, error) {
 		return BackupResult{}, ErrBackupRuns
 	}
 	defer s.backups.Unlock()
+	s.fs.backup.Store(&ctx)
+	defer s.fs.backup.Store(nil)
 	err := s.RemoveStream()
 	if err == nil {
 		err = to.makeFor(formatBackupName, backupPrefix, row.LayoutVersion)
