@@ -3,6 +3,7 @@ package storage
 import (
 	"bytes"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
@@ -333,5 +334,50 @@ func TestAnEdgeIsNeverAnythingElse(t *testing.T) {
 	defer closeStore(t, alone)
 	if _, err := alone.LinksToStream(t.Context()); err == nil {
 		t.Error("a store of no cluster gives a copy for an edge")
+	}
+}
+
+// BenchmarkFlushOfAnEdge commits flushes of 50,000 rows, whose records are pulled and dropped after each, and
+// in a full node are rolled up, too.
+func BenchmarkFlushOfAnEdge(b *testing.B) {
+	for _, edge := range []bool{false, true} {
+		b.Run(fmt.Sprintf("edge=%v", edge), func(b *testing.B) {
+			const rows, ids = 50_000, 1_000_000
+			s := openTemp(b)
+			if err := s.JoinLog(clusterlog.ID{1}, clusterlog.Origin(clusterlog.ID{1})); err != nil {
+				b.Fatal(err)
+			}
+			s.shared.edge = edge
+			f := newBenchFlush(rows)
+			f.divided = true
+			seq, cpu := uint64(0), 0.0
+			for b.Loop() {
+				b.StopTimer()
+				f.draw(ids)
+				f.hour = 1000 + uint32(seq)
+				before := cpuSeconds()
+				b.StartTimer()
+				seq++
+				if err := s.Flush(f.batch(seq)); err != nil {
+					b.Fatal(err)
+				}
+				for more := true; more; {
+					var err error
+					if more, err = s.DropOutbox(s.outbox.next.Load() - 1); err != nil {
+						b.Fatal(err)
+					}
+				}
+				for more := true; more; {
+					var err error
+					if more, err = s.RollUp(engine.RollUpLimits{OpenHour: f.hour + 1, FirstHour: f.hour}); err != nil && !errors.Is(err, engine.ErrBehind) {
+						b.Fatal(err)
+					}
+				}
+				cpu += cpuSeconds() - before
+			}
+			settle(s)
+			b.ReportMetric(cpu/float64(b.N), "cpu-s/op")
+			b.ReportMetric(float64(s.Metrics().DiskBytes)/1e6, "disk-MB")
+		})
 	}
 }

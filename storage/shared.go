@@ -35,7 +35,8 @@ import (
 // figures, of others or its own: whoever takes its machine finds links and the visitor key. So what it
 // counts is only in its outbox, until all full nodes have it. Tally rows of its own would do no harm, but
 // nobody can ask for them, because the API is answered by full nodes. They would cost a second copy of
-// each row, its roll-up, and 400 days of space (BenchmarkFlushOfAnEdge). A counter in an edge's memory
+// each row and its roll-up: 40 flushes of 50,000 rows each took 189 ms of CPU and 19 MB each with them,
+// and 12 ms and 5 MB without (BenchmarkFlushOfAnEdge, 2 cores). A counter in an edge's memory
 // has what this process has counted: a cap needs more than that, and must not rely on it.
 
 // Appender appends to the log of a cluster, as clusterlog.Leadership does.
