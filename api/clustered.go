@@ -11,6 +11,7 @@ import (
 	"shunt/api/cluster"
 	"shunt/api/dashboard"
 	"shunt/api/problem"
+	"shunt/api/wire"
 )
 
 // clustered answers the requests that another node of the cluster must answer: all writes go to the one
@@ -26,6 +27,7 @@ type clustered struct {
 	local     fasthttp.RequestHandler // and from local commands there
 	backup    func(w io.Writer) error
 	links     func(w io.Writer) error
+	ending    <-chan struct{} // closed when the server shuts down
 	outbox    func(node string, known [16]byte, after uint64) (cluster.Outbox, error)
 	log       *slog.Logger
 }
@@ -38,6 +40,8 @@ func (c *clustered) over(routes fasthttp.RequestHandler, local bool) fasthttp.Re
 	return func(ctx *fasthttp.RequestCtx) {
 		here, err := c.isHere(ctx), error(nil)
 		switch {
+		case !here && c.streams(ctx):
+			err = c.forwarder.ForwardStream(ctx, cluster.Stream{Ending: c.ending, Renew: wire.Renew})
 		case !here:
 			here, err = c.forwarder.Forward(ctx, local)
 		case !local && c.state.Stale() && isAPI(ctx) && !c.state.Edge():
@@ -53,6 +57,20 @@ func (c *clustered) over(routes fasthttp.RequestHandler, local bool) fasthttp.Re
 	}
 }
 
+// streams reports whether the answer to a request that an edge sends on is passed on as it comes: live
+// figures have no end, and an export has all links.
+func (c *clustered) streams(ctx *fasthttp.RequestCtx) bool {
+	if !c.state.Edge() || !ctx.IsGet() {
+		return false
+	}
+	path, _ := splitURI(ctx.Request.Header.RequestURI())
+	return asksForEvents(ctx) || isAPI(ctx) && (bytes.HasSuffix(path, []byte("/live")) || bytes.HasSuffix(path, []byte("/export")))
+}
+
+func asksForEvents(ctx *fasthttp.RequestCtx) bool {
+	return bytes.Contains(ctx.Request.Header.Peek(fasthttp.HeaderAccept), []byte("text/event-stream"))
+}
+
 // isHere reports whether a request can be answered by this node even if it does not lead.
 func (c *clustered) isHere(ctx *fasthttp.RequestCtx) bool {
 	if c.state.Leads() || ctx.IsOptions() {
@@ -63,7 +81,7 @@ func (c *clustered) isHere(ctx *fasthttp.RequestCtx) bool {
 	case bytes.HasPrefix(path, []byte(apiPrefix)):
 		return (ctx.IsGet() || ctx.IsHead()) && !c.state.Edge() || c.here[string(path)]
 	case bytes.HasPrefix(path, []byte(dashboard.Root)):
-		return c.fixed(path) || !c.state.Edge() && bytes.Contains(ctx.Request.Header.Peek(fasthttp.HeaderAccept), []byte("text/event-stream"))
+		return c.fixed(path) || !c.state.Edge() && asksForEvents(ctx)
 	}
 	return true
 }

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"bufio"
 	"bytes"
 	"crypto/tls"
 	"crypto/x509"
@@ -9,6 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"net/http"
+	"net/http/cookiejar"
 	"os"
 	"path/filepath"
 	"strings"
@@ -383,4 +385,91 @@ func TestMistakesWithAnEdgeAreClearAndChangeNothing(t *testing.T) {
 	}
 	e.start()
 	s.await(func() bool { return e.caughtUpWith(a) }, "the edge has caught up")
+}
+
+// event returns the data of the next event of a stream, or "event: end".
+func event(t *testing.T, r *bufio.Reader) string {
+	t.Helper()
+	for {
+		line, err := r.ReadString('\n')
+		if err != nil {
+			t.Fatalf("the stream broke: %v", err)
+		}
+		if line = strings.TrimSpace(line); strings.HasPrefix(line, "data: ") || strings.HasPrefix(line, "event: end") {
+			return line
+		}
+	}
+}
+
+// TestStreamsSessionsAndExportsPassAnEdge reads live figures and an export at an edge, signs in there, and
+// stops the edge while a stream is open.
+func TestStreamsSessionsAndExportsPassAnEdge(t *testing.T) {
+	s := newSite(t, "a", "b")
+	a := s.nodes[0]
+	e := s.edge("edge-1", a)
+	s.token = a.token("admin", "links:read", "links:write", "stats:read", "tokens:write")
+	links := make([]map[string]any, 1000)
+	for i := range links {
+		links[i] = map[string]any{"url": fmt.Sprintf("https://example.com/%d", i)}
+	}
+	for range 3 {
+		e.call("POST", "/shorten/bulk", links).want(t, 200)
+	}
+	e.call("POST", "/shorten", map[string]any{"url": "https://example.com/", "alias": "hot"}).want(t, 201)
+	if lines := strings.Count(e.call("GET", "/export", nil).want(t, 200).text, "\n"); lines < 3001 {
+		t.Errorf("an export by way of an edge has %d lines, want 3001 or more", lines)
+	}
+
+	a.call("POST", "/users", map[string]any{"email": "person@example.com", "role": "member", "password": "a long password 123"}).want(t, 201)
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	person := &http.Client{Jar: jar, CheckRedirect: s.requests.CheckRedirect, Timeout: 20 * time.Second}
+	login, err := person.Post(e.url+"/api/v1/session", "application/json", strings.NewReader(`{"email":"person@example.com","password":"a long password 123"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	said, _ := io.ReadAll(login.Body)
+	login.Body.Close()
+	if login.StatusCode/100 != 2 {
+		t.Fatalf("signing in at an edge: %s %s", login.Status, said)
+	}
+	for _, path := range []string{"/_/", "/_/account", "/_/links", "/api/v1/me"} {
+		resp, err := person.Get(e.url + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		page, _ := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if resp.StatusCode != 200 || !bytes.Contains(page, []byte("person@example.com")) {
+			t.Errorf("%s for who signed in at an edge: %s %.300s", path, resp.Status, page)
+		}
+	}
+
+	for round := range 2 {
+		req, err := http.NewRequest(http.MethodGet, e.url+"/api/v1/stats/hot/live", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer "+s.token)
+		resp, err := (&http.Client{}).Do(req)
+		if err != nil || resp.StatusCode != 200 {
+			t.Fatalf("live figures at an edge: %v, %v", resp, err)
+		}
+		r := bufio.NewReader(resp.Body)
+		first := event(t, r)
+		e.redirect("hot")
+		if next := event(t, r); next == first {
+			t.Errorf("after a redirect the event is %q again", next)
+		}
+		if round == 1 {
+			ended := make(chan struct{})
+			go func() { e.terminate(); close(ended) }()
+			for event(t, r) != "event: end" {
+			}
+			<-ended
+		}
+		resp.Body.Close()
+	}
 }
