@@ -12,12 +12,14 @@ import (
 	"shunt/api/cluster"
 	"shunt/api/dashboard"
 	"shunt/api/problem"
+	"shunt/api/wire"
 	"shunt/engine"
 )
 
 // clustered answers the requests that another node of the cluster must answer: all writes go to the one
 // that leads. Reads of the API are answered here, from this node's copy, unless it is stale. Pages of
-// the dashboard keep what they show once in memory, so all of them come from the node that leads.
+// the dashboard keep what they show once in memory, so all of them come from the node that leads. An edge
+// answers no request of the API: it has nothing to answer it from.
 type clustered struct {
 	state     cluster.State
 	forwarder *cluster.Forwarder
@@ -26,6 +28,8 @@ type clustered struct {
 	routes    fasthttp.RequestHandler // of what the leader is sent from clients of other nodes
 	local     fasthttp.RequestHandler // and from local commands there
 	backup    func(w io.Writer) error
+	links     func(w io.Writer) error
+	ending    <-chan struct{} // closed when the server shuts down
 	outbox    func(node string, known [16]byte, after uint64) (cluster.Outbox, error)
 	caps      func(ctx context.Context, node string, m *engine.CapMessage) error
 	log       *slog.Logger
@@ -39,9 +43,11 @@ func (c *clustered) over(routes fasthttp.RequestHandler, local bool) fasthttp.Re
 	return func(ctx *fasthttp.RequestCtx) {
 		here, err := c.isHere(ctx), error(nil)
 		switch {
+		case !here && c.streams(ctx):
+			err = c.forwarder.ForwardStream(ctx, cluster.Stream{Ending: c.ending, Renew: wire.Renew})
 		case !here:
 			here, err = c.forwarder.Forward(ctx, local)
-		case !local && c.state.Stale() && c.mayBeOld(ctx):
+		case !local && c.state.Stale() && c.mayBeOld(ctx) && !c.state.Edge():
 			err = problem.New(problem.Stale, "this node has had no connection to the log of its cluster for some time; redirects go on")
 		}
 		switch {
@@ -54,6 +60,17 @@ func (c *clustered) over(routes fasthttp.RequestHandler, local bool) fasthttp.Re
 	}
 }
 
+// streams reports whether the answer to a request that an edge sends on is passed on as it comes: live
+// figures have no end, and an export has all links.
+func (c *clustered) streams(ctx *fasthttp.RequestCtx) bool {
+	if !c.state.Edge() || !ctx.IsGet() {
+		return false
+	}
+	path, _ := splitURI(ctx.Request.Header.RequestURI())
+	return dashboard.IsStream(path) || bytes.HasPrefix(path, []byte(apiPrefix)) &&
+		(bytes.HasSuffix(path, []byte("/live")) || bytes.HasSuffix(path, []byte("/export")))
+}
+
 // isHere reports whether a request can be answered by this node even if it does not lead.
 func (c *clustered) isHere(ctx *fasthttp.RequestCtx) bool {
 	if c.state.Leads() || ctx.IsOptions() {
@@ -62,9 +79,9 @@ func (c *clustered) isHere(ctx *fasthttp.RequestCtx) bool {
 	path, _ := splitURI(ctx.Request.Header.RequestURI())
 	switch {
 	case bytes.HasPrefix(path, []byte(apiPrefix)):
-		return ctx.IsGet() || ctx.IsHead() || c.here[string(path)]
+		return (ctx.IsGet() || ctx.IsHead()) && !c.state.Edge() || c.here[string(path)]
 	case bytes.HasPrefix(path, []byte(dashboard.Root)):
-		return c.fixed(path) || ctx.IsGet() && dashboard.IsStream(path)
+		return c.fixed(path) || !c.state.Edge() && ctx.IsGet() && dashboard.IsStream(path)
 	}
 	return true
 }
@@ -94,7 +111,7 @@ func (c *clustered) receive(ctx *fasthttp.RequestCtx) {
 
 // answerFor answers a request that another node has sent on.
 func (c *clustered) answerFor(ctx *fasthttp.RequestCtx, peer cluster.Peer) error {
-	local, err := cluster.Receive(ctx, c.state)
+	local, err := cluster.Receive(ctx, c.state, peer)
 	if err == nil && local {
 		err = peer.Full()
 	}
@@ -102,9 +119,12 @@ func (c *clustered) answerFor(ctx *fasthttp.RequestCtx, peer cluster.Peer) error
 		return err
 	}
 	nameRequest(ctx)
-	if local {
+	switch {
+	case local:
 		c.local(ctx)
-	} else {
+	case peer.Edge: // this node may not lead
+		c.over(c.routes, false)(ctx)
+	default:
 		c.routes(ctx)
 	}
 	cluster.Sign(ctx, c.state)
@@ -121,24 +141,37 @@ func (c *clustered) answerPeer(ctx *fasthttp.RequestCtx, peer cluster.Peer, path
 		ctx.SetStatusCode(fasthttp.StatusNoContent)
 		return err
 	}
+	copies := path == cluster.LinksPath || path == cluster.BackupPath
+	if copies && c.state.Edge() {
+		return problem.New(problem.Forbidden, "this node is an edge: ask a full node for a copy")
+	}
+	if path == cluster.LinksPath && ctx.IsGet() {
+		c.sendCopy(ctx, peer, c.links)
+		return nil
+	}
 	if err := peer.Full(); err != nil {
 		return err
 	}
 	if path == cluster.BackupPath && ctx.IsGet() {
-		c.log.Info("another node takes a copy of the data", "node", peer.Name)
-		ctx.SetConnectionClose()
-		ctx.Response.Header.SetContentType("application/x-tar")
-		ctx.SetBodyStreamWriter(func(w *bufio.Writer) {
-			if err := c.backup(w); err != nil { // the archive lacks its end, so nobody takes it for a whole one
-				c.log.Error("a copy of the data for another node failed", "node", peer.Name, "error", err)
-			}
-		})
+		c.sendCopy(ctx, peer, c.backup)
 		return nil
 	}
 	if path == cluster.OutboxPath && ctx.IsGet() {
 		return c.answerOutbox(ctx, peer)
 	}
 	return problem.New(problem.NotFound, "nodes have no such path")
+}
+
+// sendCopy answers with a copy of the data, which send writes.
+func (c *clustered) sendCopy(ctx *fasthttp.RequestCtx, peer cluster.Peer, send func(w io.Writer) error) {
+	c.log.Info("another node takes a copy of the data", "node", peer.Name, "edge", peer.Edge)
+	ctx.SetConnectionClose()
+	ctx.Response.Header.SetContentType("application/x-tar")
+	ctx.SetBodyStreamWriter(func(w *bufio.Writer) {
+		if err := send(w); err != nil { // the archive lacks its end, so nobody takes it for a whole one
+			c.log.Error("a copy of the data for another node failed", "node", peer.Name, "error", err)
+		}
+	})
 }
 
 // answerOutbox gives a full node the hits that this node has counted and that one has not.

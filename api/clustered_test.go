@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"shunt/api/cluster"
 	"shunt/engine"
 )
 
@@ -17,6 +18,8 @@ func (c *clusterState) Leads() bool                                { return c.le
 func (c *clusterState) Leader() (name, address string)             { return "", "" }
 func (c *clusterState) Applied() uint64                            { return 0 }
 func (c *clusterState) AwaitApplied(context.Context, uint64) error { return nil }
+func (c *clusterState) Edge() bool                                 { return false }
+func (c *clusterState) Fulls() []cluster.Place                     { return nil }
 func (c *clusterState) Stale() bool                                { return c.stale.Load() }
 
 // newClusteredSite returns a site whose node is one of a cluster, and leads.

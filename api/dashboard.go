@@ -8,6 +8,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
+	"shunt/api/cluster"
 	"shunt/api/dashboard"
 	"shunt/api/failures"
 	"shunt/api/page"
@@ -25,6 +26,10 @@ type webSessions struct {
 }
 
 func (w webSessions) Secure(ctx *fasthttp.RequestCtx) error { return w.auth.https.require(ctx) }
+
+func (w webSessions) MayChangeAccounts(ctx *fasthttp.RequestCtx) error {
+	return cluster.MayChangeAccounts(ctx)
+}
 
 func (w webSessions) Own(ctx *fasthttp.RequestCtx) error {
 	return w.auth.pages.requireForm(ctx, w.auth.https.reached(ctx))

@@ -44,5 +44,14 @@ func (e endpoint) kind() shed.Kind {
 	return shed.Other
 }
 
+// changesAccounts reports whether e changes users, passwords or tokens. Sessions are begun and ended by
+// the password and the cookie that the client has, as each request is made by its token.
+func (e endpoint) changesAccounts() bool {
+	if e.method == fasthttp.MethodGet {
+		return false
+	}
+	return strings.HasPrefix(e.path, "/users") || strings.HasPrefix(e.path, "/tokens") || strings.HasPrefix(e.path, "/setup-links")
+}
+
 // creates reports whether e creates links: such calls have a rate limit of their own.
 func (e endpoint) creates() bool { return strings.HasPrefix(e.path, "/shorten") || e.path == "/import" }

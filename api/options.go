@@ -73,6 +73,9 @@ type Cluster struct {
 	// Backup writes a backup to w, as a tar stream, for a node that begins.
 	Backup func(w io.Writer) error
 
+	// Links is Backup of what an edge may have.
+	Links func(w io.Writer) error
+
 	// Outbox returns the records of this node's outbox after a position, for a node of that name, which
 	// has applied those through it. known is the id of the outbox that it knows. If that is not this
 	// outbox, the records begin with the first.

@@ -11,6 +11,7 @@ import (
 
 	"shunt/api/account"
 	"shunt/api/admin"
+	"shunt/api/cluster"
 	"shunt/api/dashboard"
 	"shunt/api/problem"
 	"shunt/api/shed"
@@ -104,6 +105,11 @@ func (a *apiRouter) call(ctx *fasthttp.RequestCtx, authenticate authenticate, e 
 	}
 	if e.scope != noCaller && e.scope != anyScope && !caller.Has(e.scope) {
 		return problem.New(problem.Forbidden, "this request needs the scope %s", e.scope)
+	}
+	if e.changesAccounts() {
+		if err := cluster.MayChangeAccounts(ctx); err != nil {
+			return err
+		}
 	}
 	if err := a.shedder.Enter(e.kind()); err != nil {
 		return err

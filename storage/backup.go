@@ -8,11 +8,12 @@ import (
 	"io/fs"
 	"log/slog"
 	"path/filepath"
-	"shunt/storage/row"
 	"strings"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"shunt/storage/row"
 )
 
 // A backup is a folder with the layout of a store's:
@@ -66,6 +67,102 @@ func (s *Store) BackupToStream(ctx context.Context) (BackupResult, error) {
 		return BackupResult{}, errors.Join(fmt.Errorf("storage: backup: %w", err), s.RemoveStream())
 	}
 	return result, nil
+}
+
+// LinksToStream is BackupToStream of what an edge of the cluster may have, and no more: the links and
+// what distinguishes the store, at one position of the cluster's log. The store that Restore makes of it
+// is that of an edge, for good.
+//
+// The rows are copied into a new database, so it needs room for them for as long as it is sent.
+// Rejected: a checkpoint from which the other rows are deleted, because their bytes stay in its files.
+func (s *Store) LinksToStream(ctx context.Context) (BackupResult, error) {
+	to := &folder{fs: s.folder.fs, dir: StreamFolder(s.folder.fs, s.folder.dir)}
+	if !s.shared.exists || s.shared.edge {
+		return BackupResult{}, errors.New("storage: only a full node of a cluster has links for an edge")
+	}
+	if !s.backups.TryLock() {
+		return BackupResult{}, ErrBackupRuns
+	}
+	defer s.backups.Unlock()
+	s.fs.backup.Store(&ctx)
+	defer s.fs.backup.Store(nil)
+	err := s.RemoveStream()
+	if err == nil {
+		err = to.makeFor(formatBackupName, backupPrefix, row.LayoutVersion)
+	}
+	if err == nil {
+		err = s.copyLinks(ctx, to)
+	}
+	if err == nil {
+		err = to.end(formatBackupName)
+	}
+	if err != nil {
+		return BackupResult{}, errors.Join(fmt.Errorf("storage: copying links: %w", err), s.RemoveStream())
+	}
+	return to.measure()
+}
+
+// copyLinks makes a database that has the rows of an edge.
+func (s *Store) copyLinks(ctx context.Context, to *folder) (err error) {
+	snapshot := s.db.NewSnapshot()
+	defer func() { err = errors.Join(err, snapshot.Close()) }()
+	options := pebbleOptions(to.fs, &Options{Logger: slog.New(slog.DiscardHandler)}, nil, true)
+	options.DisableWAL = true // nobody takes half a copy
+	db, err := to.openDB(options)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close(), to.syncDir(to.path(dbName))) }()
+	b := db.NewBatch()
+	defer func() { err = errors.Join(err, b.Close()) }()
+	for _, name := range []byte{row.MetaLayout, row.MetaStoreID, row.MetaVisitorKey, row.MetaNode, row.MetaIDBound, row.MetaLog} {
+		value, err := read(snapshot, row.MetaKey(name))
+		if err != nil {
+			return err
+		}
+		set(b, row.MetaKey(name), value)
+	}
+	set(b, row.MetaKey(row.MetaEdge), []byte{1})
+	set(b, row.MetaKey(row.MetaOutbox), row.AppendOutboxState(nil, newOutbox()))
+	merge(b, row.MetaKey(row.MetaSequence), row.AppendSequence(nil, row.Sequence{Count: 1, Last: 1}))
+	for _, table := range []byte{row.TableHot, row.TableCold} {
+		if err := s.copyTable(ctx, snapshot, table, b, db); err != nil {
+			return err
+		}
+	}
+	if err := db.Apply(b, pebble.NoSync); err != nil {
+		return err
+	}
+	return db.Flush() // its tables are synced
+}
+
+// copyTable puts what an edge keeps of a table into b, and b into db whenever it is large.
+func (s *Store) copyTable(ctx context.Context, from pebble.Reader, table byte, b *pebble.Batch, db *pebble.DB) (err error) {
+	keys := row.TableRange(table)
+	it, err := from.NewIter(&pebble.IterOptions{LowerBound: keys.Lower, UpperBound: keys.Upper})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, it.Close()) }()
+	for valid := it.First(); valid; valid = it.Next() {
+		value, err := it.ValueAndErr()
+		if err != nil {
+			return err
+		}
+		if table == row.TableCold {
+			if value, err = row.ColdOfEdge(value); err != nil {
+				return fmt.Errorf("row %x: %w", it.Key(), err)
+			}
+		}
+		if set(b, it.Key(), value); b.Len() < copyChunkBytes {
+			continue
+		}
+		if err := errors.Join(ctx.Err(), s.space.check(), db.Apply(b, pebble.NoSync)); err != nil {
+			return err
+		}
+		b.Reset()
+	}
+	return it.Error()
 }
 
 // RemoveStream removes StreamFolder, if there is one.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -95,6 +96,9 @@ var checkedTables = []checkedTable{
 	{row.TableCapUses, "cap uses", beginCapUses, func(r *CheckReport) *uint64 { return &r.CapUses }},
 }
 
+// edgeTables are the tables that the store of an edge has.
+var edgeTables = []byte{row.TableMeta, row.TableHot, row.TableCold, row.TableCaps, row.TableOutbox, row.TablePulled, row.TableCapUses}
+
 // check is one run of Check.
 //
 // It holds no table of links in memory. Every row is read once, in the order of keys. Rows that
@@ -150,6 +154,9 @@ func (c *check) run() error {
 			return err
 		}
 		*t.rows(&c.report) = rows
+		if rows > 0 && c.meta.edge && !slices.Contains(edgeTables, t.table) {
+			c.o.Faults.Add(t.name, "an edge has no such rows, and this one has %d", rows)
+		}
 	}
 	if err := c.checkOthers(); err != nil {
 		return err

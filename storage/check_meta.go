@@ -20,6 +20,7 @@ type checkedMeta struct {
 	sequence          row.Sequence
 	outbox            row.OutboxState
 	joined            bool // the store is of a cluster
+	edge              bool // and that of an edge
 }
 
 // knownMeta are the rows of the meta table: a new name needs a line here.
@@ -78,6 +79,16 @@ var knownMeta = []struct {
 	{row.MetaOutbox, "outbox", false, func(m *checkedMeta, v []byte) (err error) {
 		m.outbox, err = row.DecodeOutboxState(v)
 		return err
+	}},
+	{row.MetaEdge, "edge", false, func(m *checkedMeta, v []byte) error {
+		m.edge = true
+		if err := wantLength(v, 1); err != nil {
+			return err
+		}
+		if v[0] != 1 {
+			return fmt.Errorf("it is %d, want 1", v[0])
+		}
+		return nil
 	}},
 	{row.MetaFirstHour, "first whole hour", false, func(m *checkedMeta, v []byte) error { return readUint32(&m.firstHour, v) }},
 }
@@ -155,6 +166,9 @@ func (m *checkedMeta) problems() map[string]string {
 	}
 	if m.joined != (m.outbox.Next != 0) {
 		found["outbox"] = "only a store of a cluster has one, and each of them has"
+	}
+	if m.edge && !m.joined {
+		found["edge"] = "the store is of no cluster"
 	}
 	if p := &m.positions; p.Epoch == 0 && (p.FlushSeq > 0 || len(p.Rings) > 0) {
 		found["positions"] = "positions of no epoch"

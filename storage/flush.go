@@ -105,7 +105,9 @@ func (s *Store) addFlushed(hour uint32, id uint64, t *engine.Tally) error {
 			return fmt.Errorf("row of hour %d, which is rolled up", hour)
 		}
 		f.hour, f.hourKnown = hour, true
-		s.hours.add(hour)
+		if !s.shared.edge {
+			s.hours.add(hour)
+		}
 	}
 	if f.batch.Len()-s.outbox.posting.batchBytes > maxFlushBytes { // the outbox has a bound of its own
 		return fmt.Errorf("%w: more than %d bytes", engine.ErrFlushTooLarge, maxFlushBytes)
@@ -114,7 +116,9 @@ func (s *Store) addFlushed(hour uint32, id uint64, t *engine.Tally) error {
 		return err
 	}
 	f.value = row.AppendTally(f.value[:0], t)
-	merge(f.batch, f.key, f.value)
+	if !s.shared.edge { // see shared.go
+		merge(f.batch, f.key, f.value)
+	}
 	if s.outbox.posting.exists {
 		s.post(row.OutboxRow{Table: f.key[0], Hour: hour, ID: id}, t, f.value)
 		if f.key[0] == row.TableLinkHours && t.Hits > 0 {

@@ -185,8 +185,17 @@ func (s *Store) collectRows(b *pebble.Batch, rows []byte) error {
 // collectRow is collectRows for one row.
 func (s *Store) collectRow(b *pebble.Batch, operation row.Operation, key, value []byte) error {
 	l := &s.shared.learned
-	switch {
+	switch kept := !s.shared.edge || row.KeptByEdge(key); {
+	case !kept:
+		return nil
 	case operation == row.OpSet:
+		if s.shared.edge && key[0] == row.TableCold {
+			part, err := row.ColdOfEdge(value)
+			if err != nil {
+				return err
+			}
+			value = part
+		}
 		set(b, key, value)
 		return l.noteSet(key, value, s.known)
 	case operation == row.OpDelete:
@@ -208,11 +217,12 @@ func (s *Store) known(key []byte) (bool, error) {
 	return v != nil, err
 }
 
-// learnBatch commits b, unless it is empty, with the position, and tells to what it changed.
+// learnBatch commits b, unless it is empty, with the position, and tells to what it changed. For an edge,
+// entries may have been read whole of which it keeps nothing.
 func (s *Store) learnBatch(b *pebble.Batch, to Learner) error {
 	l := &s.shared.learned
 	defer l.reset()
-	if b.Empty() {
+	if b.Empty() && (!s.shared.edge || s.shared.whole.Sequence == s.shared.applied.Load()) {
 		return nil
 	}
 	defer b.Reset()

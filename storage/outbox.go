@@ -17,7 +17,8 @@ import (
 // leaves its rows in the outbox as well, in the same batch. Other nodes pull them (pulled.go), each at
 // its own pace, by positions that have no gap. The invariants:
 //
-//  1. A record is in the outbox if and only if its rows are in this store's tallies.
+//  1. A record is in the outbox if and only if its rows are in this store's tallies, except in that of
+//     an edge, which has no tallies.
 //  2. A record is given away only when it is durable. Otherwise a crash could take it back, and the
 //     flush after the restart would put other rows at its position.
 //  3. A position has one record for ever, in one outbox. So a copy of a store has another outbox: see

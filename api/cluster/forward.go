@@ -27,9 +27,16 @@ type State interface {
 	Applied() uint64
 	// AwaitApplied waits until Applied is at least sequence, or ctx ends.
 	AwaitApplied(ctx context.Context, sequence uint64) error
+	// Edge reports whether this node is an edge.
+	Edge() bool
+	// Fulls returns the full nodes as far as this node, an edge, knows them: first those that are live.
+	Fulls() []Place
 	// Stale reports whether this node has been without the log for too long to answer API requests.
 	Stale() bool
 }
+
+// A Place is where a node is reached.
+type Place struct{ Name, Address string }
 
 // Header fields between nodes. No client can send them: the public listeners do not read them.
 //
@@ -39,7 +46,7 @@ const (
 	clientField   = "Shunt-Client"   // address of the client, as the other node saw its peer; or unixClient
 	plainField    = "Shunt-Plain"    // 1: the client came over plain HTTP; or 0
 	localField    = "Shunt-Local"    // 1: a local command, by the user that Shunt-User names; or 0
-	sequenceField = "Shunt-Sequence" // of an answer: the client's node waits for it
+	sequenceField = "Shunt-Sequence" // of an answer: the client's node waits for it; of a request of an edge: the reverse
 	refusedField  = "Shunt-Refused"  // of an answer: the node does not lead, and has done nothing
 
 	requestIDField = "X-Request-Id"
@@ -58,15 +65,17 @@ const (
 	maxForwardAnswer = 64 << 20
 )
 
-// A Forwarder sends requests to the node that leads.
+// maxForwardPlaces bounds the clients that are kept. A node may come back at another address.
+const maxForwardPlaces = 512
+
+// A Forwarder sends requests to the node that leads, or from an edge also to other full nodes.
 type Forwarder struct {
 	state State
 	tls   *tls.Config
 
 	mu struct {
 		sync.Mutex
-		name, address string
-		client        *fasthttp.HostClient // of the node with them
+		clients map[Place]*fasthttp.HostClient
 	}
 }
 
@@ -75,28 +84,27 @@ func NewForwarder(state State, config *tls.Config) *Forwarder {
 	return &Forwarder{state: state, tls: config}
 }
 
-// client returns the client of the node that leads, whose certificate must have its name.
-func (f *Forwarder) client(name, address string) *fasthttp.HostClient {
+// client returns the client of a node, whose certificate must have its name.
+func (f *Forwarder) client(p Place) *fasthttp.HostClient {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.mu.name != name || f.mu.address != address {
-		if f.mu.client != nil {
-			f.mu.client.CloseIdleConnections()
+	c := f.mu.clients[p]
+	if c == nil {
+		if f.mu.clients == nil || len(f.mu.clients) >= maxForwardPlaces {
+			f.mu.clients = make(map[Place]*fasthttp.HostClient) // the others close their connections when these are idle
 		}
-		config := f.tls.Clone()
-		config.ServerName = name
-		f.mu.name, f.mu.address = name, address
-		f.mu.client = &fasthttp.HostClient{
-			Addr: address, IsTLS: true, TLSConfig: config, MaxConns: maxForwardConns, MaxResponseBodySize: maxForwardAnswer,
+		c = &fasthttp.HostClient{
+			Addr: p.Address, IsTLS: true, TLSConfig: FromFull(f.tls, p.Name), MaxConns: maxForwardConns, MaxResponseBodySize: maxForwardAnswer,
 			NoDefaultUserAgentHeader: true, DisableHeaderNamesNormalizing: true, DisablePathNormalizing: true,
 			MaxIdemponentCallAttempts: 1, ReadTimeout: answerTimeout, WriteTimeout: answerTimeout,
 			Dial: func(address string) (net.Conn, error) { return fasthttp.DialDualStackTimeout(address, time.Second) },
 		}
+		f.mu.clients[p] = c
 	}
-	return f.mu.client
+	return c
 }
 
-// Forward answers ctx with the leader's answer. local says that the request came from a local command.
+// Forward answers ctx with the leader's answer, or that of another full node. local says that the request came from a local command.
 // here is true if this node leads by now, and must answer itself. Errors are problems.
 func (f *Forwarder) Forward(ctx *fasthttp.RequestCtx, local bool) (here bool, err error) {
 	req := fasthttp.AcquireRequest()
@@ -108,8 +116,8 @@ func (f *Forwarder) Forward(ctx *fasthttp.RequestCtx, local bool) (here bool, er
 		if f.state.Leads() {
 			return true, nil
 		}
-		if name, address := f.state.Leader(); address != "" {
-			done, err := f.try(f.client(name, address), req, resp)
+		for _, p := range f.places() {
+			done, err := f.try(f.client(p), req, resp)
 			if err != nil {
 				return false, err
 			}
@@ -119,16 +127,24 @@ func (f *Forwarder) Forward(ctx *fasthttp.RequestCtx, local bool) (here bool, er
 			}
 		}
 		if time.Now().After(deadline) {
-			return false, problem.New(problem.Stale, "no node of the cluster leads at present; nothing was changed")
+			return false, f.unreached()
 		}
 	}
+}
+
+// unreached is the problem if no node takes a request.
+func (f *Forwarder) unreached() error {
+	if f.state.Edge() {
+		return problem.New(problem.Stale, "this edge reaches no full node of its cluster; nothing was changed, and redirects go on")
+	}
+	return problem.New(problem.Stale, "no node of the cluster leads at present; nothing was changed")
 }
 
 // prepare makes req the request of ctx as it goes to the leader.
 func (f *Forwarder) prepare(req *fasthttp.Request, ctx *fasthttp.RequestCtx, local bool) {
 	ctx.Request.CopyTo(req)
 	h := &req.Header
-	for _, field := range []string{clientField, plainField, sequenceField, refusedField, localField} {
+	for _, field := range []string{clientField, plainField, sequenceField, refusedField, localField, edgeField} {
 		h.Del(field)
 	}
 	for _, field := range []string{
@@ -143,8 +159,13 @@ func (f *Forwarder) prepare(req *fasthttp.Request, ctx *fasthttp.RequestCtx, loc
 		client = tcp.AddrPort().String()
 	}
 	h.Set(clientField, client)
-	h.Set(plainField, digit(!ctx.IsTLS()))
+	h.Set(plainField, digit(!ctx.IsTLS() || CameOverPlainHTTP(ctx)))
 	h.Set(localField, digit(local))
+	if f.state.Edge() {
+		h.Set(sequenceField, strconv.FormatUint(f.state.Applied(), 10))
+	} else if edge := FromEdge(ctx); edge != "" {
+		h.Set(edgeField, edge)
+	}
 	req.URI().SetScheme("https")
 }
 
@@ -162,10 +183,14 @@ func digit(yes bool) string {
 func (f *Forwarder) try(client *fasthttp.HostClient, req *fasthttp.Request, resp *fasthttp.Response) (done bool, err error) {
 	err = client.DoTimeout(req, resp, answerTimeout)
 	var dialing *net.OpError
+	var unknown *tls.CertificateVerificationError
 	switch {
 	case err == nil:
 		return len(resp.Header.Peek(refusedField)) == 0, nil
-	case errors.As(err, &dialing) && dialing.Op == "dial", errors.Is(err, fasthttp.ErrDialTimeout), errors.Is(err, fasthttp.ErrNoFreeConns):
+	case errors.As(err, &dialing) && dialing.Op == "dial", errors.Is(err, fasthttp.ErrDialTimeout), errors.Is(err, fasthttp.ErrNoFreeConns),
+		errors.Is(err, errEdge), errors.As(err, &unknown):
+		return false, nil
+	case req.Header.IsGet() || req.Header.IsHead(): // it has done nothing in any case
 		return false, nil
 	}
 	return false, problem.New(problem.OutcomeUnknown, "the node that leads the cluster did not answer; the write may have happened")
@@ -196,23 +221,37 @@ type plainKey struct{}
 // over plain HTTP.
 func CameOverPlainHTTP(ctx *fasthttp.RequestCtx) bool { return ctx.UserValue(plainKey{}) != nil }
 
-// Receive makes a request that another node sent on look like the client's own. local reports whether a
-// local command of that node sent it. It refuses the request if this node does not lead.
-func Receive(ctx *fasthttp.RequestCtx, state State) (local bool, err error) {
+// refuse says that this node has done nothing with a request.
+func refuse(ctx *fasthttp.RequestCtx) error {
+	ctx.Response.Header.Set(refusedField, "1")
+	return problem.New(problem.Stale, "this node does not lead the cluster; nothing was changed")
+}
+
+// Receive makes a request that another node, peer, sent on look like the client's own. local reports
+// whether a local command of that node sent it. It refuses the request if this node does not lead, unless
+// it comes from an edge.
+func Receive(ctx *fasthttp.RequestCtx, state State, peer Peer) (local bool, err error) {
 	if !state.Leads() {
-		ctx.Response.Header.Set(refusedField, "1")
-		return false, problem.New(problem.Stale, "this node does not lead the cluster; nothing was changed")
+		if !peer.Edge {
+			return false, refuse(ctx)
+		}
+		if err := receiveFromEdge(ctx, state); err != nil {
+			return false, err
+		}
 	}
 	h := &ctx.Request.Header
 	client, plain, local, err := readFields(h)
 	if err != nil {
 		return false, err
 	}
+	if edge := sentOn(ctx, peer); edge != "" {
+		ctx.SetUserValue(edgeKey{}, edge)
+	}
 	ctx.SetRemoteAddr(client)
 	if plain {
 		ctx.SetUserValue(plainKey{}, true)
 	}
-	for _, field := range []string{clientField, plainField, localField} {
+	for _, field := range []string{clientField, plainField, localField, edgeField, sequenceField} {
 		h.Del(field)
 	}
 	return local, nil

@@ -17,6 +17,8 @@ func (followerState) Leader() (name, address string)             { return "a", "
 func (followerState) Applied() uint64                            { return 0 }
 func (followerState) AwaitApplied(context.Context, uint64) error { return nil }
 func (followerState) Stale() bool                                { return false }
+func (followerState) Edge() bool                                 { return false }
+func (followerState) Fulls() []Place                             { return nil }
 
 // forwarded returns the request as the leader reads it that a client has sent to another node.
 func forwarded(t *testing.T, sent string, client net.Addr, local bool) *fasthttp.RequestCtx {
@@ -56,13 +58,13 @@ func TestAClientCannotChangeWhatNodesSayOfIt(t *testing.T) {
 		"shunt-local: 1\r\nShunt-Client: unix\r\nshunt-client: 127.0.0.1:1\r\n", "Keep-Alive: x\r\nTE: trailers\r\n",
 	} {
 		at := forwarded(t, "POST /api/v1/session HTTP/1.1\r\nHost: x.example\r\n"+fields+"Content-Length: 2\r\n\r\n{}", client, false)
-		local, err := Receive(at, followerState{leads: true})
+		local, err := Receive(at, followerState{leads: true}, Peer{Name: "b"})
 		if err != nil || local || at.RemoteAddr().String() != client.String() || !CameOverPlainHTTP(at) {
 			t.Errorf("with %q the leader sees %v, plain HTTP %v, a local command %v, %v", fields, at.RemoteAddr(), CameOverPlainHTTP(at), local, err)
 		}
 	}
 	at := forwarded(t, "POST /api/v1/links HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n", &net.UnixAddr{Net: "unix"}, true)
-	if local, err := Receive(at, followerState{leads: true}); err != nil || !local || at.RemoteAddr().Network() != "unix" {
+	if local, err := Receive(at, followerState{leads: true}, Peer{Name: "b"}); err != nil || !local || at.RemoteAddr().Network() != "unix" {
 		t.Errorf("a local command: %v, %v, from %v", local, err, at.RemoteAddr())
 	}
 }
@@ -81,7 +83,7 @@ func TestARequestThatSaysTooLittleIsRefused(t *testing.T) {
 		}
 		var at fasthttp.RequestCtx
 		at.Init(&read, &net.TCPAddr{IP: net.IPv4(10, 0, 0, 2), Port: 1}, nil)
-		if _, err := Receive(&at, followerState{leads: true}); err == nil {
+		if _, err := Receive(&at, followerState{leads: true}, Peer{Name: "b"}); err == nil {
 			t.Errorf("a request with %q is taken for one of %v", fields, at.RemoteAddr())
 		}
 	}

@@ -1,6 +1,9 @@
 package cluster
 
 import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
 	"slices"
 
 	"github.com/valyala/fasthttp"
@@ -12,11 +15,32 @@ import (
 const (
 	PeerPrefix = "/cluster/"
 	BackupPath = PeerPrefix + "backup" // GET: the node's data as a tar stream
+	LinksPath  = PeerPrefix + "links"  // GET: what an edge may have of it, as a tar stream
 )
 
 // edgeUnit marks the certificate of an edge, in its organizational units: it may not have what only full
 // nodes have, whatever the node says of itself.
 const edgeUnit = "edge"
+
+// IsEdge reports whether a certificate is that of an edge.
+func IsEdge(c *x509.Certificate) bool { return slices.Contains(c.Subject.OrganizationalUnit, edgeUnit) }
+
+// errEdge: an edge answers where a full node must.
+var errEdge = errors.New("the node that answers has the certificate of an edge")
+
+// FromFull returns the settings of connections to the full node of that name. An edge that answers in its
+// place is refused, whatever it has told the others of itself: it would get the tokens of callers.
+func FromFull(config *tls.Config, name string) *tls.Config {
+	config = config.Clone()
+	config.ServerName = name
+	config.VerifyConnection = func(state tls.ConnectionState) error {
+		if IsEdge(state.PeerCertificates[0]) {
+			return errEdge
+		}
+		return nil
+	}
+	return config
+}
 
 // A Peer is the node at the other end of a connection, by its certificate, which TLS has checked.
 type Peer struct {
@@ -32,7 +56,7 @@ func PeerOf(ctx *fasthttp.RequestCtx) (Peer, error) {
 		return Peer{}, problem.New(problem.Forbidden, "the certificate of a node must have its name as a DNS name")
 	}
 	leaf := state.PeerCertificates[0]
-	return Peer{Name: leaf.DNSNames[0], Edge: slices.Contains(leaf.Subject.OrganizationalUnit, edgeUnit)}, nil
+	return Peer{Name: leaf.DNSNames[0], Edge: IsEdge(leaf)}, nil
 }
 
 // Full refuses an edge.

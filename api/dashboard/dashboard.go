@@ -51,6 +51,8 @@ type Sessions interface {
 	Secure(ctx *fasthttp.RequestCtx) error
 	// Own refuses a request that a page of another origin made a browser send.
 	Own(ctx *fasthttp.RequestCtx) error
+	// MayChangeAccounts refuses a request by the way of which no account is changed.
+	MayChangeAccounts(ctx *fasthttp.RequestCtx) error
 	// Caller returns the user whose session the cookie belongs to, or account.ErrUnauthorized.
 	Caller(ctx *fasthttp.RequestCtx) (account.Caller, error)
 	// Allow counts a request of caller, the zero Caller if nobody is signed in. creates: it may

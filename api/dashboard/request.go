@@ -39,6 +39,11 @@ func (r *request) serve() error {
 		if err := r.sessions.Own(r.ctx); err != nil {
 			return err
 		}
+		if r.row.changesAccounts() {
+			if err := r.sessions.MayChangeAccounts(r.ctx); err != nil {
+				return err
+			}
+		}
 		if bytes.Count(r.ctx.PostBody(), []byte{'&'}) >= maxFields && !r.uploads() {
 			return problem.New(problem.BadRequest, "the form has more than %d fields", maxFields)
 		}

@@ -1,5 +1,7 @@
 package dashboard
 
+import "strings"
+
 // A who says which visitors may ask for a page.
 type who uint8
 
@@ -61,6 +63,14 @@ func rows() []row {
 		{"POST", "/_/transfer", admins, (*request).importFile},
 		{"GET", "/_/system", admins, (*request).systemPage},
 	}
+}
+
+// changesAccounts reports whether r changes users, passwords or tokens. Signing in and out does not.
+func (r *row) changesAccounts() bool {
+	if r.method != "POST" {
+		return false
+	}
+	return r.path == "/_/account/password" || r.path == "/_/setup" || strings.HasPrefix(r.path, "/_/users") || strings.HasPrefix(r.path, "/_/tokens")
 }
 
 // A Page is a row as others need it.

@@ -291,6 +291,18 @@ func (c *core) sendBackup(w io.Writer) (err error) {
 	return backups.Send(ctx, w, made.Dir, time.Now(), func(uint64) {})
 }
 
+// sendLinks writes what an edge of the cluster may have to w, as sendBackup does a backup.
+func (c *core) sendLinks(w io.Writer) (err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), sendTimeout)
+	defer cancel()
+	made, err := c.store.LinksToStream(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.store.RemoveStream()) }()
+	return backups.Send(ctx, w, made.Dir, time.Now(), func(uint64) {})
+}
+
 // verifyBackup reads every record of a new backup.
 func verifyBackup(ctx context.Context, dir string, skip bool, say func(string)) (verified bool, err error) {
 	if skip {

@@ -161,7 +161,8 @@ func newJoin(stdout, stderr io.Writer) *cobra.Command {
 		Hidden: true, // until a cluster has everything that a single node has
 		Short:  "Make the data folder of a new node of a cluster",
 		Long: `Make the data folder (--data) of a new node of a cluster, from a copy of another full node's data, which
-that node sends. The data folder must be empty or must not exist. The copy is verified. Then start the
+that node sends. The data folder must be empty or must not exist. The copy is verified. With --role edge, the
+copy has links only, and the certificate must have the organizational unit edge. Then start the
 node with 'shunt serve' and the same settings: it follows the cluster's log from where the copy ends.
 
 A node that was off for too long, or whose disk was lost, begins again in the same way.`,
@@ -177,7 +178,7 @@ A node that was off for too long, or whose disk was lost, begins again in the sa
 		},
 	}
 	addFolder(cmd, &data)
-	node.AddJoin(cmd.Flags(), &cluster)
+	node.AddJoin(cmd.Flags(), &cluster, "role")
 	cmd.Flags().StringVar(&from, "from", "", "`NAME=URL` of the full node that sends a copy of its data")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
 	settings.MarkArguments(cmd.Flags(), "json", "from")

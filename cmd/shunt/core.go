@@ -143,6 +143,14 @@ func storeError(dir string, err error) error {
 	return folderError(dir, "--data", err)
 }
 
+// edgeError adds to an error of openStore how the folder of an edge is made: no start makes one.
+func edgeError(edge bool, err error) error {
+	if edge && errors.Is(err, storage.ErrNoStore) {
+		return fmt.Errorf("%w. The folder of an edge begins with a copy for it (shunt join)", err)
+	}
+	return err
+}
+
 // keepOldLinks says what to do with data from before the first release.
 const keepOldLinks = "To keep its links, use the version that wrote it (a backup is made into data by its 'shunt restore'): print the links " +
 	"with its 'shunt export', and read them into a new data folder with 'shunt import' of this version"

@@ -208,8 +208,10 @@ func (s *server) start(ctx context.Context) error {
 	if s.node != nil {
 		s.parts.run("cluster", s.node.Run) // stopped first: another node leads while clients finish here
 	}
-	if err := s.sayNext(baseURL); err != nil {
-		return err
+	if s.node == nil || !s.node.Edge() {
+		if err := s.sayNext(baseURL); err != nil {
+			return err
+		}
 	}
 	s.say.Ready(s.core.engine.Metrics().Links)
 	return nil
@@ -264,6 +266,9 @@ func (s *server) openNode() (err error) {
 	if s.cfg.cluster.Cluster != "" {
 		s.node, err = node.Open(&s.cfg.cluster, s.say.Log)
 	}
+	if err == nil && s.node != nil {
+		err = s.node.CheckRole()
+	}
 	return err
 }
 
@@ -313,8 +318,9 @@ func (s *server) openData(ctx context.Context) error {
 		return err
 	}
 	s.chooseMemory()
-	if err := s.core.openStore(s.parts, &s.cfg.data, true, s.say.Log); err != nil {
-		return err
+	edge := s.node != nil && s.node.Edge()
+	if err := s.core.openStore(s.parts, &s.cfg.data, !edge, s.say.Log); err != nil {
+		return edgeError(edge, err)
 	}
 	if err := s.joinCluster(ctx); err != nil {
 		return err
@@ -369,7 +375,7 @@ func (s *server) serveAPI(baseURL string) error {
 		o.Cluster = api.Cluster{State: s.node, TLS: s.node.TLS(), Outbox: s.node.Outbox, Caps: s.node.TakeCaps, Backup: func(w io.Writer) error {
 			s.node.HoldForCopy()
 			return s.core.sendBackup(w)
-		}}
+		}, Links: s.core.sendLinks}
 	}
 	s.speakHTTPS(&o)
 	o.Outlived = s.passed[activation.Public] != nil

@@ -19,6 +19,8 @@
 //     or certain never to be, and only then follows. So each entry is applied once: by the one who wrote
 //     it, or as somebody else's.
 //
+// An edge of the cluster always follows: it does not stand for election.
+//
 // Elections do not protect the log, which refuses the entries of a leader that was replaced (see
 // clusterlog). They decide who is asked to write.
 package replica

@@ -31,9 +31,10 @@ type Options struct {
 	Name string // of this node, which no other node has
 	// Nodes returns the nodes of the cluster, as clusterlog.Registry does. This node must be among them
 	// with what it has applied. nil: the log is not trimmed.
-	Nodes   func(context.Context) ([]clusterlog.Member, error)
-	MaxKept uint64       // entries that the log keeps for nodes that lag; default: 100,000
-	Logger  *slog.Logger // default: slog.Default()
+	Nodes      func(context.Context) ([]clusterlog.Member, error)
+	NeverLeads bool         // the node only follows, as an edge does
+	MaxKept    uint64       // entries that the log keeps for nodes that lag; default: 100,000
+	Logger     *slog.Logger // default: slog.Default()
 }
 
 // Replica keeps a store up to date with a cluster's log. Run must run; the other methods may be called
@@ -44,6 +45,7 @@ type Replica struct {
 	node    Node
 	name    string
 	nodes   func(context.Context) ([]clusterlog.Member, error)
+	follows bool // and never stands for election
 	maxKept uint64
 	logger  *slog.Logger
 
@@ -65,7 +67,7 @@ type leadership struct {
 // New returns a replica of a store of the cluster, which nobody writes to yet.
 func New(log clusterlog.Log, store *storage.Store, node Node, o Options) *Replica {
 	r := &Replica{
-		log: log, store: store, node: node, name: o.Name, nodes: o.Nodes,
+		log: log, store: store, node: node, name: o.Name, nodes: o.Nodes, follows: o.NeverLeads,
 		maxKept: cmp.Or(o.MaxKept, defaultMaxKept), logger: cmp.Or(o.Logger, slog.Default()),
 	}
 	r.known.Store(&clusterlog.Leader{})
@@ -103,11 +105,13 @@ func (r *Replica) follow(ctx context.Context) (*leadership, error) {
 	standing, stop := context.WithCancel(ctx)
 	elected := make(chan *leadership, 1)
 	failed := make(chan error, 1)
-	go r.stand(standing, elected, failed)
+	if !r.follows {
+		go r.stand(standing, elected, failed)
+	}
 	var lead *leadership
 	defer func() {
 		stop()
-		if lead == nil { // the campaign may have been won just now
+		if lead == nil && !r.follows { // the campaign may have been won just now
 			select {
 			case late := <-elected:
 				late.give()

@@ -95,6 +95,7 @@ const (
 //	k  last backup               8 bytes big-endian: Unix ms at its end; absent until there was one
 //	l  position in the log       of its cluster: see AppendLogPosition; absent if the store is of no cluster
 //	o  outbox                    its id and what it holds: see AppendOutboxState; absent if the store is of no cluster
+//	e  edge                      1 byte, 1: the store is that of an edge, and has only rows of KeptByEdge; absent in all others
 const (
 	MetaLayout     = 'f'
 	MetaStoreID    = 's'
@@ -110,6 +111,7 @@ const (
 	MetaLastBackup = 'k'
 	MetaLog        = 'l'
 	MetaOutbox     = 'o'
+	MetaEdge       = 'e'
 )
 
 const HoursPerDay = 24
@@ -131,6 +133,15 @@ func Shared(key []byte) bool {
 		return len(key) == 2 && key[1] == MetaIDBound
 	}
 	return false
+}
+
+// KeptByEdge reports whether an edge of a cluster keeps a shared row: only what redirects and previews
+// need, with the caps of links, and of cold records a part (ColdOfEdge). An empty key is of no row.
+func KeptByEdge(key []byte) bool {
+	if len(key) == 0 {
+		return false
+	}
+	return key[0] == TableHot || key[0] == TableCold || key[0] == TableCaps || len(key) == 2 && key[0] == TableMeta && key[1] == MetaIDBound
 }
 
 // AppendHotKey appends the key of the hot record of a code.

@@ -98,6 +98,17 @@ func AppendCold(dst []byte, c *engine.Cold) []byte {
 	return dst
 }
 
+// ColdOfEdge returns what an edge keeps of a cold record: when the link was made, for its preview, but no
+// title, no tags and no figures.
+func ColdOfEdge(v []byte) ([]byte, error) {
+	c, err := DecodeCold(v)
+	if err != nil {
+		return nil, err
+	}
+	c.Title, c.Tags, c.ImportedHits = "", nil, 0
+	return AppendCold(nil, &c), nil
+}
+
 // DecodeCold decodes a cold record. The result shares no memory with v.
 func DecodeCold(v []byte) (engine.Cold, error) {
 	r := readValue("cold record", v, coldVersion)

@@ -46,6 +46,7 @@ type siteNode struct {
 	*process
 	site      *site
 	name      string
+	role      string // "": full
 	data      string
 	advertise string // host:port
 
@@ -153,9 +154,8 @@ func (n *siteNode) flags() []string {
 
 func (n *siteNode) start() {
 	n.site.t.Helper()
-	args := append(n.flags(), "--advertise", "https://"+n.advertise, "--cluster-listen", n.advertise,
-		"--listen", strings.TrimPrefix(n.url, "http://"), "--admin-listen", strings.TrimPrefix(n.adminURL, "http://"),
-		"--base-url", "http://sho.rt", "--flush-interval", "100ms", "--limit-calls", "off", "--limit-creates", "off", "--limit-misses", "off")
+	args := append(n.args(), "--listen", strings.TrimPrefix(n.url, "http://"), "--admin-listen", strings.TrimPrefix(n.adminURL, "http://"),
+		"--flush-interval", "100ms", "--limit-calls", "off", "--limit-creates", "off", "--limit-misses", "off")
 	n.process = startServer(n.site.t, n.data, args...)
 }
 
@@ -173,6 +173,9 @@ func (n *siteNode) signal(s syscall.Signal) {
 func (s *site) join(n, from *siteNode) {
 	s.t.Helper()
 	args := append([]string{"join", "--data", n.data, "--from", from.name + "=https://" + from.advertise}, n.flags()...)
+	if n.role != "" {
+		args = append(args, "--role", n.role)
+	}
 	if r := shunt(s.t, "", nil, args...); r.code != exitDone {
 		s.t.Fatalf("join: exit code %d: %s", r.code, r.stderr)
 	}
@@ -234,6 +237,7 @@ type answer struct {
 	status int
 	body   map[string]any
 	text   string
+	header http.Header
 	err    error
 }
 
@@ -262,7 +266,7 @@ func (n *siteNode) call(method, path string, body any, fields ...string) (a answ
 	}
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
-	a = answer{status: resp.StatusCode, text: string(text), err: err}
+	a = answer{status: resp.StatusCode, text: string(text), header: resp.Header, err: err}
 	_ = json.Unmarshal(text, &a.body) // an answer may have none
 	return a
 }

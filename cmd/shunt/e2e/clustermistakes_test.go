@@ -28,7 +28,11 @@ func (n *siteNode) refused(args ...string) string {
 
 // args are all arguments of the node.
 func (n *siteNode) args() []string {
-	return append(n.flags(), "--advertise", "https://"+n.advertise, "--cluster-listen", n.advertise, "--base-url", "http://sho.rt")
+	args := append(n.flags(), "--advertise", "https://"+n.advertise, "--cluster-listen", n.advertise, "--base-url", "http://sho.rt")
+	if n.role != "" {
+		args = append(args, "--role", n.role)
+	}
+	return args
 }
 
 // replaced returns args with another value of a flag.

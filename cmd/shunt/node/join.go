@@ -9,17 +9,22 @@ import (
 	"shunt/api/cluster"
 )
 
-// Copy asks the node at an advertised URL for a copy of its data, as a tar stream that the caller
-// closes. name is that of the node, which its certificate must have.
+// Copy asks the full node at an advertised URL for a copy of its data, as a tar stream that the caller
+// closes. name is that of the node, which its certificate must have. An edge gets links only.
 func (n *Node) Copy(ctx context.Context, name, advertise string) (io.ReadCloser, error) {
 	address, err := addressOf(advertise)
 	if err != nil {
 		return nil, err
 	}
-	config := n.identity.client()
-	config.ServerName = name
+	if err := n.CheckRole(); err != nil {
+		return nil, err
+	}
+	config, path := cluster.FromFull(n.identity.client(), name), cluster.BackupPath
+	if n.Edge() {
+		path = cluster.LinksPath
+	}
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: config, DisableCompression: true}}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+address+cluster.BackupPath, nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+address+path, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -37,7 +37,8 @@ type Node struct {
 
 	pulls        *pulls
 	members      members
-	announcement clusterlog.Announcement // nil until the name is claimed; Check's, then Run's
+	fulls        atomic.Pointer[[]cluster.Place] // full nodes, of an edge
+	announcement clusterlog.Announcement         // nil until the name is claimed; Check's, then Run's
 }
 
 var (
@@ -71,6 +72,9 @@ const joinTimeout = 10 * time.Second
 // cluster begins its log. Errors leave the store as it was.
 func (n *Node) Join(ctx context.Context, store *storage.Store) error {
 	n.store = store
+	if err := n.checkFolder(); err != nil {
+		return err
+	}
 	n.etcd.Key = clusterlog.FingerprintOf(store.Identity().VisitorKey)
 	id, member := store.Cluster()
 	ctx, cancel := context.WithTimeout(ctx, joinTimeout)
@@ -154,7 +158,7 @@ func (n *Node) claim(ctx context.Context) error {
 	}
 	outbox, _ := n.store.OutboxID()
 	n.announcement, err = n.clusterLog.Announce(ctx, clusterlog.Node{
-		Name: n.settings.Name, Advertise: n.settings.Advertise, Role: clusterlog.Full, Outbox: outbox, Reads: storage.ReadsEntries,
+		Name: n.settings.Name, Advertise: n.settings.Advertise, Role: clusterlog.Role(n.settings.Role), Outbox: outbox, Reads: storage.ReadsEntries,
 		Applied: n.Applied(), SinceMs: time.Now().UnixMilli(),
 	}, id)
 	if errors.Is(err, clusterlog.ErrUnavailable) {
@@ -183,7 +187,7 @@ func (n *Node) Run(ctx context.Context) error {
 	announced := make(chan error, 1)
 	go func() { announced <- n.announce(running) }()
 	var pulling sync.WaitGroup
-	pulling.Go(func() { n.pullAll(running) })
+	pulling.Go(func() { n.followMembers(running) })
 	pulling.Go(func() { n.dropPulled(running) })
 	pulling.Go(func() { n.shareCaps(running) })
 	defer pulling.Wait()
@@ -213,7 +217,9 @@ const replicatePause = 5 * time.Second
 // use. Whatever else goes wrong, redirects must not end.
 func (n *Node) replicate(ctx context.Context) error {
 	for {
-		r := replica.New(n.clusterLog, n.store, n, replica.Options{Name: n.candidate(), Nodes: n.clusterLog.Nodes, Logger: n.log})
+		r := replica.New(n.clusterLog, n.store, n, replica.Options{
+			Name: n.candidate(), Nodes: n.clusterLog.Nodes, NeverLeads: n.Edge(), Logger: n.log,
+		})
 		n.replica.Store(r)
 		err := r.Run(ctx)
 		if ctx.Err() != nil {
@@ -369,6 +375,9 @@ func (n *Node) Figures() admin.Cluster {
 	c := admin.Cluster{Role: "follower", Lag: -1, Applied: n.Applied(), Head: n.Applied(), CapBlocks: n.engine.CapBlocks()}
 	m := n.clusterLog.Metrics()
 	c.Append = admin.Buckets{Bounds: etcdlog.AppendBounds, Counts: m.AppendCounts, Sum: m.AppendSeconds}
+	if n.Edge() {
+		c.Role = "edge"
+	}
 	r := n.replica.Load()
 	if r == nil {
 		return c

@@ -15,7 +15,7 @@ import (
 	"shunt/storage/clusterlog"
 )
 
-// Every full node pulls the outboxes of all other nodes, each by a goroutine of its own, so that none of
+// Every full node pulls the outboxes of all other nodes, edges too, which pull from nobody, each by a goroutine of its own, so that none of
 // them keeps the others waiting. What has been applied is in the store; the position with which a node
 // asks again is its acknowledgement of everything before.
 
@@ -53,11 +53,18 @@ func (n *Node) initPulls() {
 	}
 }
 
-// pullAll pulls from all other nodes until ctx is done.
-func (n *Node) pullAll(ctx context.Context) {
+// followMembers pulls from all other nodes until ctx is done. An edge notes where the full ones are
+// instead.
+func (n *Node) followMembers(ctx context.Context) {
 	defer n.stopPulls(func(string) bool { return true })
 	for {
-		err := n.clusterLog.Members(ctx, func(members []clusterlog.Member) { n.pullFrom(ctx, members) })
+		err := n.clusterLog.Members(ctx, func(members []clusterlog.Member) {
+			if n.Edge() {
+				n.noteFulls(members)
+			} else {
+				n.pullFrom(ctx, members)
+			}
+		})
 		if ctx.Err() != nil {
 			return
 		}
@@ -271,14 +278,17 @@ func (n *Node) dropPulled(ctx context.Context) {
 // pulledByAll returns through which position all other full nodes have applied this node's records. One
 // that has not asked since this process began may lack all.
 func (n *Node) pulledByAll(members []clusterlog.Member) uint64 {
-	through := n.store.Metrics().OutboxNext - 1
+	through, pulled := n.store.Metrics().OutboxNext-1, !n.Edge()
 	p := n.pulls
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, m := range members {
 		if m.Name != n.settings.Name && m.Role == clusterlog.Full {
-			through = min(through, p.acked[m.Name])
+			through, pulled = min(through, p.acked[m.Name]), true
 		}
+	}
+	if !pulled { // only an edge has these hits
+		return 0
 	}
 	for next, begun := range p.copies {
 		if time.Since(begun) > heldForCopy {

@@ -45,7 +45,7 @@ func Add(fs *pflag.FlagSet, s *Settings) {
 	fs.StringVar(&s.Cluster, "cluster", "", "`ADDRESSES` of the servers of etcd that keep the cluster's log, such as etcd://h1:2379,h2:2379,h3:2379 (default: no cluster)")
 	fs.StringVar(&s.Name, "node-name", "", "`NAME` of this node in its cluster; its certificate must have it as a DNS name")
 	fs.StringVar(&s.Advertise, "advertise", "", "`URL` at which other nodes reach --cluster-listen, such as https://a:8443")
-	settings.WordVar(fs, &s.Role, "role", "ROLE", Full, "what the node has: everything (full)", Full)
+	settings.WordVar(fs, &s.Role, "role", "ROLE", Full, "what the node has: everything (full), or links only (edge), so that it redirects and sends API requests on", Full, Edge)
 	fs.StringVar(&s.Listen, "cluster-listen", "", "`ADDRESS` for the other nodes of the cluster, such as :8443")
 	fs.StringVar(&s.CA, "cluster-ca", "", "`FILE` with the certificate of the authority that signs those of all nodes, and of etcd")
 	fs.StringVar(&s.Cert, "cluster-cert", "", "`FILE` with this node's certificate, for the other nodes and for etcd")
@@ -55,11 +55,11 @@ func Add(fs *pflag.FlagSet, s *Settings) {
 	settings.MarkUnfinished(fs, "cluster", "node-name", "advertise", "role", "cluster-listen", "cluster-ca", "cluster-cert", "cluster-key", "stale-after")
 }
 
-// AddJoin adds the flags of s that a copy of another node's data needs.
-func AddJoin(fs *pflag.FlagSet, s *Settings) {
+// AddJoin adds the flags of s that a copy of another node's data needs, and more of them.
+func AddJoin(fs *pflag.FlagSet, s *Settings, more ...string) {
 	all := pflag.NewFlagSet("", pflag.ContinueOnError)
 	Add(all, s)
-	for _, name := range []string{"cluster", "node-name", "cluster-ca", "cluster-cert", "cluster-key"} {
+	for _, name := range append([]string{"cluster", "node-name", "cluster-ca", "cluster-cert", "cluster-key"}, more...) {
 		fs.AddFlag(all.Lookup(name))
 	}
 }

@@ -114,6 +114,9 @@ func Leave(store *storage.Store) error {
 	if _, member := store.Cluster(); !member {
 		return errors.New("the data folder is of no cluster")
 	}
+	if store.Edge() {
+		return errEdgeLeaves
+	}
 	if err := store.LeaveLog(); err != nil {
 		return fmt.Errorf("leaving the cluster: %w", err)
 	}

@@ -1,0 +1,178 @@
+package cluster
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"errors"
+	"math/big"
+	"net"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"shunt/api/problem"
+)
+
+// fixedState is a State that a test sets.
+type fixedState struct {
+	leads, stale, edge bool
+	leader             Place
+	fulls              []Place
+	applied            uint64
+}
+
+func (s *fixedState) Leads() bool              { return s.leads }
+func (s *fixedState) Leader() (string, string) { return s.leader.Name, s.leader.Address }
+func (s *fixedState) Applied() uint64          { return s.applied }
+func (s *fixedState) Edge() bool               { return s.edge }
+func (s *fixedState) Fulls() []Place           { return s.fulls }
+func (s *fixedState) Stale() bool              { return s.stale }
+
+func (s *fixedState) AwaitApplied(ctx context.Context, sequence uint64) error {
+	if s.applied >= sequence {
+		return nil
+	}
+	return context.DeadlineExceeded
+}
+
+func TestAnEdgeTriesTheLeaderFirstAndThenOtherFullNodes(t *testing.T) {
+	a, b, c := Place{"a", "h:1"}, Place{"b", "h:2"}, Place{"c", "h:3"}
+	for name, test := range map[string]struct {
+		state fixedState
+		want  []Place
+	}{
+		"an edge":                          {fixedState{edge: true, leader: b, fulls: []Place{a, b, c}}, []Place{b, a, c}},
+		"an edge while none leads":         {fixedState{edge: true, fulls: []Place{a, b}}, []Place{a, b}},
+		"an edge that has heard of nobody": {fixedState{edge: true}, nil},
+		"a full node":                      {fixedState{leader: b, fulls: []Place{a, c}}, []Place{b}},
+		"a full node while none leads":     {fixedState{}, nil},
+	} {
+		if got := NewForwarder(&test.state, nil).places(); !slices.Equal(got, test.want) {
+			t.Errorf("%s: %v, want %v", name, got, test.want)
+		}
+	}
+}
+
+// request returns a request as a node receives it.
+func request(method string, fields ...string) *fasthttp.RequestCtx {
+	ctx := new(fasthttp.RequestCtx)
+	ctx.Init(new(fasthttp.Request), &net.TCPAddr{}, nil)
+	ctx.Request.Header.SetMethod(method)
+	for i := 0; i < len(fields); i += 2 {
+		ctx.Request.Header.Set(fields[i], fields[i+1])
+	}
+	return ctx
+}
+
+func TestWhatANodeDoesWithARequestOfAnEdge(t *testing.T) {
+	edge, full := Peer{Name: "e", Edge: true}, Peer{Name: "f"}
+	for name, c := range map[string]struct {
+		state   fixedState
+		peer    Peer
+		method  string
+		fields  []string
+		refused bool
+		from    string // the edge that it came through
+	}{
+		"a write at the leader":                       {fixedState{leads: true}, edge, "POST", nil, false, "e"},
+		"a write at a follower, which sends it on":    {fixedState{applied: 1}, edge, "POST", []string{sequenceField, "9"}, false, "e"},
+		"a read at a follower":                        {fixedState{applied: 9}, edge, "GET", []string{sequenceField, "9"}, false, "e"},
+		"a read at a follower that lags":              {fixedState{applied: 8}, edge, "GET", []string{sequenceField, "9"}, true, ""},
+		"a read at a stale follower":                  {fixedState{stale: true}, edge, "GET", nil, true, ""},
+		"a read at another edge":                      {fixedState{edge: true}, edge, "GET", nil, true, ""},
+		"a write that a follower has sent on":         {fixedState{leads: true}, full, "POST", []string{edgeField, "e"}, false, "e"},
+		"a write that a follower sends to a follower": {fixedState{}, full, "POST", []string{edgeField, "e"}, true, ""},
+		"a write of a full node's client":             {fixedState{leads: true}, full, "POST", nil, false, ""},
+		"an edge that says it is another":             {fixedState{leads: true}, edge, "POST", []string{edgeField, "x"}, false, "e"},
+		"an edge that says it is none":                {fixedState{leads: true}, edge, "POST", []string{edgeField, ""}, false, "e"},
+	} {
+		ctx := request(c.method, c.fields...)
+		_, err := Receive(ctx, &c.state, c.peer)
+		said := len(ctx.Response.Header.Peek(refusedField)) > 0
+		if said != c.refused || (err != nil) != c.refused {
+			t.Errorf("%s: refused %v, %v, want %v", name, said, err, c.refused)
+		}
+		if c.refused {
+			continue
+		}
+		if got := FromEdge(ctx); got != c.from {
+			t.Errorf("%s: it came from %q, want %q", name, got, c.from)
+		}
+		err = MayChangeAccounts(ctx)
+		if p, _ := problem.Of(err); (err != nil) != (c.from != "") || err != nil && p.Kind != problem.Forbidden {
+			t.Errorf("%s: it may change accounts: %v", name, err)
+		}
+		for _, field := range []string{edgeField, sequenceField, clientField, localField} {
+			if len(ctx.Request.Header.Peek(field)) > 0 {
+				t.Errorf("%s: the field %s is left", name, field)
+			}
+		}
+	}
+}
+
+func TestNoClientCanSayWhatOnlyNodesSay(t *testing.T) {
+	ctx := request("POST", edgeField, "", clientField, "1.2.3.4:5", localField, "1", plainField, "", sequenceField, "7", refusedField, "1")
+	sent := new(fasthttp.Request)
+	NewForwarder(&fixedState{}, nil).prepare(sent, ctx, false)
+	for _, field := range []string{edgeField, localField, sequenceField, refusedField} {
+		if got := sent.Header.Peek(field); len(got) > 0 {
+			t.Errorf("%s of a client is sent on: %q", field, got)
+		}
+	}
+	if got := string(sent.Header.Peek(clientField)); got == "1.2.3.4:5" {
+		t.Error("a client says which address it has")
+	}
+}
+
+// handshake returns the client's error of a TLS handshake with a server whose certificate has units.
+func handshake(t *testing.T, units ...string) error {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "a", OrganizationalUnit: units}, DNSNames: []string{"a"}, IsCA: true,
+		BasicConstraintsValid: true, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	authority := x509.NewCertPool()
+	authority.AddCert(made)
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	go func() {
+		if conn, err := ln.Accept(); err == nil {
+			_ = tls.Server(conn, &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}).Handshake()
+		}
+	}()
+	conn, err := tls.Dial("tcp", ln.Addr().String(), FromFull(&tls.Config{RootCAs: authority}, "a"))
+	if err == nil {
+		conn.Close()
+	}
+	return err
+}
+
+func TestAnEdgeThatAnswersAsAFullNodeIsRefused(t *testing.T) {
+	if err := handshake(t); err != nil {
+		t.Errorf("a full node: %v", err)
+	}
+	if err := handshake(t, "edge"); !errors.Is(err, errEdge) {
+		t.Errorf("an edge: %v, want errEdge", err)
+	}
+}

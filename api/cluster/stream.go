@@ -1,0 +1,210 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+
+	"time"
+
+	"github.com/valyala/fasthttp"
+)
+
+// A Stream says how to pass on an answer that may have no end, or be larger than memory: live figures, and
+// exports.
+type Stream struct {
+	Ending <-chan struct{} // closed when the server shuts down: then the stream ends
+	Renew  func(net.Conn)  // tells that the client has read everything so far
+}
+
+const (
+	streamBuffer = 32 << 10
+	streamRenew  = time.Second
+)
+
+var eventStream = []byte("text/event-stream")
+
+// ForwardStream is Forward for a read at an edge whose answer is passed on as it comes.
+func (f *Forwarder) ForwardStream(ctx *fasthttp.RequestCtx, s Stream) error {
+	sent := fasthttp.AcquireRequest()
+	defer fasthttp.ReleaseRequest(sent)
+	f.prepare(sent, ctx, false)
+	for deadline := time.Now().Add(forwardPatience); ; time.Sleep(forwardPause) {
+		for _, p := range f.places() {
+			resp, stop, err := f.open(p, sent)
+			if err != nil {
+				continue
+			}
+			if resp.Header.Get(refusedField) != "" {
+				stop()
+				continue
+			}
+			answerStream(ctx, resp, stop, s)
+			return nil
+		}
+		if time.Now().After(deadline) {
+			return f.unreached()
+		}
+	}
+}
+
+// open sends a read to a node. stop ends it, and closes its connection unless the answer was read whole.
+func (f *Forwarder) open(p Place, sent *fasthttp.Request) (resp *http.Response, stop func(), err error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	req, err := http.NewRequestWithContext(ctx, string(sent.Header.Method()), "https://"+p.Address, http.NoBody)
+	if err != nil {
+		cancel()
+		return nil, nil, err
+	}
+	req.URL = &url.URL{Scheme: "https", Host: p.Address, Opaque: "//" + p.Address + string(sent.Header.RequestURI())}
+	for key, value := range sent.Header.All() {
+		if name := http.CanonicalHeaderKey(string(key)); name != fasthttp.HeaderHost && name != fasthttp.HeaderContentLength {
+			req.Header.Add(name, string(value))
+		}
+	}
+	req.Host = string(sent.Header.Host())
+	transport := &http.Transport{
+		TLSClientConfig: FromFull(f.tls, p.Name), DisableCompression: true, ResponseHeaderTimeout: answerTimeout,
+		DialContext: (&net.Dialer{Timeout: time.Second}).DialContext, TLSHandshakeTimeout: forwardPatience,
+	}
+	if resp, err = transport.RoundTrip(req); err != nil {
+		cancel()
+		return nil, nil, err
+	}
+	return resp, func() { cancel(); _ = resp.Body.Close(); transport.CloseIdleConnections() }, nil
+}
+
+// answerStream makes resp the answer of ctx.
+func answerStream(ctx *fasthttp.RequestCtx, resp *http.Response, stop func(), s Stream) {
+	h := &ctx.Response.Header
+	closes := ctx.Response.ConnectionClose()
+	for name, values := range resp.Header {
+		switch name {
+		case fasthttp.HeaderConnection, fasthttp.HeaderContentLength, fasthttp.HeaderTransferEncoding, fasthttp.HeaderDate, sequenceField:
+			continue
+		}
+		h.Del(name)
+		for _, value := range values {
+			h.Add(name, value)
+		}
+	}
+	ctx.SetStatusCode(resp.StatusCode)
+	if ctx.IsHead() {
+		stop()
+		return
+	}
+	p := &passed{Stream: s, body: resp.Body, stop: stop, conn: ctx.Conn(), chunks: make(chan []byte), closed: make(chan struct{})}
+	if bytes.HasPrefix(h.ContentType(), eventStream) {
+		closes, p.events = true, true // see api.liveCalls
+	}
+	if closes {
+		ctx.SetConnectionClose()
+	}
+	ctx.SetBodyStream(p, int(resp.ContentLength))
+}
+
+// passed is the body of an answer that comes from another node. A goroutine reads it, so that Read can
+// also see that the server shuts down. For events, another one sees that the client has gone.
+type passed struct {
+	Stream
+	body   io.ReadCloser
+	stop   func()
+	conn   net.Conn
+	events bool
+
+	chunks chan []byte   // closed at the end of body; err is set then
+	closed chan struct{} // by Close
+	gone   chan struct{} // closed when the client has gone; nil unless events
+	err    error
+	unread []byte
+	begun  bool
+	ended  bool // by this server
+}
+
+var errEnding = errors.New("the server shuts down")
+
+// Read implements io.Reader.
+func (p *passed) Read(b []byte) (int, error) {
+	if !p.begun {
+		p.begin()
+	}
+	for len(p.unread) == 0 {
+		if err := p.wait(); err != nil {
+			return 0, err
+		}
+	}
+	n := copy(b, p.unread)
+	p.unread = p.unread[n:]
+	return n, nil
+}
+
+func (p *passed) begin() {
+	p.begun = true
+	go p.receive()
+	if p.events {
+		p.gone = make(chan struct{})
+		go func() {
+			defer close(p.gone)
+			_, _ = p.conn.Read(make([]byte, 1))
+		}()
+	}
+}
+
+// receive reads the body to its end, or until it is closed.
+func (p *passed) receive() {
+	defer close(p.chunks)
+	for {
+		b := make([]byte, streamBuffer)
+		n, err := p.body.Read(b)
+		if n > 0 {
+			select {
+			case p.chunks <- b[:n]:
+			case <-p.closed:
+				return
+			}
+		}
+		if err != nil {
+			p.err = err
+			return
+		}
+	}
+}
+
+// wait waits for bytes.
+func (p *passed) wait() error {
+	timer := time.NewTimer(streamRenew)
+	defer timer.Stop()
+	select {
+	case chunk, ok := <-p.chunks:
+		switch {
+		case !ok && p.ended:
+			return io.EOF
+		case !ok:
+			return p.err
+		}
+		p.unread = chunk
+	case <-p.gone:
+		return io.EOF
+	case <-p.Ending:
+		if !p.events {
+			return errEnding
+		}
+		p.ended = true
+		p.unread, p.Ending = []byte("event: end\ndata: {\"reason\":\"shutdown\"}\n\n"), nil
+		p.stop() // so the end of body follows
+	case <-timer.C:
+		p.Renew(p.conn)
+	}
+	return nil
+}
+
+// Close implements io.Closer.
+func (p *passed) Close() error {
+	close(p.closed)
+	p.stop()
+	return nil
+}
