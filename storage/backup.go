@@ -125,7 +125,7 @@ func (s *Store) copyLinks(ctx context.Context, to *folder) (err error) {
 	set(b, row.MetaKey(row.MetaEdge), []byte{1})
 	set(b, row.MetaKey(row.MetaOutbox), row.AppendOutboxState(nil, newOutbox()))
 	merge(b, row.MetaKey(row.MetaSequence), row.AppendSequence(nil, row.Sequence{Count: 1, Last: 1}))
-	for _, table := range []byte{row.TableHot, row.TableCold} {
+	for _, table := range []byte{row.TableHot, row.TableCold, row.TableCaps} {
 		if err := s.copyTable(ctx, snapshot, table, b, db); err != nil {
 			return err
 		}

@@ -65,6 +65,9 @@ func request(method string, fields ...string) *fasthttp.RequestCtx {
 	ctx := new(fasthttp.RequestCtx)
 	ctx.Init(new(fasthttp.Request), &net.TCPAddr{}, nil)
 	ctx.Request.Header.SetMethod(method)
+	for field, value := range map[string]string{clientField: "203.0.113.9:1", plainField: "0", localField: "0"} {
+		ctx.Request.Header.Set(field, value)
+	}
 	for i := 0; i < len(fields); i += 2 {
 		ctx.Request.Header.Set(fields[i], fields[i+1])
 	}
@@ -121,7 +124,10 @@ func TestNoClientCanSayWhatOnlyNodesSay(t *testing.T) {
 	ctx := request("POST", edgeField, "", clientField, "1.2.3.4:5", localField, "1", plainField, "", sequenceField, "7", refusedField, "1")
 	sent := new(fasthttp.Request)
 	NewForwarder(&fixedState{}, nil).prepare(sent, ctx, false)
-	for _, field := range []string{edgeField, localField, sequenceField, refusedField} {
+	if got := string(sent.Header.Peek(localField)); got != "0" {
+		t.Errorf("a client says that it is a local command: %q", got)
+	}
+	for _, field := range []string{edgeField, sequenceField, refusedField} {
 		if got := sent.Header.Peek(field); len(got) > 0 {
 			t.Errorf("%s of a client is sent on: %q", field, got)
 		}

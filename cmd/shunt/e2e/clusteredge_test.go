@@ -260,6 +260,9 @@ func (n *siteNode) ask(as *siteNode, method, path, body string, fields ...string
 	if err != nil {
 		s.t.Fatal(err)
 	}
+	for field, value := range map[string]string{"Shunt-Client": "unix", "Shunt-Plain": "0", "Shunt-Local": "0"} {
+		req.Header.Set(field, value)
+	}
 	for i := 0; i+1 < len(fields); i += 2 {
 		req.Header.Set(fields[i], fields[i+1])
 	}
@@ -471,5 +474,48 @@ func TestStreamsSessionsAndExportsPassAnEdge(t *testing.T) {
 			<-ended
 		}
 		resp.Body.Close()
+	}
+}
+
+// TestAnEdgeHasItsPartOfCaps has clients at an edge and at full nodes follow links with caps, while the edge is
+// killed. The cap of one is set when the link has hits at the edge.
+func TestAnEdgeHasItsPartOfCaps(t *testing.T) {
+	s := newSite(t, "a", "b")
+	e := s.edge("edge-1", s.nodes[0])
+	time.Sleep(time.Second) // each node tells the one that leads that it is there
+	const limit = 300
+	e.call("POST", "/shorten", map[string]any{"url": "https://example.com/", "alias": "born", "max_hits": limit}).want(t, 201)
+	e.call("POST", "/shorten", map[string]any{"url": "https://example.com/", "alias": "late"}).want(t, 201)
+	for range 20 {
+		if status, _, err := e.redirect("late"); status != 302 {
+			t.Fatalf("an uncapped link: %d, %v", status, err)
+		}
+	}
+	s.setCap("late", limit)
+	stop := make(chan struct{})
+	var clients sync.WaitGroup
+	for _, n := range append(s.nodes, e) {
+		for c := range 8 {
+			clients.Go(func() { n.followCapped(stop, []string{"born", "late"}, c) })
+		}
+	}
+	time.Sleep(500 * time.Millisecond)
+	e.kill()
+	e.start()
+	for _, code := range []string{"born", "late"} {
+		for _, n := range append(s.nodes, e) {
+			s.await(func() bool {
+				status, _, _ := n.redirect(code)
+				return status == 410
+			}, n.name+" says that "+code+" is used up")
+		}
+	}
+	close(stop)
+	clients.Wait()
+	for _, code := range []string{"born", "late"} {
+		s.ledger(code)
+		if hits := s.nodes[0].hits(code); hits != limit {
+			t.Errorf("%s has %v hits, and its cap is %d", code, hits, limit)
+		}
 	}
 }
