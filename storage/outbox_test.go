@@ -419,12 +419,12 @@ func TestAFullOutboxLosesDetailsAndNeverCounts(t *testing.T) {
 	var withoutBreakdowns, withoutVisitors uint64
 	for hour := range uint32(30) {
 		for id := uint64(1); id <= 4; id++ {
-			key := string(row.AppendLinkHourKey(nil, 100+hour, id))
-			own, err := row.ParseTally([]byte(rows(t, s, row.TableLinkHours)[key]))
+			key := row.AppendLinkHourKey(nil, 100+hour, id)
+			own, err := row.ParseTally([]byte(rows(t, s, row.TableLinkHours)[string(key)]))
 			if err != nil || own.Hits != 3000 || own.LeastVisitors() < 2800 {
 				t.Fatalf("this node: %+v, %v", own, err)
 			}
-			pulled := rows(t, other, row.TableLinkHours)[key]
+			pulled := rows(t, other, row.TableLinkHours)[string(key)]
 			there, err := row.ParseTally([]byte(pulled))
 			if err != nil || there.Hits != 3000 {
 				t.Fatalf("the other node: %+v, %v", there, err)
