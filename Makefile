@@ -21,7 +21,7 @@ CHECK_EVERY ?= 20
 # from outside, so make check runs them longer. A name in OUTSIDE without a test is an error.
 FUZZTIME ?= 10s
 CHECK_FUZZTIME ?= 1s
-OUTSIDE = DoorsAnyBytes DoorsRequests MatchCode RequestHead ParseTarget ParseToken ShortenBody PatchBody ImportBody Cursor DecodeSketch DecodeEntry Record Replay
+OUTSIDE = DoorsAnyBytes DoorsRequests MatchCode RequestHead ParseTarget ParseToken ShortenBody PatchBody ImportBody Cursor DecodeSketch DecodeEntry Record Replay Learn ReadOutbox
 CHECK_OUTSIDE_FUZZTIME ?= 10s
 
 # The seconds that each test of a failing disk runs in make check-root.
@@ -50,12 +50,16 @@ test: ## run all tests, including the end-to-end run on the sample of addresses
 
 # The tests of the binary run without the race detector, because it would see their clients and
 # not the binary. Those in a browser have a target of their own (browser). The proofs run in a
-# process of their own (proofs), so a few rounds of each are enough here. Both commands run all
-# tests of their packages.
+# process of their own (proofs), so a few rounds of each are enough here. The first command runs all
+# tests of its packages, but fewer random histories and checks than make test does: the race
+# detector looks for accesses that are not ordered, which a tenth of them also makes, and without
+# it all of them run. The invariants are the engine's, so of the tests of the binary only those run again
+# that load, kill, stop or move a server or fill its disk; for the others make test is enough.
+INVARIANTTESTS = Kill|Outlive|Surviv|UnderLoad|UnderPipelinedLoad|Restart|Resumed|Import|Memory|Journal|Loaded|Leftovers|Space|Stall|SecondSignal|Backup|BlockList
 .PHONY: race
-race: ## run the tests with the race detector, and those of the binary without it; all with invariant checks
-	SHUNTTEST_CRASHES=10 SHUNTTEST_FLIPS=8 $(GO) test -race -vet=off -timeout 15m -tags shuntinvariants $$($(GO) list ./... | grep -vE '/(e2e|browser)$$')
-	$(GO) test -short -vet=off -tags shuntinvariants ./cmd/shunt/e2e
+race: ## run the tests with the race detector, and without it those of the binary under load, kills and faults; all with invariant checks
+	SHUNTTEST_CRASHES=10 SHUNTTEST_FLIPS=8 RAPID_CHECKS=10 $(GO) test -race -vet=off -timeout 15m -tags shuntinvariants $$($(GO) list ./... | grep -vE '/(e2e|browser)$$')
+	$(GO) test -short -vet=off -tags shuntinvariants ./cmd/shunt/e2e -run '$(INVARIANTTESTS)'
 
 # The second vet and staticcheck use the build flags of race, so that nothing is compiled a third
 # time. Outside engine, only tests have build tags.
@@ -134,7 +138,12 @@ crash-clone: ## crash engine and store N (10000) times at random moments and che
 
 .PHONY: faults
 faults: ## fail each file operation of a scripted run in each way, or every EVERY-th one (10 min)
-	SHUNTTEST_FAULT_STEP=$(EVERY) $(GO) test ./storage/crashtest -run '^TestAFailedFileOperationIsHarmlessOrClear$$' -v -count=1 -timeout 2h
+	SHUNTTEST_FAULT_STEP=$(EVERY) $(GO) test ./storage ./storage/crashtest -run '^Test(AFailedFileOperationIsHarmlessOrClear|ATwiceCrashedCreationBeginsAgain)$$' -v -count=1 -timeout 2h
+
+.PHONY: histories
+histories: N = 500
+histories: ## run N (500) random histories of several nodes, which count, pull from each other and crash (10 min)
+	SHUNTTEST_HISTORIES=$(N) $(GO) test ./storage ./engine -run '^Test(AllNodesGetEqualFigures|RedirectsOfAllNodesAreCountedOnceOnEach)$$' -v -count=1 -timeout 2h
 
 .PHONY: bitflip
 bitflip: ## flip N (10000) bits of a data folder, one at a time, and check everything in it (15 min)

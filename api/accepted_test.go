@@ -15,6 +15,7 @@ const sentinel = "GET /sentinel HTTP/1.1\r\nHost: a\r\n\r\n"
 // Each row is sent with a request after it, once in one piece, once byte by byte, all on one
 // connection.
 func TestUnusualRequestsAreAnsweredAndKeepTheConnection(t *testing.T) {
+	t.Parallel()
 	rows := wiretest.Accepted()
 	if len(rows) < 40 {
 		t.Errorf("there are only %d rows", len(rows))

@@ -188,6 +188,7 @@ func routeOf(request string) string {
 }
 
 func TestEveryEndpointAnswersOnlyPermittedCallers(t *testing.T) {
+	t.Parallel()
 	a := newAccess(t)
 	tried := map[string]bool{}
 	eachAccess(func(request, column string, want int) {

@@ -237,6 +237,7 @@ var bareHost = regexp.MustCompile(`^(www\.)?good\.example(/x)?$`)
 // A form leaves out the spaces around a target, and puts https:// before the name of a host, so
 // hostile targets with the former and without the latter are others here.
 func TestFormsRefuseHostileTargets(t *testing.T) {
+	t.Parallel()
 	st := hostileSite(t)
 	st.shorten(`{"url":"https://good.example/","alias":"x"}`)
 	st.person("boss@example.com", account.RoleAdmin)

@@ -25,6 +25,7 @@ func withX(t *testing.T, fields string) (*site, *plainBrowser) {
 }
 
 func TestAnEditChangesOnlyTheFieldsThatWereTouched(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		touched []string
 		want    func(o *linkObject)

@@ -138,6 +138,7 @@ func TestALinkOnAnotherSiteLeadsThroughAPageOfOurs(t *testing.T) {
 }
 
 func TestFormsWorkAtEveryAddressOfAPlainServer(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		change func(*Options)
 		peer   string

@@ -106,6 +106,7 @@ func hostileSite(t *testing.T) *site {
 }
 
 func TestNoHostileTargetIsAcceptedByAnyWayIn(t *testing.T) {
+	t.Parallel()
 	targets := hostileTargets(t)
 	if len(targets) < 500 {
 		t.Fatalf("got %d targets, want at least 500", len(targets))

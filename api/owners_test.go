@@ -14,7 +14,8 @@ import (
 // TestNoLinkOutlivesADeletedUser deletes users while links are made for them in every possible way:
 // a deletion that is answered 204 leaves no link, and none is made after it.
 func TestNoLinkOutlivesADeletedUser(t *testing.T) {
-	const rounds = 100
+	t.Parallel()
+	const rounds = 100 / min(stride, 4)
 	st := newSite(t, nil)
 	deleted := 0
 	for i := range rounds {

@@ -25,6 +25,7 @@ func (st *site) link(code string) (o linkObject, etag string) {
 }
 
 func TestAPatchChangesWhatItNamesAndNothingElse(t *testing.T) {
+	t.Parallel()
 	later := time.Date(2029, 1, 1, 0, 0, 0, 0, time.UTC)
 	seven := uint64(7)
 	for name, c := range map[string]struct {

@@ -11,6 +11,7 @@ import (
 )
 
 func TestAmbiguousRequestsAreRefusedAndEndTheConnection(t *testing.T) {
+	t.Parallel()
 	rows := wiretest.Refused()
 	if len(rows) < 200 {
 		t.Errorf("there are only %d rows", len(rows))

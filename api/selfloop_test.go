@@ -12,6 +12,7 @@ var thisMachineAt = []string{
 }
 
 func TestEveryWayInRefusesLinksToThisServer(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		base          string
 		listens       []string

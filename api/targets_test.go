@@ -159,6 +159,7 @@ func (a acceptedTargets) fill(rest string, n int) string {
 // TestAcceptedTargetsGoOutByteForByte tries a few thousand targets; SHUNTTEST_TARGETS=1000000 (make
 // targets) is the proof.
 func TestAcceptedTargetsGoOutByteForByte(t *testing.T) {
+	t.Parallel()
 	n := 4000
 	if text := os.Getenv("SHUNTTEST_TARGETS"); text != "" {
 		var err error

@@ -329,6 +329,7 @@ func refused(err error) bool { return errors.As(err, new(engine.InvalidError)) }
 // TestEveryWindowHasItsHitsAndVisitors hits links at random times, with clocks that jump, and asks
 // for random windows, before and after hours are rolled up and the server is killed or restarted.
 func TestEveryWindowHasItsHitsAndVisitors(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		f := newFigures(t)
 		defer func() { f.close() }()

@@ -178,6 +178,7 @@ func (l *loader) create(d engine.Draft) {
 // Random lives of engines over one store: hits come before, while and after links and hits are
 // loaded, beside flushes every millisecond; engines are closed or killed at any of these moments.
 func TestHitsCountOnceHoweverTheyMeetALoad(t *testing.T) {
+	t.Parallel()
 	const links, limit = 6, 9 // the even ones have a cap
 	rapid.Check(t, func(rt *rapid.T) {
 		l := newLoader(t)

@@ -24,6 +24,7 @@ import (
 // against a plain map, while readers run, and compares everything that can be asked after each
 // operation. `go test -rapid.checks=N` runs more; a failure prints how to replay it.
 func TestTheEngineIsAMapThatCounts(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		m := newModel(t, rt)
 		defer func() {

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -26,8 +27,8 @@ import (
 // and late. At the end each node shows what a plain map has.
 func TestRedirectsOfAllNodesAreCountedOnceOnEach(t *testing.T) {
 	t.Parallel()
-	crashes, late := 0, 0
-	for seed := range uint64(6) {
+	crashes, late, seeds := 0, 0, int(histories(t))
+	for seed := range uint64(seeds) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			c := newCountedCluster(t, seed)
 			for range 300 {
@@ -40,9 +41,23 @@ func TestRedirectsOfAllNodesAreCountedOnceOnEach(t *testing.T) {
 			crashes, late = crashes+c.crashes, late+c.late
 		})
 	}
-	if crashes < 20 || late < 20 {
+	if crashes < 20*seeds/6 || late < 20*seeds/6 {
 		t.Errorf("%d crashes, %d records of hours that were rolled up", crashes, late)
 	}
+}
+
+// histories returns SHUNTTEST_HISTORIES, how many random histories of several nodes are to run, or
+// manyHistories.
+func histories(t *testing.T) uint64 {
+	text := os.Getenv("SHUNTTEST_HISTORIES")
+	if text == "" {
+		return manyHistories
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		t.Fatalf("SHUNTTEST_HISTORIES: %v", err)
+	}
+	return n
 }
 
 const (
@@ -90,7 +105,8 @@ type countedNode struct {
 
 	mu struct {
 		sync.Mutex
-		writes int // after so many more the node crashes; 0: never
+		writes int               // after so many more the node crashes; 0: never
+		losses vfs.CrashCloneCfg // of that crash
 		clone  *vfs.MemFS
 	}
 }
@@ -188,7 +204,8 @@ func (n *countedNode) open(disk *vfs.MemFS, aCopy bool) {
 	}
 }
 
-// before implements errorfs.Injector: it takes a clone, as a crash would leave it.
+// before implements errorfs.Injector: it takes a clone, as a crash would leave it. Pebble's goroutines call
+// it, so it draws nothing.
 func (n *countedNode) before(op errorfs.Op) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -196,11 +213,7 @@ func (n *countedNode) before(op errorfs.Op) error {
 		return nil
 	}
 	if n.mu.writes--; n.mu.writes == 0 {
-		cfg := vfs.CrashCloneCfg{}
-		if n.c.rng.IntN(3) == 0 {
-			cfg = vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rand.New(rand.NewPCG(0, 0))}
-		}
-		n.mu.clone = n.disk.CrashClone(cfg)
+		n.mu.clone = n.disk.CrashClone(n.mu.losses)
 	}
 	return nil
 }
@@ -209,7 +222,10 @@ func (n *countedNode) before(op errorfs.Op) error {
 func (n *countedNode) crashing(f func() error) {
 	n.mu.Lock()
 	if n.c.rng.IntN(5) == 0 {
-		n.mu.writes = 1 + n.c.rng.IntN(4)
+		n.mu.writes, n.mu.losses = 1+n.c.rng.IntN(4), vfs.CrashCloneCfg{}
+		if n.c.rng.IntN(3) == 0 {
+			n.mu.losses = vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rand.New(rand.NewPCG(0, 0))}
+		}
 	}
 	n.mu.Unlock()
 	if err := f(); err != nil {

@@ -2,11 +2,20 @@
 
 package engine_test
 
-import "flag"
+import (
+	"flag"
+	"os"
+)
 
 // The race detector makes a check ten times slower, so by default a quarter of the checks run.
 func init() {
+	if os.Getenv("RAPID_CHECKS") != "" {
+		return
+	}
 	if err := flag.Set("rapid.checks", "25"); err != nil {
 		panic(err)
 	}
 }
+
+// manyHistories is how many histories of several nodes run by default.
+const manyHistories = 2

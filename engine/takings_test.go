@@ -129,6 +129,7 @@ func (k *takings) mayTake(rt *rapid.T, code string, owner uint32, imported bool)
 // several owners. The clock goes ahead and back in between, purges fail, and the engine restarts.
 // Creates that the store would refuse are refused, others are not, and no version comes again.
 func TestCreatesKnowAllThatTheStoreHas(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		k := newTakings(t)
 		rt.Repeat(map[string]func(*rapid.T){

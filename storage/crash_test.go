@@ -98,9 +98,12 @@ func TestACrashedCreationBeginsAgain(t *testing.T) {
 }
 
 // TestATwiceCrashedCreationBeginsAgain also crashes the second attempt, for each crash of the
-// first. (After the creation, Pebble opens the store, and it does not survive losses out of order.)
+// first. (After the creation, Pebble opens the store, and it does not survive losses out of order.) Of
+// the second crashes every third is tried by default, others for each first crash and each loss, and
+// all of them in make faults.
 func TestATwiceCrashedCreationBeginsAgain(t *testing.T) {
 	t.Parallel()
+	step := int(number(t, "SHUNTTEST_FAULT_STEP", 3*stride))
 	first, fs := newCrasher(loseAll)
 	first.arm(true)
 	s := open(t, "/data/store", Options{FS: fs})
@@ -113,14 +116,14 @@ func TestATwiceCrashedCreationBeginsAgain(t *testing.T) {
 			}
 			continue
 		}
-		for _, cfg := range []func() vfs.CrashCloneCfg{loseAll, loseNothing, loseSome(1), loseSome(2)} {
+		for k, cfg := range []func() vfs.CrashCloneCfg{loseAll, loseNothing, loseSome(1), loseSome(2)} {
 			second := &crasher{mem: left.CrashClone(loseAll()), cfg: cfg}
 			second.arm(true)
 			s := open(t, "/data/store", Options{FS: errorfs.Wrap(second.mem, errorfs.InjectorFunc(second.before))})
 			second.arm(false)
 			closeStore(t, s)
 			clones := second.taken()
-			for j := i % stride; j < len(clones); j += stride {
+			for j := (i + k) % step; j < len(clones); j += step {
 				s, err := Open("/data/store", Options{FS: clones[j], Create: true, Logger: quiet})
 				if err != nil {
 					t.Errorf("crash %d and then %d: %v", i, j, err)

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -234,6 +235,20 @@ func closeView(t testing.TB, v engine.View) {
 	if err := v.Close(); err != nil {
 		t.Fatalf("closing the view: %v", err)
 	}
+}
+
+// number returns a number from the environment, or otherwise if it is not set.
+func number(t testing.TB, name string, otherwise uint64) uint64 {
+	t.Helper()
+	text := os.Getenv(name)
+	if text == "" {
+		return otherwise
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return n
 }
 
 // rows returns the rows of a table, or of a part of it, as strings.

@@ -417,14 +417,15 @@ func TestAFullOutboxLosesDetailsAndNeverCounts(t *testing.T) {
 	}
 	pull(t, other, s)
 	var withoutBreakdowns, withoutVisitors uint64
+	here, elsewhere := rows(t, s, row.TableLinkHours), rows(t, other, row.TableLinkHours)
 	for hour := range uint32(30) {
 		for id := uint64(1); id <= 4; id++ {
-			key := string(row.AppendLinkHourKey(nil, 100+hour, id))
-			own, err := row.ParseTally([]byte(rows(t, s, row.TableLinkHours)[key]))
+			key := row.AppendLinkHourKey(nil, 100+hour, id)
+			own, err := row.ParseTally([]byte(here[string(key)]))
 			if err != nil || own.Hits != 3000 || own.LeastVisitors() < 2800 {
 				t.Fatalf("this node: %+v, %v", own, err)
 			}
-			pulled := rows(t, other, row.TableLinkHours)[key]
+			pulled := elsewhere[string(key)]
 			there, err := row.ParseTally([]byte(pulled))
 			if err != nil || there.Hits != 3000 {
 				t.Fatalf("the other node: %+v, %v", there, err)

@@ -24,7 +24,7 @@ import (
 // nodes must have the rows of a plain map of everything that was flushed.
 func TestAllNodesGetEqualFigures(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(24) {
+	for seed := range number(t, "SHUNTTEST_HISTORIES", manyHistories) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			c := newPulledCluster(t, seed)
 			for range 250 {
@@ -66,7 +66,9 @@ type pulledNode struct {
 
 	mu struct {
 		sync.Mutex
-		writes int // after so many more the node crashes; 0: never
+		writes int               // after so many more the node crashes; 0: never
+		losses vfs.CrashCloneCfg // of that crash
+		asked  []Posted          // answers that the next node has got since writes was set
 		clone  *vfs.MemFS
 	}
 }
@@ -91,7 +93,7 @@ func (n *pulledNode) start(disk *vfs.MemFS) {
 	n.store = openMem(n.c.t, errorfs.Wrap(disk, errorfs.InjectorFunc(n.before)))
 }
 
-// before implements errorfs.Injector. At a sync of the log it first asks for the outbox, as another node
+// before implements errorfs.Injector. Pebble's goroutines call it, so it draws nothing. At a sync of the log it first asks for the outbox, as another node
 // might, whose answer stays valid whatever becomes of this node.
 func (n *pulledNode) before(op errorfs.Op) error {
 	n.mu.Lock()
@@ -103,13 +105,9 @@ func (n *pulledNode) before(op errorfs.Op) error {
 		return nil
 	}
 	if strings.HasSuffix(op.Path, ".log") {
-		n.ask(n.c.nodes[(n.index()+1)%len(n.c.nodes)])
+		n.mu.asked = n.ask(n.mu.asked)
 	}
-	cfg := loseAll()
-	if n.c.rng.IntN(3) == 0 {
-		cfg = loseNothing()
-	}
-	n.mu.clone = n.disk.CrashClone(cfg)
+	n.mu.clone = n.disk.CrashClone(n.mu.losses)
 	return nil
 }
 
@@ -122,25 +120,31 @@ func (n *pulledNode) index() int {
 	panic("a node of no cluster")
 }
 
-// ask has the node give all records that another one lacks. The answer comes late.
-func (n *pulledNode) ask(by *pulledNode) {
+// ask appends what the node answers to one that asks for all its records.
+func (n *pulledNode) ask(answers []Posted) []Posted {
 	first := max(n.store.outbox.first.Load(), 1)
 	if p, err := n.store.Outbox(first-1, 1<<20); err == nil && len(p.Records) > 0 {
-		by.late = append(by.late, p)
+		answers = append(answers, p)
 	}
+	return answers
 }
 
 // crashing does f, which may be cut off at any write, as by a crash.
 func (n *pulledNode) crashing(f func()) {
 	n.mu.Lock()
 	if n.c.rng.IntN(6) == 0 {
-		n.mu.writes = 1 + n.c.rng.IntN(4)
+		n.mu.writes, n.mu.losses = 1+n.c.rng.IntN(4), loseAll()
+		if n.c.rng.IntN(3) == 0 {
+			n.mu.losses = loseNothing()
+		}
 	}
 	n.mu.Unlock()
 	f()
 	n.mu.Lock()
 	clone := n.mu.clone
-	n.mu.writes, n.mu.clone = 0, nil
+	next := n.c.nodes[(n.index()+1)%len(n.c.nodes)]
+	next.late = append(next.late, n.mu.asked...)
+	n.mu.writes, n.mu.asked, n.mu.clone = 0, nil, nil
 	n.mu.Unlock()
 	if clone == nil {
 		return

@@ -2,7 +2,10 @@
 
 package storage
 
-import "flag"
+import (
+	"flag"
+	"os"
+)
 
 // Under the race detector everything takes four to ten times as long, so tests that take minutes
 // try fewer cases.
@@ -10,7 +13,13 @@ import "flag"
 // stride n means that every n-th crash or fault is tried.
 const stride = 5
 
+// manyHistories is how many histories of several nodes run by default.
+const manyHistories = 3
+
 func init() {
+	if os.Getenv("RAPID_CHECKS") != "" {
+		return
+	}
 	if err := flag.Set("rapid.checks", "25"); err != nil {
 		panic(err)
 	}

@@ -267,6 +267,37 @@ func TestNodesStayAlikeWhileLeadersChange(t *testing.T) {
 	t.Logf("%d links, %d entries, %d leaderships", total, log.head.Sequence, log.epoch)
 }
 
+// TestANodeThatIsSucceededBeforeItLeadsGoesOn elects a node that applies the entries of its successor
+// before it compares itself with the log at its own election. Only while its leadership is valid are such
+// entries none of the log's.
+func TestANodeThatIsSucceededBeforeItLeadsGoesOn(t *testing.T) {
+	log := newMemLog(clusterlog.NewID())
+	won, err := log.Campaign(within(t), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, beyond := won.Head().Next(won.Epoch(), clusterlog.BatchID{1}, []byte("entry"))
+	lead := &leadership{Leadership: won}
+	if err := lead.reached(beyond); !errors.Is(err, clusterlog.ErrAhead) {
+		t.Errorf("while it leads: got %v, want %v", err, clusterlog.ErrAhead)
+	}
+	log.depose()
+	next, err := log.Campaign(within(t), "b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	after, err := next.Append(within(t), clusterlog.BatchID{2}, []byte("entry"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := lead.reached(after); !errors.Is(err, errSucceeded) {
+		t.Errorf("after another was elected: got %v, want %v", err, errSucceeded)
+	}
+	if err := lead.reached(won.Head()); !errors.Is(err, errElected) {
+		t.Errorf("at its own election: got %v, want %v", err, errElected)
+	}
+}
+
 // client makes links at random nodes, each alias once, until stop is closed. It changes and deletes some of
 // its own, so made has those that must be there at the end.
 func client(members []*member, c int, made map[string]uint64, stop <-chan struct{}) {

@@ -77,6 +77,10 @@ func New(log clusterlog.Log, store *storage.Store, node Node, o Options) *Replic
 // errElected ends a Follow: this node leads, and has applied everything before its election.
 var errElected = errors.New("elected")
 
+// errSucceeded ends a Follow: this node was elected, but others led and wrote before it had applied
+// everything before its election.
+var errSucceeded = errors.New("another node leads by now")
+
 // resignTimeout bounds how long a stop waits for a last write to settle, before the leadership is left
 // to end by itself.
 const resignTimeout = 5 * time.Second
@@ -94,7 +98,7 @@ func (r *Replica) Run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		if err != nil {
+		if err != nil && !errors.Is(err, errSucceeded) {
 			return fmt.Errorf("cluster: %w", err)
 		}
 	}
@@ -194,8 +198,9 @@ func (r *Replica) apply(ctx context.Context, lead *leadership) error {
 }
 
 // reached returns errElected if at is the head of the election: everything before it is applied. A store
-// that is beyond it, or has another entry there, has a history that the log has not. A nil leadership
-// has no head.
+// that is beyond it while nobody else can have written, or has another entry there, has a history that
+// the log has not. If others can have written, reached returns errSucceeded. A nil leadership has no
+// head.
 func (l *leadership) reached(at clusterlog.Position) error {
 	if l == nil {
 		return nil
@@ -203,6 +208,8 @@ func (l *leadership) reached(at clusterlog.Position) error {
 	switch head := l.Head(); {
 	case at == head:
 		return errElected
+	case at.Sequence > head.Sequence && !l.Valid():
+		return errSucceeded
 	case at.Sequence > head.Sequence:
 		return fmt.Errorf("%w: it has entry %d; the log ends with %d", clusterlog.ErrAhead, at.Sequence, head.Sequence)
 	case at.Sequence == head.Sequence:
