@@ -198,7 +198,9 @@ func (d *discard) SweepAudit(uint64) error { return nil }
 
 func (d *discard) SweepReceipts(engine.ReceiptSweep) (bool, error) { return false, nil }
 
-func (d *discard) LoadCaps(context.Context, func(uint64, engine.Cap, engine.CapUse)) error { return nil }
+func (d *discard) LoadCaps(context.Context, func(uint64, engine.Cap, engine.CapUse)) error {
+	return nil
+}
 
 func (d *discard) EndGenerations(map[uint64]uint64) (uint64, error) { return 0, nil }
 

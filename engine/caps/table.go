@@ -18,7 +18,7 @@ type Table struct {
 	wake chan struct{} // has room for one: asking is not empty any more
 
 	self    Session
-	again   int // of Load
+	again   int          // of Load
 	holding atomic.Int64 // links of which left is not 0
 }
 
