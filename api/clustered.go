@@ -22,6 +22,7 @@ type clustered struct {
 	state     cluster.State
 	forwarder *cluster.Forwarder
 	here      map[string]bool         // paths of local commands that are about this node
+	noPages   bool                    // this node has no dashboard
 	fixed     func(path []byte) bool  // pages that are the same on every node
 	routes    fasthttp.RequestHandler // of what the leader is sent from clients of other nodes
 	local     fasthttp.RequestHandler // and from local commands there
@@ -81,7 +82,7 @@ func (c *clustered) isHere(ctx *fasthttp.RequestCtx) bool {
 	case bytes.HasPrefix(path, []byte(apiPrefix)):
 		return (ctx.IsGet() || ctx.IsHead()) && !c.state.Edge() || c.here[string(path)]
 	case bytes.HasPrefix(path, []byte(dashboard.Root)):
-		return c.fixed(path) || !c.state.Edge() && asksForEvents(ctx)
+		return c.noPages || c.fixed(path) || !c.state.Edge() && asksForEvents(ctx)
 	}
 	return true
 }
