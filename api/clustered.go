@@ -26,10 +26,10 @@ type clustered struct {
 	fixed     func(path []byte) bool  // pages that are the same on every node
 	routes    fasthttp.RequestHandler // of what the leader is sent from clients of other nodes
 	local     fasthttp.RequestHandler // and from local commands there
-	backup    func(w io.Writer) error
+	backup    func(node string, w io.Writer) error
 	links     func(w io.Writer) error
 	ending    <-chan struct{} // closed when the server shuts down
-	outbox    func(node string, known [16]byte, after uint64) (cluster.Outbox, error)
+	outbox    func(node string, known [16]byte, after, kept uint64) (cluster.Outbox, error)
 	log       *slog.Logger
 }
 
@@ -144,7 +144,7 @@ func (c *clustered) answerPeer(ctx *fasthttp.RequestCtx, peer cluster.Peer, path
 		return err
 	}
 	if path == cluster.BackupPath && ctx.IsGet() {
-		c.sendCopy(ctx, peer, c.backup)
+		c.sendCopy(ctx, peer, func(w io.Writer) error { return c.backup(peer.Name, w) })
 		return nil
 	}
 	if path == cluster.OutboxPath && ctx.IsGet() {
@@ -167,11 +167,11 @@ func (c *clustered) sendCopy(ctx *fasthttp.RequestCtx, peer cluster.Peer, send f
 
 // answerOutbox gives a full node the hits that this node has counted and that one has not.
 func (c *clustered) answerOutbox(ctx *fasthttp.RequestCtx, peer cluster.Peer) error {
-	known, after, err := cluster.ParseOutboxQuery(ctx.QueryArgs())
+	known, after, kept, err := cluster.ParseOutboxQuery(ctx.QueryArgs())
 	if err != nil {
 		return err
 	}
-	part, err := c.outbox(peer.Name, known, after)
+	part, err := c.outbox(peer.Name, known, after, kept)
 	if err != nil {
 		return err
 	}

@@ -94,3 +94,45 @@ func TestAnEdgeKeepsItsHitsUntilAFullNodeHasThem(t *testing.T) {
 		t.Errorf("acknowledged by the full node: %d", got)
 	}
 }
+
+// TestOthersKeepWhatACopyLacks has a copy made of this node's data: what it applies afterwards of another
+// node's outbox, the copy has to ask for.
+func TestOthersKeepWhatACopyLacks(t *testing.T) {
+	s, err := storage.Open("data", storage.Options{Create: true, FS: vfs.NewMem(), Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if err := s.JoinLog(clusterlog.ID{1}, clusterlog.Origin(clusterlog.ID{1})); err != nil {
+		t.Fatal(err)
+	}
+	n := nodeOf(Full)
+	n.store = s
+	a, b := [16]byte{1}, [16]byte{2}
+	if got := n.kept(a, 5); got != 5 {
+		t.Errorf("without a copy: %d, want 5", got)
+	}
+	n.HoldForCopy("copy")
+	if got := n.kept(a, 9); got != 5 {
+		t.Errorf("after a copy: %d, want 5", got)
+	}
+	if got := n.kept(b, 3); got != 0 {
+		t.Errorf("an outbox that is newer than the copy: %d, want 0", got)
+	}
+	n.acknowledge("another", 1)
+	if got := n.kept(a, 9); got != 5 {
+		t.Errorf("before the copy asks: %d, want 5", got)
+	}
+	n.acknowledge("copy", 1)
+	if got := n.kept(a, 9); got != 9 {
+		t.Errorf("when the copy asks itself: %d, want 9", got)
+	}
+	n.HoldForCopy("never")
+	if got := n.kept(a, 11); got != 9 {
+		t.Errorf("after a second copy: %d, want 9", got)
+	}
+	n.pulls.copies[0].begun = n.pulls.copies[0].begun.Add(-2 * heldForCopy)
+	if got := n.kept(a, 11); got != 11 {
+		t.Errorf("long after a copy: %d, want 11", got)
+	}
+}
