@@ -24,13 +24,14 @@ type clustered struct {
 	state     cluster.State
 	forwarder *cluster.Forwarder
 	here      map[string]bool         // paths of local commands that are about this node
+	noPages   bool                    // this node has no dashboard
 	fixed     func(path []byte) bool  // pages that are the same on every node
 	routes    fasthttp.RequestHandler // of what the leader is sent from clients of other nodes
 	local     fasthttp.RequestHandler // and from local commands there
-	backup    func(w io.Writer) error
+	backup    func(node string, w io.Writer) error
 	links     func(w io.Writer) error
 	ending    <-chan struct{} // closed when the server shuts down
-	outbox    func(node string, known [16]byte, after uint64) (cluster.Outbox, error)
+	outbox    func(node string, known [16]byte, after, kept uint64) (cluster.Outbox, error)
 	caps      func(ctx context.Context, node string, m *engine.CapMessage) error
 	log       *slog.Logger
 }
@@ -81,7 +82,7 @@ func (c *clustered) isHere(ctx *fasthttp.RequestCtx) bool {
 	case bytes.HasPrefix(path, []byte(apiPrefix)):
 		return (ctx.IsGet() || ctx.IsHead()) && !c.state.Edge() || c.here[string(path)]
 	case bytes.HasPrefix(path, []byte(dashboard.Root)):
-		return c.fixed(path) || !c.state.Edge() && ctx.IsGet() && dashboard.IsStream(path)
+		return c.noPages || c.fixed(path) || !c.state.Edge() && ctx.IsGet() && dashboard.IsStream(path)
 	}
 	return true
 }
@@ -153,7 +154,7 @@ func (c *clustered) answerPeer(ctx *fasthttp.RequestCtx, peer cluster.Peer, path
 		return err
 	}
 	if path == cluster.BackupPath && ctx.IsGet() {
-		c.sendCopy(ctx, peer, c.backup)
+		c.sendCopy(ctx, peer, func(w io.Writer) error { return c.backup(peer.Name, w) })
 		return nil
 	}
 	if path == cluster.OutboxPath && ctx.IsGet() {
@@ -176,11 +177,11 @@ func (c *clustered) sendCopy(ctx *fasthttp.RequestCtx, peer cluster.Peer, send f
 
 // answerOutbox gives a full node the hits that this node has counted and that one has not.
 func (c *clustered) answerOutbox(ctx *fasthttp.RequestCtx, peer cluster.Peer) error {
-	known, after, err := cluster.ParseOutboxQuery(ctx.QueryArgs())
+	known, after, kept, err := cluster.ParseOutboxQuery(ctx.QueryArgs())
 	if err != nil {
 		return err
 	}
-	part, err := c.outbox(peer.Name, known, after)
+	part, err := c.outbox(peer.Name, known, after, kept)
 	if err != nil {
 		return err
 	}

@@ -70,16 +70,16 @@ type Cluster struct {
 	State cluster.State
 	TLS   *tls.Config // for connections to them
 
-	// Backup writes a backup to w, as a tar stream, for a node that begins.
-	Backup func(w io.Writer) error
+	// Backup writes a backup to w, as a tar stream, for a node of that name that begins.
+	Backup func(node string, w io.Writer) error
 
-	// Links is Backup of what an edge may have.
+	// Links is Backup for an edge: of what it may have.
 	Links func(w io.Writer) error
 
 	// Outbox returns the records of this node's outbox after a position, for a node of that name, which
-	// has applied those through it. known is the id of the outbox that it knows. If that is not this
+	// has applied those through it, and will not need those through kept again. known is the id of the outbox that it knows. If that is not this
 	// outbox, the records begin with the first.
-	Outbox func(node string, known [16]byte, after uint64) (cluster.Outbox, error)
+	Outbox func(node string, known [16]byte, after, kept uint64) (cluster.Outbox, error)
 
 	// Caps handles what a node of that name tells of caps. It is an error if this node does not lead.
 	Caps func(ctx context.Context, node string, m *engine.CapMessage) error

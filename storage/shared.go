@@ -31,13 +31,13 @@ import (
 // are flushed whatever the cluster does.
 //
 // An edge (Store.Edge) reads the same entries and keeps only the rows that redirects need
-// (row.KeptByEdge): hot records, a part of cold ones, and the bound of ids. It has no account, receipt or audit entry, and no
-// figures, of others or its own: whoever takes its machine finds links and the visitor key. So what it
-// counts is only in its outbox, until all full nodes have it. Tally rows of its own would do no harm, but
-// nobody can ask for them, because the API is answered by full nodes. They would cost a second copy of
-// each row and its roll-up: 40 flushes of 50,000 rows each took 189 ms of CPU and 19 MB each with them,
-// and 12 ms and 5 MB without (BenchmarkFlushOfAnEdge, 2 cores). A counter in an edge's memory
-// has what this process has counted: a cap needs more than that, and must not rely on it.
+// (row.KeptByEdge): hot records, a part of cold ones, and the bound of ids. It has no account, receipt or
+// audit entry, and no figures, of others or its own: whoever takes its machine finds links and the
+// visitor key. So what it counts is only in its outbox, until all full nodes have it. Tally rows of its
+// own would do no harm, but nobody can ask for them, because full nodes answer the API. They would cost a
+// second copy of each row and its roll-up: of 40 flushes of 50,000 rows, each took 189 ms of CPU and 19
+// MB with them, and 12 ms and 5 MB without (BenchmarkFlushOfAnEdge, 2 cores). A counter in an edge's
+// memory has what this process has counted: a cap needs more than that, and must not rely on it.
 
 // Appender appends to the log of a cluster, as clusterlog.Leadership does.
 type Appender interface {

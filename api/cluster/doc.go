@@ -5,5 +5,6 @@
 //
 // The leader handles such a request like one of its own: it checks the caller's token and the limits of
 // rates again, and names in the audit log the network from which the client reached the other node. A
-// request is sent on at most once: a node that does not lead refuses what another node sends it.
+// request is sent on at most once: a node that does not lead refuses what another node sends it. Only what
+// comes from an edge may take two steps (edge.go): to a full node, and from there to the leader.
 package cluster

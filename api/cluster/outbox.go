@@ -15,30 +15,36 @@ import (
 
 // OutboxPath is where a full node asks for the hits that another has counted:
 //
-//	GET /cluster/outbox?id=HEX&after=N
+//	GET /cluster/outbox?id=HEX&after=N&kept=M
 //
 // id is of the outbox that it knows, and N the position of the last record that it has applied; with 0
-// it begins, or begins again if the id is another one now. The answer is an Outbox.
+// it begins, or begins again if the id is another one now. It may yet need those after M, which is N
+// unless a copy of its data is about to become another node. The answer is an Outbox.
 const OutboxPath = PeerPrefix + "outbox"
 
 // OutboxQuery returns the path and the query that ask for the records after a position.
-func OutboxQuery(known [16]byte, after uint64) string {
-	return fmt.Sprintf("%s?id=%x&after=%d", OutboxPath, known, after)
+func OutboxQuery(known [16]byte, after, kept uint64) string {
+	return fmt.Sprintf("%s?id=%x&after=%d&kept=%d", OutboxPath, known, after, min(after, kept))
 }
 
 // ParseOutboxQuery is the inverse of OutboxQuery, for the query. Errors are problems.
-func ParseOutboxQuery(args *fasthttp.Args) (known [16]byte, after uint64, err error) {
+func ParseOutboxQuery(args *fasthttp.Args) (known [16]byte, after, kept uint64, err error) {
 	id := args.Peek("id")
 	if len(id) != 2*len(known) {
-		return known, 0, problem.New(problem.BadRequest, "id must have %d hexadecimal digits", 2*len(known))
+		return known, 0, 0, problem.New(problem.BadRequest, "id must have %d hexadecimal digits", 2*len(known))
 	}
 	if _, err := hex.Decode(known[:], id); err != nil {
-		return known, 0, problem.New(problem.BadRequest, "id must be hexadecimal")
+		return known, 0, 0, problem.New(problem.BadRequest, "id must be hexadecimal")
 	}
 	if after, err = strconv.ParseUint(string(args.Peek("after")), 10, 64); err != nil {
-		return known, 0, problem.New(problem.BadRequest, "after must be a position")
+		return known, 0, 0, problem.New(problem.BadRequest, "after must be a position")
 	}
-	return known, after, nil
+	if kept = after; args.Has("kept") {
+		if kept, err = strconv.ParseUint(string(args.Peek("kept")), 10, 64); err != nil || kept > after {
+			return known, 0, 0, problem.New(problem.BadRequest, "kept must be a position, not behind that of after")
+		}
+	}
+	return known, after, kept, nil
 }
 
 // MaxOutboxBytes is about how much one answer has: at least one record, and records of about a MiB.

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -25,8 +27,8 @@ const (
 	pullTimeout  = 20 * time.Second       // of one request
 	dropInterval = time.Second
 
-	// heldForCopy is how long records are kept after another node has begun to copy this one's data: by then
-	// it is expected to say what it has.
+	// heldForCopy is how long records are kept after another node has begun to copy this one's data, unless
+	// it has said before what it has.
 	heldForCopy = time.Hour
 )
 
@@ -34,10 +36,19 @@ const (
 type pulls struct {
 	mu       sync.Mutex
 	acked    map[string]uint64     // by node: through which position it has applied our records
-	copies   map[uint64]time.Time  // positions from which on copies of our data lack records, and when they were begun
+	copies   []madeCopy            // of our data, which may become nodes
+	asked    map[[16]byte]uint64   // by outbox of another node: through which position it is applied here, durably
 	complete map[string]time.Time  // by node: when everything that it had was applied here
 	running  map[string]pullingOne // by node
 	shown    map[[16]byte]uint64   // by outbox: the position before which all hits are in the engine's counters
+}
+
+// madeCopy is what a copy of this node's data lacks: records after these positions.
+type madeCopy struct {
+	name   string // of the node that it is for
+	begun  time.Time
+	own    uint64              // of this node's outbox
+	others map[[16]byte]uint64 // of those of other nodes; the others: all records
 }
 
 type pullingOne struct {
@@ -48,7 +59,7 @@ type pullingOne struct {
 
 func (n *Node) initPulls() {
 	n.pulls = &pulls{
-		acked: make(map[string]uint64), copies: make(map[uint64]time.Time), complete: make(map[string]time.Time), running: make(map[string]pullingOne),
+		acked: make(map[string]uint64), asked: make(map[[16]byte]uint64), complete: make(map[string]time.Time), running: make(map[string]pullingOne),
 		shown: make(map[[16]byte]uint64),
 	}
 }
@@ -155,7 +166,7 @@ func (n *Node) pull(ctx context.Context, client *http.Client, name, address stri
 	}
 	n.show(*outbox, next)
 	asked := time.Now()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+address+cluster.OutboxQuery(*outbox, next-1), nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+address+cluster.OutboxQuery(*outbox, next-1, n.kept(*outbox, next-1)), nil)
 	if err != nil {
 		return false, err
 	}
@@ -219,7 +230,7 @@ func (n *Node) show(outbox [16]byte, next uint64) {
 }
 
 // Outbox returns records of this node's outbox for another node: see api.Cluster.
-func (n *Node) Outbox(name string, known [16]byte, after uint64) (cluster.Outbox, error) {
+func (n *Node) Outbox(name string, known [16]byte, after, kept uint64) (cluster.Outbox, error) {
 	id, ok := n.store.OutboxID()
 	if !ok {
 		return cluster.Outbox{}, errors.New("this node has no outbox")
@@ -227,7 +238,7 @@ func (n *Node) Outbox(name string, known [16]byte, after uint64) (cluster.Outbox
 	if known != id {
 		after = 0 // it knows another history of this node, or none
 	} else {
-		n.acknowledge(name, after)
+		n.acknowledge(name, kept)
 	}
 	part, err := n.store.Outbox(after, cluster.MaxOutboxBytes)
 	if err != nil {
@@ -241,15 +252,37 @@ func (n *Node) acknowledge(name string, through uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.acked[name] = max(p.acked[name], through)
+	p.copies = slices.DeleteFunc(p.copies, func(c madeCopy) bool { return c.name == name })
 }
 
-// HoldForCopy keeps the records from now on, which a copy of the data that is about to be made will lack.
-func (n *Node) HoldForCopy() {
+// HoldForCopy keeps the records from now on, which a copy of the data that is about to be made will lack,
+// and has the other nodes keep theirs. It ends when the node of that name asks for itself: from then on
+// all nodes know that it may lack everything.
+func (n *Node) HoldForCopy(name string) {
 	next := n.store.Metrics().OutboxNext
 	p := n.pulls
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.copies[next] = time.Now()
+	p.copies = append(p.copies, madeCopy{name: name, begun: time.Now(), own: next - 1, others: maps.Clone(p.asked)})
+}
+
+// heldLocked returns the copies that are expected to become nodes.
+func (p *pulls) heldLocked() []madeCopy {
+	p.copies = slices.DeleteFunc(p.copies, func(c madeCopy) bool { return time.Since(c.begun) > heldForCopy })
+	return p.copies
+}
+
+// kept notes that another node's outbox is applied here through a position, and returns through which no
+// copy of this node's data needs its records either. The copy asks for the others itself.
+func (n *Node) kept(outbox [16]byte, applied uint64) uint64 {
+	p := n.pulls
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.asked[outbox] = applied
+	for _, c := range p.heldLocked() {
+		applied = min(applied, c.others[outbox])
+	}
+	return applied
 }
 
 // dropPulled drops what all other full nodes have applied, every second until ctx is done.
@@ -290,12 +323,8 @@ func (n *Node) pulledByAll(members []clusterlog.Member) uint64 {
 	if !pulled { // only an edge has these hits
 		return 0
 	}
-	for next, begun := range p.copies {
-		if time.Since(begun) > heldForCopy {
-			delete(p.copies, next)
-			continue
-		}
-		through = min(through, next-1)
+	for _, c := range p.heldLocked() {
+		through = min(through, c.own)
 	}
 	return through
 }

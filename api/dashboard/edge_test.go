@@ -1,0 +1,29 @@
+package dashboard
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestTheFormsThatChangeAccountsAreKnown lists all forms, so that a new one is put among those that are
+// refused if they come through an edge, or among the others.
+func TestTheFormsThatChangeAccountsAreKnown(t *testing.T) {
+	var refused, allowed []string
+	for _, r := range rows() {
+		switch {
+		case r.changesAccounts():
+			refused = append(refused, r.path)
+		case r.method != "GET":
+			allowed = append(allowed, r.path)
+		}
+	}
+	slices.Sort(refused)
+	slices.Sort(allowed)
+	if got, want := strings.Join(refused, " "), "/_/account/password /_/setup /_/tokens /_/tokens/{id}/revoke /_/users /_/users/{id} /_/users/{id}/delete /_/users/{id}/setup-link"; got != want {
+		t.Errorf("refused are %s; want %s", got, want)
+	}
+	if got, want := strings.Join(allowed, " "), "/_/account/sessions /_/link/{code}/delete /_/link/{code}/disabled /_/link/{code}/edit /_/links /_/links/bulk /_/links/new /_/sign-in /_/sign-out /_/transfer"; got != want {
+		t.Errorf("allowed are %s; want %s", got, want)
+	}
+}

@@ -1,0 +1,31 @@
+package api
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestTheCallsThatChangeAccountsAreKnown lists all calls that change something, so that a new one is put
+// among those that are refused if they come through an edge, or among the others.
+func TestTheCallsThatChangeAccountsAreKnown(t *testing.T) {
+	s := new(Server)
+	s.accountCalls, s.linkCalls = new(accountCalls), new(linkCalls)
+	var refused, allowed []string
+	for _, e := range slices.Concat(s.endpoints(), s.accountCalls.localEndpoints()) {
+		switch {
+		case e.changesAccounts():
+			refused = append(refused, e.method+" "+e.path)
+		case e.method != "GET":
+			allowed = append(allowed, e.method+" "+e.path)
+		}
+	}
+	slices.Sort(refused)
+	slices.Sort(allowed)
+	if got, want := strings.Join(refused, ", "), "DELETE /tokens/{id}, DELETE /users/{id}, PATCH /users/{id}, POST /setup-links, POST /tokens, POST /users"; got != want {
+		t.Errorf("refused are %s; want %s", got, want)
+	}
+	if got, want := strings.Join(allowed, ", "), "DELETE /links/{code}, DELETE /session, PATCH /links/{code}, POST /import, POST /session, POST /shorten, POST /shorten/bulk"; got != want {
+		t.Errorf("allowed are %s; want %s", got, want)
+	}
+}
