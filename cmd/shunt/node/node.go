@@ -342,10 +342,12 @@ func (n *Node) Figures() admin.Cluster {
 	c := admin.Cluster{Role: "follower", Lag: -1, Applied: n.Applied(), Head: n.Applied(), CapBlocks: n.engine.CapBlocks()}
 	m := n.clusterLog.Metrics()
 	c.Append = admin.Buckets{Bounds: etcdlog.AppendBounds, Counts: m.AppendCounts, Sum: m.AppendSeconds}
+	n.outboxFigures(&c)
 	r := n.replica.Load()
 	if r == nil {
 		return c
 	}
+	serverFigures(&c, r)
 	if r.Leads() {
 		c.Role = "leader"
 	}

@@ -37,6 +37,7 @@ type pulls struct {
 	copies   map[uint64]time.Time  // positions from which on copies of our data lack records, and when they were begun
 	complete map[string]time.Time  // by node: when everything that it had was applied here
 	running  map[string]pullingOne // by node
+	behind   map[string]behind     // by node that is pulled from
 	shown    map[[16]byte]uint64   // by outbox: the position before which all hits are in the engine's counters
 }
 
@@ -48,7 +49,7 @@ type pullingOne struct {
 
 func (n *Node) initPulls() {
 	n.pulls = &pulls{
-		acked: make(map[string]uint64), copies: make(map[uint64]time.Time), complete: make(map[string]time.Time), running: make(map[string]pullingOne),
+		acked: make(map[string]uint64), copies: make(map[uint64]time.Time), complete: make(map[string]time.Time), running: make(map[string]pullingOne), behind: make(map[string]behind),
 		shown: make(map[[16]byte]uint64),
 	}
 }
@@ -113,6 +114,8 @@ func (n *Node) pullOne(ctx context.Context, m clusterlog.Member) {
 	config.ServerName = m.Name
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: config, MaxIdleConnsPerHost: 1}, Timeout: pullTimeout}
 	defer client.CloseIdleConnections()
+	n.beginBehind(m.Name)
+	defer n.endBehind(m.Name)
 	outbox, failing := m.Outbox, false
 	for ctx.Err() == nil {
 		more, err := n.pull(ctx, client, m.Name, address, &outbox)
@@ -165,11 +168,17 @@ func (n *Node) pull(ctx context.Context, client *http.Client, name, address stri
 	if err != nil {
 		return false, err
 	}
+	got := uint64(0)
+	for _, record := range part.Records {
+		got += uint64(len(record))
+	}
+	n.noteBehind(name, part.Left+uint64(len(part.Records)), part.LeftBytes+got)
 	if *outbox = part.ID; len(part.Records) > 0 {
 		if err := n.applyPart(ctx, &part); err != nil {
 			return false, err
 		}
 	}
+	n.noteBehind(name, part.Left, part.LeftBytes)
 	if !part.More {
 		n.pulls.mu.Lock()
 		n.pulls.complete[name] = asked
@@ -226,7 +235,9 @@ func (n *Node) Outbox(name string, known [16]byte, after uint64) (cluster.Outbox
 	if err != nil {
 		return cluster.Outbox{}, err
 	}
-	return cluster.Outbox{ID: part.ID, First: part.First, Records: part.Records, More: part.More}, nil
+	o := cluster.Outbox{ID: part.ID, First: part.First, Records: part.Records, More: part.More}
+	n.countLeft(&o)
+	return o, nil
 }
 
 func (n *Node) acknowledge(name string, through uint64) {
