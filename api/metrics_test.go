@@ -29,6 +29,10 @@ block_list_entries block_list_loaded_timestamp_seconds block_list_load_duration_
 rollup_lag_seconds sessions clock_trusted ready loading_ratio start_time_seconds flush_interval_seconds redirect_duration_seconds
 memory_limit_bytes memory_used_bytes{part} memory_full access_log_dropped_total shed_total{kind}
 last_reload_timestamp_seconds reload_failures_total journal_unprotected_records hit_parts_lost_total{part}
+
+cluster_role{role} cluster_epoch cluster_sequence{which} cluster_lag_seconds cluster_append_seconds cluster_cap_blocks cluster_outbox_bytes
+cluster_outbox_age_seconds cluster_pull_behind_records{node} cluster_pull_behind_bytes{node} cluster_pull_behind_seconds{node}
+cluster_etcd_bytes{which} cluster_writes_refused
 storage_free_bytes storage_min_free_bytes storage_write_stalled storage_write_stalls_total
 storage_compaction_debt_bytes storage_l0_sublevels storage_cache_room_bytes storage_cache_hits_total
 storage_cache_misses_total storage_commit_duration_seconds storage_commit_mutations
@@ -50,7 +54,14 @@ func allSources(t *testing.T) func(*Options) {
 			},
 			AccessDropped: func() uint64 { return 10 },
 			Backup:        func() admin.Backup { return admin.Backup{At: at, Took: time.Second, Bytes: 12} },
-			Reloads:       func() admin.Reloads { return admin.Reloads{LastAt: at, Failures: 13} },
+			Cluster: func() admin.Cluster {
+				return admin.Cluster{
+					Role: "leader", Epoch: 2, Applied: 3, Head: 4, Lag: 5, Append: admin.Buckets{Bounds: []float64{1}, Counts: []uint64{1, 2}, Sum: 3},
+					CapBlocks: 6, OutboxBytes: 7, OutboxAge: 8, Pulls: []admin.ClusterPull{{Node: "b", Records: 9, Bytes: 10, Seconds: 11}},
+					Etcd: &admin.ClusterServer{Used: 12, Size: 13, Quota: 14}, WritesRefused: true,
+				}
+			},
+			Reloads: func() admin.Reloads { return admin.Reloads{LastAt: at, Failures: 13} },
 		}
 	}
 }
@@ -155,7 +166,7 @@ func TestRedirectsAreMeasuredByEveryDoor(t *testing.T) {
 func TestAFigureWithoutASourceIsAbsent(t *testing.T) {
 	st := newSite(t, nil)
 	for _, m := range st.samples() {
-		for _, prefix := range []string{"shunt_certificate", "shunt_acme", "shunt_last_backup", "shunt_block", "shunt_memory", "shunt_access", "shunt_last_reload", "shunt_storage"} {
+		for _, prefix := range []string{"shunt_certificate", "shunt_acme", "shunt_cluster", "shunt_last_backup", "shunt_block", "shunt_memory", "shunt_access", "shunt_last_reload", "shunt_storage"} {
 			if strings.HasPrefix(m[1], prefix) {
 				t.Errorf("%s is %s, although nothing reports it", m[1], m[3])
 			}
@@ -178,7 +189,7 @@ func TestPrometheusLinterFindsNothingToSay(t *testing.T) {
 // of the server, each of which has its metric from the start.
 var closedLabels = map[string]string{
 	"status": `30[1278]`, "class": `hit|bot|prefetch|head`, "method": `GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS|other`, "code": `[1-5]\d\d`,
-	"reason": `[a-z_]{4,10}`, "scope": `creates|calls|logins|misses`, "op": `create|update|delete`, "result": `ok|refused|failed`,
+	"reason": `[a-z_]{4,13}`, "role": `leader|follower|edge`, "which": `applied|head|used|size|quota`, "node": `[a-z0-9-]{1,63}`, "scope": `creates|calls|logins|misses`, "op": `create|update|delete`, "result": `ok|refused|failed`,
 	"part": `[a-z]{4,8}`, "kind": `list|dense|creates|in_flight`, "state": `waiting|valid|failing`, "loop": `\d{1,3}`, "le": `[0-9.e+-]+|\+Inf`,
 	"quantile": `[0-9.]+`, "version": `test|go[0-9.a-z-]+`, "goversion": `go\S+`,
 }

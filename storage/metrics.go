@@ -45,6 +45,7 @@ type Metrics struct {
 	// Of a store in a cluster.
 	OutboxBytes             uint64    // of rows that other nodes have not pulled yet
 	OutboxOldest            time.Time // when the oldest of them were made; zero if there are none
+	OutboxFirst             uint64    // position of the oldest record that is kept
 	OutboxNext              uint64    // position of the record that comes next
 	OutboxWithoutBreakdowns uint64    // rows that other nodes will lack the breakdowns of, because the outbox was full
 	OutboxWithoutVisitors   uint64    // rows that they will lack the visitors of
@@ -101,7 +102,7 @@ func (s *Store) Metrics() Metrics {
 
 func (s *Store) outboxMetrics(m *Metrics) {
 	o := &s.outbox
-	m.OutboxBytes, m.OutboxNext = o.bytes.Load(), o.next.Load()
+	m.OutboxBytes, m.OutboxFirst, m.OutboxNext = o.bytes.Load(), o.first.Load(), o.next.Load()
 	m.OutboxWithoutBreakdowns, m.OutboxWithoutVisitors = o.withoutBreakdowns.Load(), o.withoutVisitors.Load()
 	m.PulledRows, m.PulledRowsDropped = s.pulls.rows.Load(), s.pulls.dropped.Load()
 	if made := o.oldestMs.Load(); made != 0 {

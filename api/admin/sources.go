@@ -58,7 +58,23 @@ type Cluster struct {
 	Lag           float64 // seconds; negative: the log has not been read since the start
 	Append        Buckets // seconds
 	CapBlocks     int     // links of whose cap this node holds a part
+
+	OutboxBytes   uint64         // of counted hits that some full node has not pulled
+	OutboxAge     float64        // seconds since the oldest of them were written; 0: there are none
+	Pulls         []ClusterPull  // of a full node: each node whose hits it pulls
+	Etcd          *ClusterServer // the fullest server of etcd; nil: this node does not lead, or has not asked yet
+	WritesRefused bool           // it leads, and refuses writes because etcd fills up
 }
+
+// ClusterPull is how far a node is behind another in pulling its hits.
+type ClusterPull struct {
+	Node           string  // its name: one of the nodes that the cluster's log has, of which there are 256 at most
+	Records, Bytes uint64  // that it had beyond those applied here, when it last answered
+	Seconds        float64 // since everything that it had was applied here
+}
+
+// ClusterServer is how full a server of etcd is, in bytes.
+type ClusterServer struct{ Used, Size, Quota int64 }
 
 // ClusterRoles are the roles of a node.
 var ClusterRoles = []string{"leader", "follower", "edge"}

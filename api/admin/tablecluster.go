@@ -44,6 +44,56 @@ var clusterMetrics = []metric{
 		words: "Links of whose cap this node holds a part",
 		send:  ofCluster(func(c *Cluster, out sender) { out.gauge(float64(c.CapBlocks)) }),
 	},
+	{
+		name: "shunt_cluster_outbox_bytes", help: "Bytes of this node's counted hits that some full node has not pulled yet.",
+		words: "Own hits that others have not pulled", unit: Bytes,
+		send: ofCluster(func(c *Cluster, out sender) { out.gauge(float64(c.OutboxBytes)) }),
+	},
+	{
+		name: "shunt_cluster_outbox_age_seconds", help: "Age of the oldest of this node's counted hits that some full node has not pulled yet; 0 if there are none.",
+		words: "Age of the oldest of them", unit: Seconds,
+		send: ofCluster(func(c *Cluster, out sender) { out.gauge(c.OutboxAge) }),
+	},
+	{
+		name: "shunt_cluster_pull_behind_records", help: "Records of hits that another node had and this one had not applied, when that node last answered.", labels: []string{"node"},
+		words: "Records not pulled yet",
+		send:  ofPulls(func(p *ClusterPull) float64 { return float64(p.Records) }),
+	},
+	{
+		name: "shunt_cluster_pull_behind_bytes", help: "Bytes of those records, estimated.", labels: []string{"node"},
+		words: "Their size", unit: Bytes,
+		send: ofPulls(func(p *ClusterPull) float64 { return float64(p.Bytes) }),
+	},
+	{
+		name: "shunt_cluster_pull_behind_seconds", help: "Time since everything that another node had was applied here, or since this node began to ask it.", labels: []string{"node"},
+		words: "Time since all hits were pulled", unit: Seconds,
+		send: ofPulls(func(p *ClusterPull) float64 { return p.Seconds }),
+	},
+	{
+		name: "shunt_cluster_etcd_bytes", help: "Of the fullest server of etcd: bytes in use, size of its file, and its quota. Only on the node that leads.", labels: []string{"which"},
+		words: "The fullest server of etcd", unit: Bytes, values: []wording{{"used", "in use"}, {"size", "size of its file"}, {"quota", "quota"}},
+		send: ofCluster(func(c *Cluster, out sender) {
+			if c.Etcd != nil {
+				out.gauge(float64(c.Etcd.Used), "used")
+				out.gauge(float64(c.Etcd.Size), "size")
+				out.gauge(float64(c.Etcd.Quota), "quota")
+			}
+		}),
+	},
+	{
+		name: "shunt_cluster_writes_refused", help: "1 while this node leads and refuses writes because etcd fills up.",
+		words: "Writes are refused because etcd fills up", unit: YesNo,
+		send: ofCluster(func(c *Cluster, out sender) { out.gauge(oneIf(c.WritesRefused)) }),
+	},
+}
+
+// ofPulls returns a send that sends one value for each node whose hits this one pulls.
+func ofPulls(value func(*ClusterPull) float64) func(s *snapshot, out sender) {
+	return ofCluster(func(c *Cluster, out sender) {
+		for i := range c.Pulls {
+			out.gauge(value(&c.Pulls[i]), c.Pulls[i].Node)
+		}
+	})
 }
 
 // ofCluster returns a send that sends nothing without a cluster.

@@ -59,13 +59,19 @@ type Outbox struct {
 	First   uint64   // position of the first record
 	Records [][]byte // with successive positions
 	More    bool     // there are later ones
+
+	// Left and LeftBytes are what the outbox has after these records. LeftBytes is an estimate by the
+	// average record.
+	Left, LeftBytes uint64
 }
 
-// AppendTo appends the encoding of o: id 16, first 8, more 1, and each record after its length 4, in
+// AppendTo appends the encoding of o: id 16, first 8, left 8, bytes left 8, more 1, and each record after its length 4, in
 // big-endian.
 func (o *Outbox) AppendTo(dst []byte) []byte {
 	dst = append(dst, o.ID[:]...)
 	dst = binary.BigEndian.AppendUint64(dst, o.First)
+	dst = binary.BigEndian.AppendUint64(dst, o.Left)
+	dst = binary.BigEndian.AppendUint64(dst, o.LeftBytes)
 	more := byte(0)
 	if o.More {
 		more = 1
@@ -79,7 +85,7 @@ func (o *Outbox) AppendTo(dst []byte) []byte {
 }
 
 // outboxHeadBytes is the size of an Outbox without records.
-const outboxHeadBytes = 16 + 8 + 1
+const outboxHeadBytes = 16 + 8 + 8 + 8 + 1
 
 var errOutbox = errors.New("not the outbox of a node")
 
@@ -93,7 +99,8 @@ func ReadOutbox(r io.Reader) (o Outbox, err error) {
 		return o, fmt.Errorf("%w: %d bytes", errOutbox, len(b))
 	}
 	copy(o.ID[:], b)
-	o.First, o.More = binary.BigEndian.Uint64(b[16:]), b[24] == 1
+	o.First, o.More = binary.BigEndian.Uint64(b[16:]), b[outboxHeadBytes-1] == 1
+	o.Left, o.LeftBytes = binary.BigEndian.Uint64(b[24:]), binary.BigEndian.Uint64(b[32:])
 	for b = b[outboxHeadBytes:]; len(b) > 0; {
 		if len(b) < 4 || uint64(len(b)-4) < uint64(binary.BigEndian.Uint32(b)) {
 			return Outbox{}, fmt.Errorf("%w: a record is cut off", errOutbox)

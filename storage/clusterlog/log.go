@@ -102,6 +102,20 @@ type Server struct {
 	SizeBytes, UsedBytes, QuotaBytes int64
 }
 
+// Fullest returns the server that has used most of its quota, or nil if none answered.
+func (s *Status) Fullest() (fullest *Server) {
+	use := -1.
+	for _, server := range s.Servers {
+		if server.QuotaBytes <= 0 {
+			continue
+		}
+		if u := float64(server.UsedBytes) / float64(server.QuotaBytes); u > use {
+			use, fullest = u, &server
+		}
+	}
+	return fullest
+}
+
 // QuotaUse returns the part of the quota that is in use, from 0 to 1, on the fullest server. A free
 // part of the file is used again, so it does not count.
 func (s *Status) QuotaUse() (use float64) {

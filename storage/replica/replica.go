@@ -54,7 +54,8 @@ type Replica struct {
 	asOf  atomic.Pointer[time.Time] // before it nothing was written that is not applied; nil: unknown
 	lead  atomic.Pointer[leadership]
 	known atomic.Pointer[clusterlog.Leader]
-	full  atomic.Bool // writes should be refused; by the trimmer
+	full  atomic.Bool                       // writes should be refused; by the trimmer
+	most  atomic.Pointer[clusterlog.Server] // the fullest server; nil: unknown; by the trimmer
 }
 
 // leadership is one of this node, kept by a goroutine of its own.

@@ -99,6 +99,7 @@ func (r *Replica) trim(ctx context.Context, lead clusterlog.Leadership) {
 	}
 	defer func() {
 		r.full.Store(false)
+		r.most.Store(nil)
 		r.store.RefuseWrites(false)
 	}()
 	t := &trimmer{replica: r, lead: lead, passed: make(map[string]bool)}
@@ -127,6 +128,7 @@ func (t *trimmer) step(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	r.most.Store(status.Fullest())
 	r.noteUse(status.QuotaUse())
 	nodes, err := r.nodes(ctx)
 	if err != nil {
@@ -167,3 +169,6 @@ func (t *trimmer) report(passed []clusterlog.Member, through uint64) {
 
 // Full reports whether this node leads and the log's servers are so full that writes should be refused.
 func (r *Replica) Full() bool { return r.full.Load() }
+
+// Fullest returns the fullest of the log's servers as it last was, or nil if this node does not lead.
+func (r *Replica) Fullest() *clusterlog.Server { return r.most.Load() }

@@ -378,10 +378,12 @@ func (n *Node) Figures() admin.Cluster {
 	if n.Edge() {
 		c.Role = "edge"
 	}
+	n.outboxFigures(&c)
 	r := n.replica.Load()
 	if r == nil {
 		return c
 	}
+	serverFigures(&c, r)
 	if r.Leads() {
 		c.Role = "leader"
 	}

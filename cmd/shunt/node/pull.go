@@ -40,6 +40,7 @@ type pulls struct {
 	asked    map[[16]byte]uint64   // by outbox of another node: through which position it is applied here, durably
 	complete map[string]time.Time  // by node: when everything that it had was applied here
 	running  map[string]pullingOne // by node
+	behind   map[string]behind     // by node that is pulled from
 	shown    map[[16]byte]uint64   // by outbox: the position before which all hits are in the engine's counters
 }
 
@@ -60,7 +61,8 @@ type pullingOne struct {
 func (n *Node) initPulls() {
 	n.pulls = &pulls{
 		acked: make(map[string]uint64), asked: make(map[[16]byte]uint64), complete: make(map[string]time.Time), running: make(map[string]pullingOne),
-		shown: make(map[[16]byte]uint64),
+		behind: make(map[string]behind),
+		shown:  make(map[[16]byte]uint64),
 	}
 }
 
@@ -131,6 +133,8 @@ func (n *Node) pullOne(ctx context.Context, m clusterlog.Member) {
 	config.ServerName = m.Name
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: config, MaxIdleConnsPerHost: 1}, Timeout: pullTimeout}
 	defer client.CloseIdleConnections()
+	n.beginBehind(m.Name)
+	defer n.endBehind(m.Name)
 	outbox, failing := m.Outbox, false
 	for ctx.Err() == nil {
 		more, err := n.pull(ctx, client, m.Name, address, &outbox)
@@ -183,11 +187,17 @@ func (n *Node) pull(ctx context.Context, client *http.Client, name, address stri
 	if err != nil {
 		return false, err
 	}
+	got := uint64(0)
+	for _, record := range part.Records {
+		got += uint64(len(record))
+	}
+	n.noteBehind(name, part.Left+uint64(len(part.Records)), part.LeftBytes+got)
 	if *outbox = part.ID; len(part.Records) > 0 {
 		if err := n.applyPart(ctx, &part); err != nil {
 			return false, err
 		}
 	}
+	n.noteBehind(name, part.Left, part.LeftBytes)
 	if !part.More {
 		n.pulls.mu.Lock()
 		n.pulls.complete[name] = asked
@@ -244,7 +254,9 @@ func (n *Node) Outbox(name string, known [16]byte, after, kept uint64) (cluster.
 	if err != nil {
 		return cluster.Outbox{}, err
 	}
-	return cluster.Outbox{ID: part.ID, First: part.First, Records: part.Records, More: part.More}, nil
+	o := cluster.Outbox{ID: part.ID, First: part.First, Records: part.Records, More: part.More}
+	n.countLeft(&o)
+	return o, nil
 }
 
 func (n *Node) acknowledge(name string, through uint64) {
