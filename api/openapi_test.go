@@ -53,7 +53,7 @@ func (c *contract) tally() (answers int, unseen []string) {
 		}
 	}
 	for _, code := range c.problemCodes() {
-		if !problems[code] && code != "gone" { // which is only in items of a bulk
+		if !problems[code] && code != "gone" && code != "cap_elsewhere" { // which are only in items of a bulk, and of redirects
 			unseen = append(unseen, "the problem "+code)
 		}
 	}
