@@ -200,7 +200,7 @@ func (l *liveStream) start() {
 // watch waits until the client closes the connection or sends a byte; either ends the stream.
 func (l *liveStream) watch() {
 	defer close(l.gone)
-	_, _ = l.conn.Read(make([]byte, 1))
+	wire.AwaitEnd(l.conn)
 }
 
 // wait waits until the next look is due, and takes it.

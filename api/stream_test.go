@@ -171,6 +171,21 @@ func TestLiveFiguresComeAtOnceAndWhenTheyChange(t *testing.T) {
 	})
 }
 
+// TestAStreamOutlivesARequestThatIsTheLast: no request follows one with Connection: close, and the client reads on.
+func TestAStreamOutlivesARequestThatIsTheLast(t *testing.T) {
+	t.Parallel()
+	st := newSite(t, nil)
+	st.shorten(`{"url":"http://a/","alias":"x"}`)
+	c, _ := liveAt(t, st.realAddress(), "/api/v1/stats/x/live", bearer(st.token), "Connection: close")
+	c.want(2*time.Second, figuresEvent(0, 0))
+	st.get("/x", browser)
+	c.want(4*time.Second, figuresEvent(1, 1))
+	if err := c.conn.Close(); err != nil {
+		t.Fatal(err)
+	}
+	st.awaitStreams(0)
+}
+
 func TestALiveStreamEndsWithTheTokenThatOpenedIt(t *testing.T) {
 	t.Parallel()
 	st := newSite(t, nil)

@@ -216,6 +216,17 @@ func Renew(c net.Conn) {
 	}
 }
 
+// AwaitEnd waits until the client of c closes the connection or sends a byte, while the last request on it is being
+// answered. A request that says Connection: close is the last one, and Read ends after it at once. c may be any
+// connection.
+func AwaitEnd(c net.Conn) {
+	from := c
+	if tracked := connOf(c); tracked != nil && tracked.gate.closed() {
+		from = tracked.Conn
+	}
+	_, _ = from.Read(make([]byte, 1))
+}
+
 // Sent extends the time limit of the request under way on c by the time that minRate allows for
 // bytes, a number of bytes of its answer that are being sent. So a client slower than minRate is
 // cut. c may be any connection.
