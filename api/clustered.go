@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 
@@ -182,6 +183,9 @@ func (c *clustered) answerOutbox(ctx *fasthttp.RequestCtx, peer cluster.Peer) er
 		return err
 	}
 	part, err := c.outbox(peer.Name, known, after, kept)
+	if errors.Is(err, cluster.ErrLost) {
+		return problem.New(problem.Gone, "%s", err.Error())
+	}
 	if err != nil {
 		return err
 	}

@@ -47,6 +47,9 @@ func ParseOutboxQuery(args *fasthttp.Args) (known [16]byte, after, kept uint64, 
 	return known, after, kept, nil
 }
 
+// ErrLost: a node asks for records that are not kept any more, or that never were there.
+var ErrLost = errors.New("the outbox does not have the records that come next")
+
 // MaxOutboxBytes is about how much one answer has: at least one record, and records of about a MiB.
 const MaxOutboxBytes = 4 << 20
 

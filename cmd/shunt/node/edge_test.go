@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"errors"
 	"log/slog"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/api/cluster"
+	"shunt/engine"
 	"shunt/storage"
 	"shunt/storage/clusterlog"
 )
@@ -134,5 +136,50 @@ func TestOthersKeepWhatACopyLacks(t *testing.T) {
 	n.pulls.copies[0].begun = n.pulls.copies[0].begun.Add(-2 * heldForCopy)
 	if got := n.kept(a, 11); got != 11 {
 		t.Errorf("long after a copy: %d, want 11", got)
+	}
+}
+
+// TestAnotherNodeOfANameHasAcknowledgedNothing replaces a node by another one of its name, which has less.
+func TestAnotherNodeOfANameHasAcknowledgedNothing(t *testing.T) {
+	s, err := storage.Open("data", storage.Options{Create: true, FS: vfs.NewMem(), Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if err := s.JoinLog(clusterlog.ID{1}, clusterlog.Origin(clusterlog.ID{1})); err != nil {
+		t.Fatal(err)
+	}
+	for i := range uint64(5) {
+		batch := engine.FlushBatch{Positions: engine.Positions{Epoch: 1, FlushSeq: i + 1}, Owners: func(yield func(uint32, uint32, *engine.Tally) error) error {
+			return yield(100, 1, &engine.Tally{Hits: 1})
+		}}
+		if err := s.Flush(batch); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n := nodeOf(Full)
+	n.store = s
+	member := clusterlog.Member{Node: clusterlog.Node{Name: "f", Role: clusterlog.Full, Outbox: [16]byte{1}}}
+	n.pulledByAll([]clusterlog.Member{member})
+	id, _ := s.OutboxID()
+	ask := func(after uint64) error {
+		_, err := n.Outbox("f", id, after, after)
+		return err
+	}
+	if err := ask(4); err != nil {
+		t.Fatal(err)
+	}
+	if got := n.pulledByAll([]clusterlog.Member{member}); got != 4 {
+		t.Errorf("records through %d are dropped, want 4", got)
+	}
+	if err := ask(77); !errors.Is(err, cluster.ErrLost) {
+		t.Errorf("records that never were: %v", err)
+	}
+	if got := n.pulledByAll([]clusterlog.Member{member}); got != 4 {
+		t.Errorf("after a wrong acknowledgement, records through %d are dropped, want 4", got)
+	}
+	member.Outbox = [16]byte{2}
+	if got := n.pulledByAll([]clusterlog.Member{member}); got != 0 {
+		t.Errorf("for another node of that name, records through %d are dropped, want none", got)
 	}
 }

@@ -77,6 +77,7 @@ func (n *Node) Join(ctx context.Context, store *storage.Store) error {
 	}
 	n.etcd.Key = clusterlog.FingerprintOf(store.Identity().VisitorKey)
 	id, member := store.Cluster()
+	begins := !member
 	ctx, cancel := context.WithTimeout(ctx, joinTimeout)
 	defer cancel()
 	if !member {
@@ -96,6 +97,9 @@ func (n *Node) Join(ctx context.Context, store *storage.Store) error {
 	n.etcd.ID = id
 	if at, _ := store.LogPosition(); at == clusterlog.Origin(id) { // its log may not have been made
 		if err := etcdlog.Create(ctx, n.etcd); err != nil {
+			if begins && errors.Is(err, clusterlog.ErrForeignLog) { // another node was faster: this folder is of none again
+				err = errors.Join(err, store.LeaveLog())
+			}
 			err, _ = withVerdict(err)
 			return fmt.Errorf("--cluster: beginning the log: %w", err)
 		}

@@ -24,6 +24,7 @@ import (
 const (
 	pullInterval = 250 * time.Millisecond // while there is nothing
 	pullPause    = time.Second            // after a failure
+	lostPause    = time.Minute            // after one that only the operator can mend
 	pullTimeout  = 20 * time.Second       // of one request
 	dropInterval = time.Second
 
@@ -36,6 +37,7 @@ const (
 type pulls struct {
 	mu       sync.Mutex
 	acked    map[string]uint64     // by node: through which position it has applied our records
+	nodes    map[string][16]byte   // by node: the outbox that it had when acked was begun
 	copies   []madeCopy            // of our data, which may become nodes
 	asked    map[[16]byte]uint64   // by outbox of another node: through which position it is applied here, durably
 	complete map[string]time.Time  // by node: when everything that it had was applied here
@@ -60,7 +62,7 @@ type pullingOne struct {
 
 func (n *Node) initPulls() {
 	n.pulls = &pulls{
-		acked: make(map[string]uint64), asked: make(map[[16]byte]uint64), complete: make(map[string]time.Time), running: make(map[string]pullingOne),
+		acked: make(map[string]uint64), nodes: make(map[string][16]byte), asked: make(map[[16]byte]uint64), complete: make(map[string]time.Time), running: make(map[string]pullingOne),
 		behind: make(map[string]behind),
 		shown:  make(map[[16]byte]uint64),
 	}
@@ -141,6 +143,10 @@ func (n *Node) pullOne(ctx context.Context, m clusterlog.Member) {
 		switch {
 		case ctx.Err() != nil:
 			return
+		case errors.Is(err, errLost) && !failing:
+			failing = true
+			n.log.Error("hits that another node has counted are lost here: it does not keep them any more. Begin this node again with a copy of another one's data: "+
+				"move its data folder away and run 'shunt join'", "node", m.Name)
 		case err != nil && !failing:
 			failing = true
 			n.log.Warn("the hits of another node cannot be pulled; trying on", "node", m.Name, "error", err)
@@ -150,6 +156,8 @@ func (n *Node) pullOne(ctx context.Context, m clusterlog.Member) {
 		}
 		pause := pullInterval
 		switch {
+		case errors.Is(err, errLost):
+			pause = lostPause
 		case err != nil:
 			pause = pullPause
 		case more:
@@ -161,6 +169,9 @@ func (n *Node) pullOne(ctx context.Context, m clusterlog.Member) {
 		}
 	}
 }
+
+// errLost: another node does not have the records any more that come next here.
+var errLost = errors.New("the records that come next are lost")
 
 // pull asks a node once and applies what it gives. It remembers the id of the node's outbox.
 func (n *Node) pull(ctx context.Context, client *http.Client, name, address string, outbox *[16]byte) (more bool, err error) {
@@ -179,6 +190,9 @@ func (n *Node) pull(ctx context.Context, client *http.Client, name, address stri
 		return false, err
 	}
 	defer resp.Body.Close()
+	if resp.StatusCode == http.StatusGone {
+		return false, errLost
+	}
 	if resp.StatusCode != http.StatusOK {
 		said, _ := io.ReadAll(io.LimitReader(resp.Body, 4096))
 		return false, fmt.Errorf("it answered %s: %s", resp.Status, said)
@@ -208,6 +222,7 @@ func (n *Node) pull(ctx context.Context, client *http.Client, name, address stri
 
 // applyPart applies all records of a part.
 func (n *Node) applyPart(ctx context.Context, part *cluster.Outbox) error {
+	pause := 10 * time.Millisecond
 	for last := part.First + uint64(len(part.Records)); ; {
 		var next uint64
 		err := n.engine.Pulled(func() ([]engine.PulledHits, error) {
@@ -218,7 +233,8 @@ func (n *Node) applyPart(ctx context.Context, part *cluster.Outbox) error {
 		switch {
 		case errors.Is(err, storage.ErrOutboxEarly), errors.Is(err, engine.ErrBehind), errors.Is(err, engine.ErrLoading): // soon
 			select {
-			case <-time.After(10 * time.Millisecond):
+			case <-time.After(pause):
+				pause = min(2*pause, pullPause)
 			case <-ctx.Done():
 				return ctx.Err()
 			}
@@ -247,12 +263,15 @@ func (n *Node) Outbox(name string, known [16]byte, after, kept uint64) (cluster.
 	}
 	if known != id {
 		after = 0 // it knows another history of this node, or none
-	} else {
-		n.acknowledge(name, kept)
 	}
 	part, err := n.store.Outbox(after, cluster.MaxOutboxBytes)
-	if err != nil {
+	switch {
+	case errors.Is(err, storage.ErrOutboxDropped), errors.Is(err, storage.ErrOutboxUnknown):
+		return cluster.Outbox{}, fmt.Errorf("%w: %w", cluster.ErrLost, err)
+	case err != nil:
 		return cluster.Outbox{}, err
+	case known == id: // what it says that it has is here
+		n.acknowledge(name, min(kept, after))
 	}
 	o := cluster.Outbox{ID: part.ID, First: part.First, Records: part.Records, More: part.More}
 	n.countLeft(&o)
@@ -328,6 +347,9 @@ func (n *Node) pulledByAll(members []clusterlog.Member) uint64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, m := range members {
+		if p.nodes[m.Name] != m.Outbox { // it is another node of that name
+			p.nodes[m.Name], p.acked[m.Name] = m.Outbox, 0
+		}
 		if m.Name != n.settings.Name && m.Role == clusterlog.Full {
 			through, pulled = min(through, p.acked[m.Name]), true
 		}

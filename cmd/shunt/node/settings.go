@@ -189,6 +189,9 @@ func (s *Settings) readIdentity() (id identity, err error) {
 	if err := leaf.VerifyHostname(s.Name); err != nil {
 		return id, fmt.Errorf("--cluster-cert: the certificate is not that of the node %s: %w", s.Name, err)
 	}
+	if len(leaf.DNSNames) == 0 || leaf.DNSNames[0] != s.Name { // by which other nodes know it
+		return id, fmt.Errorf("--cluster-cert: the first DNS name of the certificate must be the name of the node, %s; its names are %q", s.Name, leaf.DNSNames)
+	}
 	for _, usage := range []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth} {
 		if _, err := leaf.Verify(x509.VerifyOptions{Roots: id.authority, KeyUsages: []x509.ExtKeyUsage{usage}}); err != nil {
 			return id, fmt.Errorf("--cluster-cert: other nodes would refuse it (it must be for servers and clients): %w", err)
