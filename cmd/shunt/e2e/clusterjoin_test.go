@@ -61,3 +61,39 @@ func (s *site) floor() (floor uint64) {
 	_, _ = fmt.Sscanf(s.keys()["/shunt/floor"], "%x", &floor)
 	return floor
 }
+
+// TestANodeThatJoinsHasTheHitsOfAll lets time pass between the copy of a node's data and the start of the new node,
+// which has the name of an earlier one. Meanwhile hits are counted at another node, pulled by the one that gave the copy,
+// and acknowledged. The new node must get them, too.
+func TestANodeThatJoinsHasTheHitsOfAll(t *testing.T) {
+	s := newSite(t, "a", "b", "c")
+	a, b, c := s.nodes[0], s.nodes[1], s.nodes[2]
+	a.call("POST", "/shorten", map[string]any{"url": "https://example.com/", "alias": "hot"}).want(t, 201)
+	s.leads("hot", "https://example.com/")
+	follow := func(times int) {
+		for range times {
+			if status, _, err := b.redirect("hot"); status != 302 {
+				t.Fatalf("a redirect: %d, %v", status, err)
+			}
+		}
+	}
+	follow(20)
+	s.ledger("hot")
+	c.terminate()
+	s.nodes = s.nodes[:2]
+	s.await(func() bool { return s.leader() != nil }, "another node leads")
+	if err := os.Rename(c.data, c.data+".old"); err != nil {
+		t.Fatal(err)
+	}
+	s.join(c, a)
+	args := append([]string{"cluster", "forget", "c"}, c.flags()...)
+	s.await(func() bool { return shunt(t, "", nil, args...).code == exitDone }, "the earlier c is forgotten")
+	follow(7)
+	s.ledger("hot")
+	time.Sleep(3 * time.Second) // what all nodes have is dropped each second
+	c.start()
+	s.nodes = append(s.nodes, c)
+	s.await(s.caughtUp, "c has caught up")
+	follow(5)
+	s.ledger("hot")
+}
