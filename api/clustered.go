@@ -113,6 +113,9 @@ func (c *clustered) receive(ctx *fasthttp.RequestCtx) {
 
 // answerFor answers a request that another node has sent on.
 func (c *clustered) answerFor(ctx *fasthttp.RequestCtx, peer cluster.Peer) error {
+	if err := peer.In(c.state); err != nil {
+		return err
+	}
 	local, err := cluster.Receive(ctx, c.state, peer)
 	if err == nil && local {
 		err = peer.Full()
@@ -159,6 +162,9 @@ func (c *clustered) answerPeer(ctx *fasthttp.RequestCtx, peer cluster.Peer, path
 		return nil
 	}
 	if path == cluster.OutboxPath && ctx.IsGet() {
+		if err := peer.In(c.state); err != nil {
+			return err
+		}
 		return c.answerOutbox(ctx, peer)
 	}
 	return problem.New(problem.NotFound, "nodes have no such path")

@@ -17,6 +17,7 @@ func (cutOff) Leader() (name, address string)             { return "", "" }
 func (cutOff) Applied() uint64                            { return 0 }
 func (cutOff) AwaitApplied(context.Context, uint64) error { return nil }
 func (cutOff) Stale() bool                                { return true }
+func (cutOff) Member(string) bool                         { return true }
 func (cutOff) Edge() bool                                 { return false }
 func (cutOff) Fulls() []cluster.Place                     { return nil }
 

@@ -31,6 +31,7 @@ type fixedState struct {
 func (s *fixedState) Leads() bool              { return s.leads }
 func (s *fixedState) Leader() (string, string) { return s.leader.Name, s.leader.Address }
 func (s *fixedState) Applied() uint64          { return s.applied }
+func (s *fixedState) Member(string) bool       { return true }
 func (s *fixedState) Edge() bool               { return s.edge }
 func (s *fixedState) Fulls() []Place           { return s.fulls }
 func (s *fixedState) Stale() bool              { return s.stale }

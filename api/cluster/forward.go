@@ -31,6 +31,8 @@ type State interface {
 	Edge() bool
 	// Fulls returns the full nodes as far as this node, an edge, knows them: first those that are live.
 	Fulls() []Place
+	// Member reports whether the cluster has a node of that name, as far as this node can know.
+	Member(name string) bool
 	// Stale reports whether this node has been without the log for too long to answer API requests.
 	Stale() bool
 }

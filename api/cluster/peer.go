@@ -56,7 +56,18 @@ func PeerOf(ctx *fasthttp.RequestCtx) (Peer, error) {
 		return Peer{}, problem.New(problem.Forbidden, "the certificate of a node must have its name as a DNS name")
 	}
 	leaf := state.PeerCertificates[0]
+	if units := leaf.Subject.OrganizationalUnit; len(units) > 0 && !IsEdge(leaf) {
+		return Peer{}, problem.New(problem.Forbidden, "the certificate of %s is no node's: its unit is %q", leaf.DNSNames[0], units)
+	}
 	return Peer{Name: leaf.DNSNames[0], Edge: IsEdge(leaf)}, nil
+}
+
+// In refuses a node that the cluster does not have: the authority may have signed certificates for others.
+func (p Peer) In(state State) error {
+	if !state.Member(p.Name) {
+		return problem.New(problem.Forbidden, "the cluster has no node %s", p.Name)
+	}
+	return nil
 }
 
 // Full refuses an edge.

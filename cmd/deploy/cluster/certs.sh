@@ -3,12 +3,13 @@
 #
 #   cmd/deploy/cluster/certs.sh FOLDER NAME[=ADDRESS] ...
 #
-# NAME is the name of a node (--node-name) or of a server, and ADDRESS another name or IP address of it.
+# NAME is the name of a node (--node-name) or of a server, and ADDRESS another name or IP address of it. Make those of
+# servers of etcd with UNIT=etcd before the command, and those of edges with UNIT=edge: nodes tell them apart by that.
 # What is in FOLDER already stays, so a later call adds nodes. Keep ca.key away from all of these machines:
 # whoever has it can be any node. The name of a certificate is also the user of etcd that its owner is.
 set -eu
 umask 077
-[ $# -ge 2 ] || { sed -n '2,7s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+[ $# -ge 2 ] || { sed -n '2,8s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 folder=$1; shift
 mkdir -p "$folder"; cd "$folder"
 days=${DAYS:-825}
@@ -23,7 +24,7 @@ for one; do
 	*[!0-9.]*) also=DNS:$address ;;
 	*) also=IP:$address ;;
 	esac
-	openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj "/CN=$name" -keyout "$name.key" -out "$name.csr" 2>/dev/null
+	openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj "${UNIT:+/OU=$UNIT}/CN=$name" -keyout "$name.key" -out "$name.csr" 2>/dev/null
 	printf 'subjectAltName=DNS:%s,%s\nextendedKeyUsage=serverAuth,clientAuth\n' "$name" "$also" >"$name.ext"
 	openssl x509 -req -sha256 -days "$days" -in "$name.csr" -CA ca.crt -CAkey ca.key -CAcreateserial -extfile "$name.ext" -out "$name.crt" 2>/dev/null
 	rm "$name.csr" "$name.ext"

@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -14,8 +15,11 @@ type members struct {
 
 	mu sync.Mutex
 	at time.Time // zero: nothing is remembered
+	no time.Time // of the last attempt that failed
 	by map[string][16]byte
 }
+
+var errMembersUnknown = errors.New("the nodes of the cluster cannot be asked for at present")
 
 // membersLive is how long the nodes are remembered.
 const membersLive = 5 * time.Second
@@ -27,9 +31,13 @@ func (m *members) outboxes(ctx context.Context) (map[string][16]byte, error) {
 	if time.Since(m.at) < membersLive {
 		return m.by, nil
 	}
+	if m.by != nil && time.Since(m.no) < membersLive { // requests must not wait for etcd one after the other
+		return nil, errMembersUnknown
+	}
 	now := time.Now()
 	all, err := m.list(ctx)
 	if err != nil {
+		m.no = time.Now()
 		return nil, err
 	}
 	m.at, m.by = now, make(map[string][16]byte, len(all))
@@ -44,4 +52,33 @@ func (m *members) forget() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.at = time.Time{}
+}
+
+// memberTimeout bounds how long a request of another node waits until this one knows whether it is of the cluster.
+const memberTimeout = 2 * time.Second
+
+// has reports whether there is a node of that name. If etcd does not answer, it is known from before.
+func (m *members) has(name string) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), memberTimeout)
+	defer cancel()
+	by, err := m.outboxes(ctx)
+	if _, found := by[name]; err == nil && found {
+		return true
+	}
+	if err == nil { // it may have come since
+		m.forget()
+		by, err = m.outboxes(ctx)
+	}
+	if err != nil {
+		by = m.remembered()
+	}
+	_, found := by[name]
+	return found
+}
+
+// remembered returns what outboxes has returned last, however long ago.
+func (m *members) remembered() map[string][16]byte {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.by
 }

@@ -374,6 +374,9 @@ func (n *Node) Stale() bool {
 	return !known || lag > n.settings.StaleAfter
 }
 
+// Member implements cluster.State.
+func (n *Node) Member(name string) bool { return n.members.has(name) }
+
 // Figures returns the metrics of the node. Any goroutine may call it.
 func (n *Node) Figures() admin.Cluster {
 	c := admin.Cluster{Role: "follower", Lag: -1, Applied: n.Applied(), Head: n.Applied(), CapBlocks: n.engine.CapBlocks()}
