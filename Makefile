@@ -270,13 +270,14 @@ acme: ## get, renew and keep certificates by ACME, from a real authority on this
 		SHUNTTEST_ACME=$$tools/pebble $(GO) test ./cmd/shunt/... -run 'ACertificate|AnACME|AnAuthority' -v -count=1 -timeout 10m
 
 # The tests of clusters need servers of etcd, which are built for them. OPERATIONS are those of the
-# histories, OUTAGE the seconds without a majority of etcd.
-CLUSTERTESTS = AnyNode|RevokedToken|WritesComeBack|AnAliasHas|Histories|OutliveALost|MistakesWithACluster|ANodeThatRuns|BelowTheFloor|ACapIsNever|ForgottenTakes|FiguresOfACluster
+# histories, OUTAGE the seconds without a majority of etcd, NEMESIS those of faults at random (SEED=n repeats them).
+CLUSTERTESTS = AnyNode|RevokedToken|WritesComeBack|AnAliasHas|Histories|OutliveALost|MistakesWithACluster|ANodeThatRuns|BelowTheFloor|ACapIsNever|ForgottenTakes|Edge|ThatJoinsHas|FullServers|AnythingAtRandom|FiguresOfACluster
 .PHONY: cluster-test
 cluster-test: ROUNDS = 50
 cluster-test: OPERATIONS = 200000
 cluster-test: OUTAGE = 60
-cluster-test: CLUSTER = SHUNTTEST_OPERATIONS=$(OPERATIONS) SHUNTTEST_OUTAGE=$(OUTAGE)
+cluster-test: NEMESIS = 120
+cluster-test: CLUSTER = SHUNTTEST_OPERATIONS=$(OPERATIONS) SHUNTTEST_OUTAGE=$(OUTAGE) SHUNTTEST_NEMESIS=$(NEMESIS)
 cluster-test: ## test clusters against real servers of etcd that are paused, killed and cut off (20 min; ROUNDS, OPERATIONS, OUTAGE; fetches etcd)
 	@tools=$$(mktemp -d); trap 'rm -rf "$$tools"' EXIT; \
 		CGO_ENABLED=0 $(GO) build -C storage/etcdlog/server -o "$$tools/etcd" .; \

@@ -107,7 +107,8 @@ func newClusterForget(stderr io.Writer) *cobra.Command {
 		Hidden: true,
 		Short:  "Take a node that is gone for good out of a cluster",
 		Long: `Take a node that is gone for good out of a cluster, so that its name is free and nothing waits for it.
-A node that runs is not forgotten. One that comes back must join again.`,
+A node that runs is not forgotten. One that comes back must join again. Hits that it has counted and no
+other node has pulled yet are lost, and its part of the caps of links counts as used.`,
 		Args: exactly("NODE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := cluster.CheckJoin(); err != nil {
