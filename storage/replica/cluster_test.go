@@ -80,9 +80,10 @@ func (m *member) openStore(create bool) *storage.Store {
 func (m *member) start(log clusterlog.Log) {
 	m.t.Helper()
 	m.store = m.openStore(false)
+	outbox, _ := m.store.OutboxID()
 	var err error
 	m.engine, err = engine.Open(m.store, engine.Options{
-		JournalDir: m.t.TempDir(), Cluster: true, ClockSettles: -1, FlushInterval: 10 * time.Millisecond, RingRecords: 256, Rings: 1,
+		JournalDir: m.t.TempDir(), Cluster: true, CapNode: outbox, ClockSettles: -1, FlushInterval: 10 * time.Millisecond, RingRecords: 256, Rings: 1,
 	})
 	if err != nil {
 		m.t.Fatal(err)
