@@ -277,7 +277,7 @@ cluster-test: ROUNDS = 50
 cluster-test: OPERATIONS = 200000
 cluster-test: OUTAGE = 60
 cluster-test: NEMESIS = 120
-cluster-test: CLUSTER = SHUNTTEST_OPERATIONS=$(OPERATIONS) SHUNTTEST_OUTAGE=$(OUTAGE) SHUNTTEST_NEMESIS=$(NEMESIS)
+cluster-test: CLUSTER = SHUNTTEST_OPERATIONS=$(OPERATIONS) SHUNTTEST_OUTAGE=$(OUTAGE) SHUNTTEST_NEMESIS=$(NEMESIS) SHUNTTEST_SEED=$(SEED)
 cluster-test: ## test clusters against real servers of etcd that are paused, killed and cut off (20 min; ROUNDS, OPERATIONS, OUTAGE; fetches etcd)
 	@tools=$$(mktemp -d); trap 'rm -rf "$$tools"' EXIT; \
 		CGO_ENABLED=0 $(GO) build -C storage/etcdlog/server -o "$$tools/etcd" .; \
