@@ -72,3 +72,26 @@ func TestANodeWithoutAPartOfACapSaysSo(t *testing.T) {
 		t.Errorf("%s redirects are counted that lacked a part of a cap, want 2", got)
 	}
 }
+
+// TestANodeWithoutItsClusterOnlyRedirects asks for everything that can be read, for a redirect, and as a
+// local command, which is answered from what the node has.
+func TestANodeWithoutItsClusterOnlyRedirects(t *testing.T) {
+	t.Parallel()
+	state := new(clusterState)
+	state.stale.Store(true)
+	st := newSite(t, func(o *Options) { o.Cluster.State = state })
+	if _, _, err := st.engine.Create(t.Context(), engine.Draft{Alias: "x", Owner: 1, Target: "http://a/"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"/links", "/links/x", "/export", "/stats", "/stats/x", "/stats/x/live", "/misses", "/audit", "/tokens", "/users", "/me", "/openapi.json", "/openapi-3.0.json"} {
+		if r := st.call("GET", path, ""); r.status != 503 || r.problem() != "stale" || r.header.Get("Retry-After") != "1" {
+			t.Errorf("GET %s: got %d %v %s, want 503 stale", path, r.status, r.header, r.body)
+		}
+	}
+	if r := st.get("/x"); r.status != 302 {
+		t.Errorf("a redirect: got %d, want 302", r.status)
+	}
+	if r := send(t, st.localAt, "GET", requestText("GET", "/api/v1/links", "")); r.status != 200 {
+		t.Errorf("a local command: got %d %s, want 200", r.status, r.body)
+	}
+}

@@ -44,7 +44,7 @@ func (f *front) answerPlain(out []byte, r *wire.Plain) []byte {
 	case d.Unread: // a loop must not wait for the store; fasthttp's goroutine may
 		return out
 	default:
-		return f.missPlain(out, r, &q, func() redirect.Outcome { return f.redirects.Commit(d, &q) })
+		return f.missPlain(out, r, &q, d, redirect.Redirected)
 	}
 	out = append(out, "\r\nCache-Control: "...)
 	out = d.AppendCacheControl(out)
@@ -53,7 +53,7 @@ func (f *front) answerPlain(out []byte, r *wire.Plain) []byte {
 	}
 	out = append(out, "\r\n\r\n"...)
 	if o := f.redirects.Commit(d, &q); o != redirect.Redirected {
-		return f.missPlain(out[:start], r, &q, func() redirect.Outcome { return o })
+		return f.missPlain(out[:start], r, &q, d, o)
 	}
 	if f.access != nil {
 		f.noteAccess(r, d.Status, 0)
@@ -62,11 +62,15 @@ func (f *front) answerPlain(out []byte, r *wire.Plain) []byte {
 }
 
 // missPlain appends the answer to a request that is not redirected, because of what was decided, or
-// because Commit has refused it. outcome is called if the answer is given here.
-func (f *front) missPlain(out []byte, r *wire.Plain, q *redirect.Request, outcome func() redirect.Outcome) []byte {
+// because Commit has refused it, with the outcome refused.
+func (f *front) missPlain(out []byte, r *wire.Plain, q *redirect.Request, d redirect.Decision, refused redirect.Outcome) []byte {
 	m := detach(r)
 	if m.read(r) == nil {
-		f.miss(&m.ctx, outcome(), q.Client, time.UnixMilli(q.NowMs))
+		o := refused
+		if d.Outcome != redirect.Redirected {
+			o = f.redirects.Commit(d, q)
+		}
+		f.miss(&m.ctx, o, q.Client, time.UnixMilli(q.NowMs))
 		out = m.appendTo(out, r)
 		if f.access != nil {
 			f.noteAccess(r, m.ctx.Response.StatusCode(), len(m.ctx.Response.Body()))
