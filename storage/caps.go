@@ -28,50 +28,58 @@ type capUses struct {
 
 // readCaps reads what is counted as used.
 func (s *Store) readCaps() (err error) {
-	s.capUses.links, s.capUses.flushed = make(map[uint64]engine.CapUse), make(map[uint64]engine.CapUse)
-	return s.eachCap(func(id uint64, c engine.Cap) error {
-		v, err := s.get(row.AppendCapUseKey(nil, id))
+	uses, links := make(map[uint64]engine.CapUse), make(map[uint64]engine.CapUse)
+	s.capUses.links, s.capUses.flushed = links, make(map[uint64]engine.CapUse)
+	err = s.eachRow(row.TableCapUses, func(key, value []byte) error {
+		id, err := row.SplitCapUseKey(key)
 		if err != nil {
 			return err
 		}
-		use := engine.CapUse{Generation: c.Generation}
-		if v != nil {
-			if use, err = row.DecodeCapUse(v); err != nil {
-				return err
-			}
-		}
-		switch {
-		case use.Generation == c.Generation && (v != nil || c.Born):
-			s.capUses.links[id] = use
-		case c.Born:
-			s.capUses.links[id] = engine.CapUse{Generation: c.Generation}
+		uses[id], err = row.DecodeCapUse(value)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return s.eachCap(func(id uint64, c engine.Cap) error {
+		if use := uses[id]; use.Generation == c.Generation {
+			links[id] = use
+		} else if c.Born {
+			links[id] = engine.CapUse{Generation: c.Generation}
 		}
 		return nil
 	})
 }
 
-func (s *Store) eachCap(fn func(id uint64, c engine.Cap) error) (err error) {
-	keys := row.TableRange(row.TableCaps)
+func (s *Store) eachCap(fn func(id uint64, c engine.Cap) error) error {
+	return s.eachRow(row.TableCaps, func(key, value []byte) error {
+		id, err := row.SplitCapKey(key)
+		if err != nil {
+			return err
+		}
+		c, err := row.DecodeCap(value)
+		if err != nil {
+			return err
+		}
+		return fn(id, c)
+	})
+}
+
+// eachRow calls fn with all rows of a table, which are valid only during the call.
+func (s *Store) eachRow(table byte, fn func(key, value []byte) error) (err error) {
+	keys := row.TableRange(table)
 	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: keys.Lower, UpperBound: keys.Upper})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, it.Close()) }()
 	for valid := it.First(); valid; valid = it.Next() {
-		id, err := row.SplitCapKey(it.Key())
+		value, err := it.ValueAndErr()
 		if err != nil {
 			return err
 		}
-		v, err := it.ValueAndErr()
-		if err != nil {
-			return err
-		}
-		c, err := row.DecodeCap(v)
-		if err != nil {
+		if err := fn(it.Key(), value); err != nil {
 			return fmt.Errorf("row %x: %w", it.Key(), err)
-		}
-		if err := fn(id, c); err != nil {
-			return err
 		}
 	}
 	return it.Error()

@@ -18,6 +18,24 @@ import (
 	"shunt/storage/clusterlog"
 )
 
+// memberStore returns the store of a node of a cluster.
+func memberStore(t *testing.T) *storage.Store {
+	t.Helper()
+	s, err := storage.Open("data", storage.Options{Create: true, FS: vfs.NewMem(), Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := s.JoinLog(clusterlog.ID{1}, clusterlog.Origin(clusterlog.ID{1})); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
 func nodeOf(role string, units ...string) *Node {
 	n := &Node{settings: &Settings{Name: "me", Role: role}, log: slog.New(slog.DiscardHandler)}
 	n.initPulls()
@@ -64,14 +82,7 @@ func TestAnEdgeKnowsFullNodesTheLiveFirst(t *testing.T) {
 // so without any full node nothing is dropped.
 func TestAnEdgeKeepsItsHitsUntilAFullNodeHasThem(t *testing.T) {
 	full, edge := clusterlog.Member{Node: clusterlog.Node{Name: "f", Role: clusterlog.Full}}, clusterlog.Member{Node: clusterlog.Node{Name: "e", Role: clusterlog.Edge}}
-	s, err := storage.Open("data", storage.Options{Create: true, FS: vfs.NewMem(), Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	if err := s.JoinLog(clusterlog.ID{1}, clusterlog.Origin(clusterlog.ID{1})); err != nil {
-		t.Fatal(err)
-	}
+	s := memberStore(t)
 	for name, c := range map[string]struct {
 		role    string
 		members []clusterlog.Member
@@ -100,14 +111,7 @@ func TestAnEdgeKeepsItsHitsUntilAFullNodeHasThem(t *testing.T) {
 // TestOthersKeepWhatACopyLacks has a copy made of this node's data: what it applies afterwards of another
 // node's outbox, the copy has to ask for.
 func TestOthersKeepWhatACopyLacks(t *testing.T) {
-	s, err := storage.Open("data", storage.Options{Create: true, FS: vfs.NewMem(), Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	if err := s.JoinLog(clusterlog.ID{1}, clusterlog.Origin(clusterlog.ID{1})); err != nil {
-		t.Fatal(err)
-	}
+	s := memberStore(t)
 	n := nodeOf(Full)
 	n.store = s
 	a, b := [16]byte{1}, [16]byte{2}
@@ -141,14 +145,7 @@ func TestOthersKeepWhatACopyLacks(t *testing.T) {
 
 // TestAnotherNodeOfANameHasAcknowledgedNothing replaces a node by another one of its name, which has less.
 func TestAnotherNodeOfANameHasAcknowledgedNothing(t *testing.T) {
-	s, err := storage.Open("data", storage.Options{Create: true, FS: vfs.NewMem(), Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	if err := s.JoinLog(clusterlog.ID{1}, clusterlog.Origin(clusterlog.ID{1})); err != nil {
-		t.Fatal(err)
-	}
+	s := memberStore(t)
 	for i := range uint64(5) {
 		batch := engine.FlushBatch{Positions: engine.Positions{Epoch: 1, FlushSeq: i + 1}, Owners: func(yield func(uint32, uint32, *engine.Tally) error) error {
 			return yield(100, 1, &engine.Tally{Hits: 1})
