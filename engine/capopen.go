@@ -28,7 +28,7 @@ func (e *Engine) openCaps(ctx context.Context, nodes CapNodes, led bool) (leads 
 		now[node] = true
 	}
 	if e.anyLeft(now, led) {
-		if err := e.writeOff(ctx, nodes); err != nil {
+		if err := e.writeOff(ctx, nodes, now); err != nil {
 			return false // again
 		}
 	}
@@ -76,9 +76,9 @@ func (e *Engine) anyLeft(now map[caps.NodeID]bool, led bool) bool {
 	return false
 }
 
-// writeOff writes off the blocks of nodes that the cluster does not have any more. A node is in the cluster before
-// it is given a block, so it looks at the blocks first.
-func (e *Engine) writeOff(ctx context.Context, nodes CapNodes) error {
+// writeOff writes off the blocks of nodes that the cluster does not have any more: neither among known, nor when it is
+// asked again. A node is in the cluster before it is given a block, so it looks at the blocks in between.
+func (e *Engine) writeOff(ctx context.Context, nodes CapNodes, known map[caps.NodeID]bool) error {
 	type held struct {
 		id   uint64
 		code string
@@ -87,9 +87,14 @@ func (e *Engine) writeOff(ctx context.Context, nodes CapNodes) error {
 	var found []held
 	e.caps.table.Each(func(id uint64, c Cap) {
 		for i := range c.Blocks {
-			found = append(found, held{id, c.Code, c.Blocks[i].Node})
+			if node := c.Blocks[i].Node; !known[node] {
+				found = append(found, held{id, c.Code, node})
+			}
 		}
 	})
+	if found == nil {
+		return nil
+	}
 	all, err := nodes.All(ctx)
 	if err != nil {
 		return err
@@ -136,6 +141,10 @@ func (e *Engine) endedByAll(nodes CapNodes, all []caps.NodeID) map[uint64]uint64
 	defer c.mu.Unlock()
 	found := make(map[uint64]uint64)
 	for id, x := range c.mu.ended {
+		if !c.closed(id, x.generation) { // it has no cap any more, or another one
+			delete(c.mu.ended, id)
+			continue
+		}
 		if e.shows(nodes, all, x.at, shown) {
 			found[id] = x.generation
 			delete(c.mu.ended, id)

@@ -12,21 +12,6 @@ import (
 	"shunt/engine/tally"
 )
 
-// The types of package caps that others need.
-type (
-	Cap        = caps.Cap
-	CapBlock   = caps.Block
-	CapUse     = caps.Use
-	CapMessage = caps.Message
-	CapReport  = caps.Report
-)
-
-// The limits of package caps.
-const (
-	MaxCapBlocks  = caps.MaxBlocks
-	MaxCapReports = caps.MaxReports
-)
-
 // CapChange is a new state of how the cap of a link is shared out.
 type CapChange struct {
 	ID   uint64
@@ -196,6 +181,8 @@ type CapNodes interface {
 const (
 	capsPause = 50 * time.Millisecond             // between two messages
 	capsTick  = time.Second / caps.LooksPerSecond // between two messages without a reason
+
+	capsPatience = 10 * time.Second // until a log line says that no message arrives: a new leader takes three seconds
 )
 
 // ShareCaps tells the leader what this node uses of caps, by send, until ctx is done. Run must be running.
@@ -203,6 +190,7 @@ const (
 func (e *Engine) ShareCaps(ctx context.Context, nodes CapNodes, send func(ctx context.Context, m *CapMessage) error) {
 	tick := time.NewTicker(capsTick)
 	defer tick.Stop()
+	told, said := time.Now(), false
 	for leads := false; ; {
 		ticked := false
 		select {
@@ -214,7 +202,15 @@ func (e *Engine) ShareCaps(ctx context.Context, nodes CapNodes, send func(ctx co
 		}
 		m := e.caps.table.Message(ticked)
 		if ticked || len(m.Reports) > 0 {
-			if err := e.tellCaps(ctx, &m, send); err != nil {
+			err := e.tellCaps(ctx, &m, send)
+			switch {
+			case err == nil:
+				told, said = time.Now(), false
+			case !said && ctx.Err() == nil && time.Since(told) > capsPatience:
+				said = true
+				e.log.Warn("the node that leads does not hear what this one uses of caps; links with a cap may soon be refused here", "error", err)
+			}
+			if err != nil {
 				e.caps.table.Failed(&m)
 			}
 		}
@@ -291,19 +287,22 @@ func (e *Engine) hear(m *CapMessage) {
 	c.mu.sessions[m.Node] = liveSession{caps.Session{Node: m.Node, Number: m.Session, Serial: m.Serial}, time.Now()}
 	for i := range m.Reports {
 		r := &m.Reports[i]
-		if !r.Ended {
+		if !r.Ended || !c.closed(r.ID, r.Generation) {
 			continue
 		}
 		x := c.mu.ended[r.ID]
-		if x.generation > r.Generation {
-			continue
-		}
-		if x.generation < r.Generation {
+		if x.generation != r.Generation {
 			x = endings{r.Generation, make(map[caps.NodeID]uint64)}
 			c.mu.ended[r.ID] = x
 		}
 		x.at[m.Node] = r.Position
 	}
+}
+
+// closed reports whether a generation of a link's cap waits to be opened.
+func (c *sharedCaps) closed(id, generation uint64) bool {
+	now, known := c.table.Cap(id)
+	return known && !now.Open && now.Generation == generation
 }
 
 // takeReport writes what follows from a report, if anything does; done gets the outcome then.

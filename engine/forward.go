@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"shunt/engine/caps"
 	"shunt/engine/index"
 	"shunt/engine/internal/limits"
 	"shunt/engine/invalid"
@@ -26,6 +27,21 @@ const (
 	MaxTagBytes     = limits.MaxTagBytes
 	MaxImportedHits = limits.MaxImportedHits
 	TombstoneDays   = limits.TombstoneDays
+)
+
+// How caps are shared out in a cluster: see engine/caps.
+type (
+	Cap        = caps.Cap
+	CapBlock   = caps.Block
+	CapUse     = caps.Use
+	CapMessage = caps.Message
+	CapReport  = caps.Report
+)
+
+// Limits of caps that are shared out: see engine/caps.
+const (
+	MaxCapBlocks  = caps.MaxBlocks
+	MaxCapReports = caps.MaxReports
 )
 
 // Errors in the fields of a request: see engine/invalid.

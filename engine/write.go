@@ -423,4 +423,10 @@ func (e *Engine) Read(code string) (Detail, error) {
 
 // detail returns the link of r with its present hits. The hits of a link without a cap are the
 // folded ones.
-func (e *Engine) detail(r *Record) Detail { return detailOf(r, e.index.Hits(r.Hot.ID), e.now()) }
+func (e *Engine) detail(r *Record) Detail {
+	d := detailOf(r, e.index.Hits(r.Hot.ID), e.now())
+	if d.State == StateActive && r.Hot.MaxHits != 0 && e.caps.exists && e.caps.table.Spent(d.ID) {
+		d.State = StateExhausted // a node that is lost for ever had a part of the cap
+	}
+	return d
+}

@@ -150,6 +150,11 @@ func TestANodeThatIsForgottenTakesItsPartOfTheCapWithIt(t *testing.T) {
 			return status == 410
 		}, n.name+" says that the cap is used up")
 	}
+	for _, n := range rest {
+		if state := n.call("GET", "/links/shared", nil).want(t, 200).body["state"]; state != "exhausted" {
+			t.Errorf("%s says that the link is %v", n.name, state)
+		}
+	}
 	t.Logf("answers: %v", seen)
 	if got := seen[302]; got > 90-3 || got < 90/2 {
 		t.Errorf("%d redirects with a cap of 90, of which a node that is lost had a part", got)
