@@ -125,7 +125,8 @@ func (s *site) run(ctx context.Context, sv *server, cores ...int) (*process, err
 	return p, nil
 }
 
-// awaitReady waits until the server answers its probe, or redirects the last of its links.
+// awaitReady waits until the server answers its probe, or redirects the last of its links. shunt
+// redirects before it has loaded its links, so it is also awaited that it has.
 func (p *process) awaitReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -133,8 +134,25 @@ func (p *process) awaitReady(ctx context.Context) error {
 	if probe == nil {
 		probe = answers(load.Code(max(0, p.links-1)), http.StatusFound)
 	}
+	if err := p.await(ctx, func() error { return probe(p.address) }); err != nil || p.program != "shunt" {
+		return err
+	}
+	return p.await(ctx, p.loaded)
+}
+
+// loaded returns an error as long as shunt loads its links.
+func (p *process) loaded() error {
+	values, err := p.metrics()
+	if ratio := values["shunt_loading_ratio"]; err == nil && ratio != 1 {
+		err = fmt.Errorf("%.0f %% of the links are loaded", 100*ratio)
+	}
+	return err
+}
+
+// await waits until probe returns nil.
+func (p *process) await(ctx context.Context, probe func() error) error {
 	for {
-		last := probe(p.address)
+		last := probe()
 		if last == nil {
 			return nil
 		}
