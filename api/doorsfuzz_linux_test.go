@@ -330,12 +330,14 @@ func TestDoorsWaitAlikeForAClientThatReadsLate(t *testing.T) {
 	}
 }
 
-// Referrers, countries, devices and browsers are the same, too.
+// Referrers, countries, devices and browsers are the same, too. Requests come in threes, of which the
+// second has the fields of the first: a door does not read those again.
 func TestDoorsBreakHitsDownAlike(t *testing.T) {
 	all := openDoors(t)
 	for _, field := range slices.Concat(recipeHarmless, recipeFields) {
 		for _, second := range recipeHarmless[:12] {
-			raw := fmt.Sprintf("GET /keep HTTP/1.1\r\nHost: a\r\n%s\r\n%s\r\n\r\n", field, second)
+			fields := fmt.Sprintf(" HTTP/1.1\r\nHost: a\r\n%s\r\n%s\r\n", field, second)
+			raw := "GET /keep" + fields + "\r\nGET /keep/?a" + fields + "\r\nGET /keep" + fields + "Referer: https://third.example/\r\n\r\n"
 			compareDoors(t, all, &input{raw: []byte(raw)})
 		}
 	}

@@ -36,6 +36,7 @@ func (f *front) answerPlain(out []byte, r *wire.Plain) []byte {
 		Head:      r.Head,
 		Prefetch:  r.Purposes != nil && redirect.IsPrefetch(r.Purposes),
 		Heads:     f.heads.of(r),
+		Memo:      &r.Memo,
 	}
 	start := len(out)
 	d, out := f.redirects.Decide(out, &q)

@@ -29,7 +29,8 @@ type Request struct {
 	Head      bool
 	Prefetch  bool // see IsPrefetch
 
-	Heads *Heads // of the answer; nil: Decide appends the location only
+	Heads *Heads     // of the answer; nil: Decide appends the location only
+	Memo  *[2]uint64 // what visit has found out about who asks; zero: nothing yet; nil: it is not kept
 }
 
 // Heads are what an answer begins with, up to its location, by Statuses.

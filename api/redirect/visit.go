@@ -21,17 +21,33 @@ func (r *Redirector) visit(q *Request) engine.Visit {
 		v.Class = engine.ClassPrefetch
 		return v
 	}
-	hash := siphash.Hash(r.k0, r.k1, q.UserAgent)
-	agent := r.agents.Lookup(hash, q.UserAgent)
+	who, agent, country := r.asks(q)
 	if agent.IsBot() {
 		v.Class = engine.ClassBot
 		return v
 	}
-	v.Visitor = visitor.Hash(r.k0, r.k1, q.Client, hash)
+	v.Visitor = who
 	v.Agent = agent.Dimensions()
-	v.Country = r.country(q)
-	v.Referrer = visitor.Referrer(r.engine, q.Referrer)
+	v.Country = country
+	v.Referrer = visitor.Referrer(r.engine, q.Referrer) // never from Memo: its number has an end
 	return v
+}
+
+// asks returns who asks: the visitor, the agent and the country. Of a bot it returns the agent only.
+// It keeps them in q.Memo, or takes them from there.
+func (r *Redirector) asks(q *Request) (who uint64, agent visitor.Agent, country engine.Country) {
+	const countryShift = 16 // above the Agent, which is never 0
+	if q.Memo != nil && q.Memo[1] != 0 {
+		return q.Memo[0], visitor.Agent(q.Memo[1]), engine.Country(q.Memo[1] >> countryShift)
+	}
+	hash := siphash.Hash(r.k0, r.k1, q.UserAgent)
+	if agent = r.agents.Lookup(hash, q.UserAgent); !agent.IsBot() {
+		who, country = visitor.Hash(r.k0, r.k1, q.Client, hash), r.country(q)
+	}
+	if q.Memo != nil {
+		*q.Memo = [2]uint64{who, uint64(agent) | uint64(country)<<countryShift}
+	}
+	return who, agent, country
 }
 
 // country returns where a request comes from. The answer of a trusted proxy counts even if it is

@@ -47,13 +47,13 @@ const (
 // reads used bytes. conn is that of fasthttp; nil: a loop has it.
 func (a *answers) answer(b []byte, r *row, conn net.Conn) (used int, follows follower) {
 	peer := r.peer()
-	a.out = a.out[:0]
+	a.out, a.plain.fields = a.out[:0], nil
 	for used < len(b) {
 		if len(a.out) >= flushBytes {
 			return used, unread
 		}
 		a.start = len(a.out)
-		n, more := a.g.Reader.Read(b[used:], peer, &a.plain)
+		n, more := a.g.Reader.ReadNext(b[used:], peer, &a.plain)
 		switch {
 		case more:
 			return used, partOfHead

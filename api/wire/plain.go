@@ -25,4 +25,10 @@ type Plain struct {
 	Closes bool // the connection is closed after the answer, which must say so; always set for HTTP/1.0
 
 	NowMs int64 // Unix time of the wake-up that read the request
+
+	// Memo is the handler's: what it has found out from the fields and the client. The next request gets
+	// it too if it has the same ones; otherwise it is zero.
+	Memo [2]uint64
+
+	fields []byte // Raw from the version on, for ReadNext; nil: no request has been read
 }

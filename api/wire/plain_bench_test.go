@@ -29,6 +29,16 @@ func benchmarkReaders(b *testing.B, rd *Reader, client string, requests [][]byte
 			}
 		}
 	})
+	b.Run("reader=plain, next/client="+client, func(b *testing.B) {
+		b.ReportAllocs()
+		var r Plain
+		rd.Read(requests[0], trustedPeer, &r)
+		for i := 0; b.Loop(); i = (i + 1) % len(requests) {
+			if n, _ := rd.ReadNext(requests[i], trustedPeer, &r); n != len(requests[i]) {
+				b.Fatal("not plain")
+			}
+		}
+	})
 	b.Run("reader=gate/client="+client, func(b *testing.B) {
 		b.ReportAllocs()
 		var g gate

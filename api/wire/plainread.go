@@ -68,17 +68,45 @@ const (
 // so it reads a head that comes in pieces again from its beginning for each piece: at most 16 KiB,
 // which takes 5 to 10 µs.
 func (rd *Reader) Read(b []byte, peer netip.Addr, r *Plain) (n int, more bool) {
+	r.fields = nil
+	return rd.ReadNext(b, peer, r)
+}
+
+// ReadNext is Read, for a request of the peer that has sent the one in r, if both came at once: r
+// still has the bytes of that one. Nearly always the client has put the same fields into both. Then
+// all that was read of them stays in r, and so does Memo; comparing takes a tenth of reading them.
+func (rd *Reader) ReadNext(b []byte, peer netip.Addr, r *Plain) (n int, more bool) {
 	b = b[:min(len(b), maxHeaderBytes)]
+	at := readTarget(b, r)
+	if repeats(b, at, r.fields) {
+		r.Raw = b[:at+len(r.fields)]
+		return len(r.Raw), false
+	}
+	return rd.readRest(b, at, peer, r)
+}
+
+// repeats reports whether b from at on begins with fields, those of the request before.
+func repeats(b []byte, at int, fields []byte) bool {
+	return at > 0 && len(fields) > 0 && at+len(versionForm) <= maxRequestLineBytes &&
+		len(b)-at >= len(fields) && string(b[at:at+len(fields)]) == string(fields)
+}
+
+// readRest reads what follows the target, which ends at at.
+func (rd *Reader) readRest(b []byte, at int, peer netip.Addr, r *Plain) (n int, more bool) {
 	var f found
-	end := readRequestLine(b, r, &f)
+	end := at
+	if at > 0 {
+		end = readPlainVersion(b, at, &f)
+	}
 	if end > 0 {
-		r.UserAgent, r.Referrer, r.Purposes = nil, nil, nil
+		r.UserAgent, r.Referrer, r.Purposes, r.Memo = nil, nil, nil, [2]uint64{}
 		end = rd.readFields(b, end, r, &f)
 	}
 	if end < 0 || rd.never || f.minor == '1' && f.rules&ruleHost == 0 {
+		r.fields = nil
 		return 0, end == unfinished && len(b) < maxHeaderBytes && !rd.never
 	}
-	r.Raw = b[:end]
+	r.Raw, r.fields = b[:end], b[at:end]
 	r.Closes = f.closes || f.minor == '0' // keep-alive in HTTP/1.0 is not plain
 	if f.purposes > 0 {
 		r.Purposes = b[f.purposes:end]
@@ -102,8 +130,8 @@ func (rd *Reader) readForwarded(b []byte, peer netip.Addr, r *Plain, f *found) {
 	}
 }
 
-// readRequestLine reads the request line at the beginning of b and returns where it ends.
-func readRequestLine(b []byte, r *Plain, f *found) (end int) {
+// readTarget reads the method and the target at the beginning of b and returns where the target ends.
+func readTarget(b []byte, r *Plain) (end int) {
 	const get, head = "GET /", "HEAD /"
 	from := 0
 	switch {
@@ -134,19 +162,21 @@ func readRequestLine(b []byte, r *Plain, f *found) (end int) {
 		end = targetEnd(b, from)
 		r.Query = b[from:end]
 	}
-	return readPlainVersion(b, end, f)
+	return end
 }
+
+// versionForm is what follows the target. Its last digit may also be 0.
+const versionForm = " HTTP/1.1\r\n"
 
 // readPlainVersion reads the end of a request line, from the space before the version on, and
 // returns where the line ends.
 func readPlainVersion(b []byte, at int, f *found) (end int) {
-	const form = " HTTP/1.1\r\n"
-	end = at + len(form)
+	end = at + len(versionForm)
 	if end > maxRequestLineBytes {
 		return notPlain
 	}
 	for i, c := range b[at:min(end, len(b))] {
-		if c != form[i] && (i != 8 || c != '0') {
+		if c != versionForm[i] && (i != 8 || c != '0') {
 			return notPlain
 		}
 	}
