@@ -31,6 +31,9 @@ func main() {
 	if len(os.Args) == 2 && (os.Args[1] == loadArgument || os.Args[1] == holdArgument) {
 		exit(generate(os.Args[1]))
 	}
+	if len(os.Args) == 3 && os.Args[1] == syncArgument {
+		exit(syncOften(os.Args[2]))
+	}
 	var s settings
 	flag.StringVar(&s.tools, "tools", "", "`folder` of the programs that make compare has built")
 	flag.StringVar(&s.data, "data", "", "data `folder` of shunt, made if missing and kept (default: one that is removed at the end)")

@@ -1,15 +1,17 @@
 package main
 
 import (
-	"bytes"
 	"context"
+	"errors"
 	"fmt"
-	"io"
 	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"shunt/bench/compare/load"
 )
@@ -17,124 +19,111 @@ import (
 const (
 	createsPerSecond = 200
 	creators         = 16 // creates at once, at most
-	createTimeout    = 10 * time.Second
 
 	// The store writes a memtable after 128 MiB, and compacts after four of them. Each link is in it
 	// twice. So bulks make it compact within a minute, which hits alone do every four.
 	bulksPerSecond  = 20
+	bulkClients     = 2
 	bulkLinks       = 40
 	bulkTargetBytes = 8000
 )
 
-// A busyShunt is one that creates links and is scraped.
-type busyShunt struct {
-	*process
-	began            time.Time
-	creates, scrapes atomic.Int64
-	bulks            atomic.Int64
-	failed           atomic.Pointer[error] // the first failure
-	stop             context.CancelFunc
-	all              sync.WaitGroup
-}
+// The chores of a shunt beside other work, in this order.
+const (
+	choreCreates = iota
+	choreScrapes
+	choreBulks
+)
 
-// beBusy makes 200 links a second through the API of a running shunt and reads its metrics every
-// second, until end is called; shuntBulks also gets bulks of long links, 6.4 MB a second. The server
-// flushes every 100 ms besides.
-func (c *comparison) beBusy(ctx context.Context, p *process) (end func() error) {
-	b := &busyShunt{process: p, began: time.Now()}
-	ctx, b.stop = context.WithCancel(ctx)
-	due := make(chan int, creators)
-	client := &http.Client{Timeout: createTimeout, Transport: &http.Transport{MaxIdleConnsPerHost: creators}}
-	b.all.Go(func() { b.every(ctx, time.Second/createsPerSecond, func(n int) { due <- n }); close(due) })
-	b.all.Go(func() {
-		b.every(ctx, time.Second, func(int) {
-			_, err := p.metrics()
-			b.note(&b.scrapes, err)
-		})
-	})
+// chores makes 200 links a second through the API of a running shunt and reads its metrics every
+// second; shuntBulks also gets bulks of long links, 6.4 MB a second. The server flushes every 100 ms
+// besides.
+func (p *process) chores() []load.Chore {
+	all := []load.Chore{
+		choreCreates: p.postChore("/api/v1/shorten", fmt.Sprintf(`{"url":%q}`, load.Target(0)), http.StatusCreated, createsPerSecond, creators),
+		choreScrapes: {
+			Address: p.admin, Request: fmt.Appendf(nil, "GET /metrics HTTP/1.1\r\nHost: %s\r\n\r\n", p.admin),
+			Status: http.StatusOK, Every: time.Second, Connections: 1,
+		},
+	}
 	if p.name == shuntBulks {
-		long := bulkBody()
-		b.all.Go(func() {
-			b.every(ctx, time.Second/bulksPerSecond, func(int) { b.note(&b.bulks, b.post(client, "/api/v1/shorten/bulk", long, http.StatusOK)) })
-		})
+		all = append(all, p.postChore("/api/v1/shorten/bulk", bulkBody(), http.StatusOK, bulksPerSecond, bulkClients))
 	}
-	for range creators {
-		b.all.Go(func() {
-			for n := range due {
-				b.note(&b.creates, b.create(client, n))
-			}
-		})
-	}
-	return func() error {
-		b.stop()
-		b.all.Wait()
-		client.CloseIdleConnections()
-		return b.finish(c.work[p.name])
+	return all
+}
+
+func (p *process) postChore(path, body string, status, perSecond, connections int) load.Chore {
+	return load.Chore{
+		Address: p.address, Status: status, Every: time.Second / time.Duration(perSecond), Connections: connections,
+		Request: fmt.Appendf(nil, "POST %s HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+			path, p.address, p.site.token, len(body), body),
 	}
 }
 
-// every calls do again and again after a time, with a number that counts up.
-func (b *busyShunt) every(ctx context.Context, pause time.Duration, do func(n int)) {
-	ticks := time.NewTicker(pause)
+// bulkBody returns a body of links with long targets.
+func bulkBody() string {
+	item := `{"url":"` + load.TargetStart + strings.Repeat("x", bulkTargetBytes-len(load.TargetStart)) + `"}`
+	return "[" + item + strings.Repeat(","+item, bulkLinks-1) + "]"
+}
+
+// addWork adds to sum what the server has done beside the load with a report.
+func (p *process) addWork(sum *otherWork, spec *load.Spec, report *load.Report) error {
+	values, err := p.metrics()
+	if err != nil {
+		return err
+	}
+	w := otherWork{
+		creates: int64(report.Chores[choreCreates]), scrapes: int64(report.Chores[choreScrapes]), took: spec.WarmUp + spec.Length,
+		flushes: values["shunt_flush_duration_seconds_count"], memtables: values["shunt_storage_memtable_flushes_total"],
+		compacts: values["shunt_storage_compactions_total"],
+	}
+	if len(report.Chores) > choreBulks {
+		w.long = int64(report.Chores[choreBulks]) * bulkLinks
+	}
+	sum.add(w)
+	return nil
+}
+
+// syncArgument makes this program write and sync, in a process of its own, as often as links are made
+// beside other servers: what the disk alone costs a server on the same core.
+const syncArgument = "sync"
+
+const syncedBytes = 300 // of each write: about those of a link in Pebble's log
+
+// syncOften writes to a file until the process is ended.
+func syncOften(name string) error {
+	f, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	ticks := time.NewTicker(time.Second / createsPerSecond)
 	defer ticks.Stop()
-	for n := 0; ; n++ {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticks.C:
-			do(n)
+	for b := make([]byte, syncedBytes); ; <-ticks.C {
+		if _, err := f.Write(b); err != nil {
+			return err
+		}
+		if err := unix.Fdatasync(int(f.Fd())); err != nil {
+			return err
 		}
 	}
 }
 
-func (b *busyShunt) note(done *atomic.Int64, err error) {
-	if done.Add(1); err != nil {
-		b.failed.CompareAndSwap(nil, &err)
-	}
-}
-
-func (b *busyShunt) create(client *http.Client, n int) error {
-	return b.post(client, "/api/v1/shorten", fmt.Appendf(nil, `{"url":%q}`, load.Target(n)), http.StatusCreated)
-}
-
-// bulkBody returns a body of links with long targets.
-func bulkBody() []byte {
-	item := `{"url":"` + load.TargetStart + strings.Repeat("x", bulkTargetBytes-len(load.TargetStart)) + `"}`
-	return []byte("[" + item + strings.Repeat(","+item, bulkLinks-1) + "]")
-}
-
-func (b *busyShunt) post(client *http.Client, path string, body []byte, want int) error {
-	request, err := http.NewRequest(http.MethodPost, "http://"+b.address+path, bytes.NewReader(body))
+// syncBeside runs syncOften on the server's core until end is called.
+func (p *process) syncBeside(ctx context.Context) (end func() error, err error) {
+	self, err := os.Executable()
 	if err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(ctx, self, syncArgument, filepath.Join(p.dir, "synced"))
+	if err := p.site.start(cmd, p.site.server); err != nil {
+		return nil, err
+	}
+	return func() error {
+		err := cmd.Process.Kill()
+		if wait := cmd.Wait(); cmd.ProcessState == nil || cmd.ProcessState.Exited() {
+			err = errors.Join(err, fmt.Errorf("writing and syncing ended by itself: %w", wait))
+		}
 		return err
-	}
-	request.Header.Set("Authorization", "Bearer "+b.site.token)
-	request.Header.Set("Content-Type", "application/json")
-	answer, err := client.Do(request)
-	if err != nil {
-		return err
-	}
-	defer answer.Body.Close()
-	if answer.StatusCode != want {
-		text, _ := io.ReadAll(io.LimitReader(answer.Body, logBytes))
-		return fmt.Errorf("POST %s: %s: %s", path, answer.Status, text)
-	}
-	_, err = io.Copy(io.Discard, answer.Body)
-	return err
-}
-
-// finish adds what was done to sum, by the server's metrics.
-func (b *busyShunt) finish(sum *otherWork) error {
-	if err := b.failed.Load(); err != nil {
-		return fmt.Errorf("beside the load: %w", *err)
-	}
-	values, err := b.metrics()
-	if err != nil {
-		return err
-	}
-	sum.add(otherWork{
-		creates: b.creates.Load(), long: b.bulks.Load() * bulkLinks, scrapes: b.scrapes.Load(), took: time.Since(b.began), flushes: values["shunt_flush_duration_seconds_count"],
-		memtables: values["shunt_storage_memtable_flushes_total"], compacts: values["shunt_storage_compactions_total"],
-	})
-	return nil
+	}, nil
 }

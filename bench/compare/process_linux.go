@@ -104,7 +104,7 @@ func (s *site) run(ctx context.Context, sv *server, cores ...int) (*process, err
 		return nil, err
 	}
 	if p.cmd, err = sv.command(s, program, p.place); err != nil {
-		return nil, fmt.Errorf("%s: %w", sv.name, err)
+		return nil, errors.Join(fmt.Errorf("%s: %w", sv.name, err), p.removeFolders())
 	}
 	log, err := os.Create(p.log())
 	if err != nil {
@@ -212,8 +212,9 @@ func (p *process) ids() ([]int, error) {
 	return ids, nil
 }
 
-// stop ends the server and removes its folder. It returns an error if the server had ended before.
-func (p *process) stop() error {
+// stop ends the server and removes its folders. It returns an error if the server had ended before.
+func (p *process) stop() (err error) {
+	defer func() { err = errors.Join(err, p.removeFolders()) }()
 	select {
 	case <-p.ended:
 		return fmt.Errorf("%s ended by itself: %w\n%s", p.name, p.err, p.lastLog())
@@ -222,12 +223,19 @@ func (p *process) stop() error {
 	_ = p.cmd.Process.Signal(syscall.SIGTERM)
 	select {
 	case <-p.ended:
+		return nil
 	case <-time.After(stopTimeout):
 		_ = p.cmd.Process.Kill()
 		<-p.ended
 		return fmt.Errorf("%s did not end within %v", p.name, stopTimeout)
 	}
-	return os.RemoveAll(p.dir)
+}
+
+func (p *process) removeFolders() (err error) {
+	for _, folder := range append(p.others, p.dir) {
+		err = errors.Join(err, os.RemoveAll(folder))
+	}
+	return err
 }
 
 // metrics returns what /metrics of shunt says, by name with labels.

@@ -29,7 +29,7 @@ type comparison struct {
 // measure runs rounds of all scenarios, and again up to half as many of those in which a server has
 // too few calm turns.
 func (c *comparison) measure(ctx context.Context, chosen []scenario) error {
-	c.results, c.work = make(results), map[string]*otherWork{shuntBusy: {}, shuntBulks: {}}
+	c.results, c.work = make(results), map[string]*otherWork{shuntBusy: {}, shuntSyncs: {}, shuntBulks: {}}
 	for _, sc := range chosen {
 		c.results[sc.name] = make(map[string]samples)
 	}
@@ -84,12 +84,22 @@ func (c *comparison) turn(ctx context.Context, sv *server, spec load.Spec, wrk b
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, p.stop()) }()
-	if sv.name == shuntBusy || sv.name == shuntBulks {
-		end := c.beBusy(ctx, p)
-		defer func() { err = errors.Join(err, end()) }()
-	}
 	if wrk {
 		return p.applyWrk(ctx, spec)
 	}
-	return p.apply(ctx, spec)
+	if sv.name == nginxSyncs {
+		end, err := p.syncBeside(ctx)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, end()) }()
+	}
+	work := c.work[sv.name]
+	if work != nil {
+		spec.Chores = p.chores()
+	}
+	if report, err = p.apply(ctx, spec); err == nil && work != nil {
+		err = p.addWork(work, &spec, report)
+	}
+	return report, err
 }

@@ -67,9 +67,9 @@ var scenarios = []scenario{
 	{
 		name: "paced", words: "30,000 requests a second at random times, many visitors, Zipf over all links, 256 connections",
 		spec: load.Spec{Connections: pacedVisitors, Pipeline: 1, Rate: pacedRate, Visitors: true}, zipf: true,
-		guests: []string{shuntBusy},
+		guests: []string{nginxSyncs, shuntBusy, shuntSyncs},
 		targets: []target{
-			{ofCPU, shunt, nginx, 1.0}, {ofP99, shunt, nginx, 1.0}, {ofP99, shuntBusy, nginx, 1.0},
+			{ofCPU, shunt, nginx, 1.0}, {ofP99, shunt, nginx, 1.0}, {ofP99, shuntBusy, nginx, 1.0}, {ofP99, shuntSyncs, nginxSyncs, 1.0},
 		},
 	},
 	{

@@ -25,12 +25,14 @@ const (
 	golink           = "golink, SQLite"
 	shunt            = "shunt"
 	shuntFasthttp    = "shunt --front fasthttp"
+	nginxSyncs       = "nginx, map, beside synced writes"
 	shuntBusy        = "shunt, beside other work"
+	shuntSyncs       = "shunt, beside other work on disk"
 	shuntBulks       = "shunt, beside bulks, too"
 )
 
 // guests are servers that take part only where a scenario names them.
-var guests = []string{golink, shuntBusy, shuntBulks}
+var guests = []string{golink, nginxSyncs, shuntBusy, shuntSyncs, shuntBulks}
 
 const (
 	mapLinks    = 100_000 // in the maps of nginx and HAProxy
@@ -51,6 +53,7 @@ type server struct {
 type place struct {
 	address, admin string
 	dir            string
+	others         []string // folders that go with dir
 }
 
 // servers returns all servers, in the order of the tables.
@@ -64,8 +67,10 @@ func servers(s *site) []server {
 		{golink, "golink", 1, golinkTable, nil},
 		{shunt, "shunt", s.links, shuntWith(), nil},
 		{shuntFasthttp, "shunt", s.links, shuntWith("--front", "fasthttp"), nil},
-		{shuntBusy, "shunt", s.links, shuntBeside, nil},
-		{shuntBulks, "shunt", s.links, shuntBeside, nil},
+		{nginxSyncs, "nginx", min(mapLinks, s.links), nginxMap, nil},
+		{shuntBusy, "shunt", s.links, shuntBeside(inMemory), nil},
+		{shuntSyncs, "shunt", s.links, shuntBeside(onDisk), nil},
+		{shuntBulks, "shunt", s.links, shuntBeside(inMemory), nil},
 	}
 }
 
@@ -143,14 +148,31 @@ func shuntWith(flags ...string) func(*site, string, *place) (*exec.Cmd, error) {
 	}
 }
 
+// Where a shunt beside other work has its data. On some virtual machines the thread of the host that
+// serves the disk shares the time of the cores: while both are busy, each synced write stops both of
+// them for milliseconds, whoever writes (nginxSyncs shows it). So its own delays show in memory only.
+const (
+	inMemory = "/dev/shm"
+	onDisk   = ""
+)
+
 // shuntBeside is a shunt for other work, on a copy of the folder, which that work enlarges.
-func shuntBeside(s *site, program string, p *place) (*exec.Cmd, error) {
-	ours := *s
-	ours.data = filepath.Join(p.dir, "data")
-	if err := os.CopyFS(ours.data, os.DirFS(s.data)); err != nil {
-		return nil, err
+func shuntBeside(where string) func(*site, string, *place) (*exec.Cmd, error) {
+	return func(s *site, program string, p *place) (*exec.Cmd, error) {
+		ours := *s
+		ours.data = filepath.Join(p.dir, "data")
+		if where != onDisk {
+			folder, err := os.MkdirTemp(where, "compare-*")
+			if err != nil {
+				return nil, err
+			}
+			p.others, ours.data = append(p.others, folder), filepath.Join(folder, "data")
+		}
+		if err := os.CopyFS(ours.data, os.DirFS(s.data)); err != nil {
+			return nil, err
+		}
+		return shuntWith("--flush-interval", busyFlushes)(&ours, program, p)
 	}
-	return shuntWith("--flush-interval", busyFlushes)(&ours, program, p)
 }
 
 // missing returns why a server cannot be run here, "" if it can.

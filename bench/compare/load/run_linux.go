@@ -33,7 +33,9 @@ type generator struct {
 	*Spec
 	started     time.Time
 	connections []connection
-	free        ring // of indexes, in an open loop
+	chores      []*chore
+	errands     []*errand // with the indexes after those of connections
+	free        ring      // of indexes, in an open loop
 	arrivals    arrivals
 	templates   []template
 	codes       []code
@@ -114,10 +116,18 @@ func (g *generator) connectAll() error {
 			return errors.Join(err, g.close())
 		}
 	}
+	if err := g.addChores(); err != nil {
+		return errors.Join(err, g.close())
+	}
 	return nil
 }
 
 func (g *generator) close() error {
+	for _, e := range g.errands {
+		if e.fd > 0 {
+			_ = unix.Close(e.fd)
+		}
+	}
 	for i := range g.connections {
 		if fd := g.connections[i].fd; fd > 0 {
 			_ = unix.Close(fd)
@@ -143,7 +153,7 @@ func (g *generator) loop() error {
 		if done, err := g.advance(now); done || err != nil {
 			return err
 		}
-		if err := g.sendDue(now); err != nil {
+		if err := errors.Join(g.sendDue(now), g.doChores(now)); err != nil {
 			return err
 		}
 		n, err := wait(g.epoll, events[:], g.patience(now))
@@ -152,7 +162,12 @@ func (g *generator) loop() error {
 		}
 		arrived := g.now()
 		for i := range events[:n] {
-			if err := g.handle(&g.connections[events[i].Fd], events[i].Events, arrived); err != nil {
+			if at := int(events[i].Fd); at < len(g.connections) {
+				err = g.handle(&g.connections[at], events[i].Events, arrived)
+			} else {
+				err = g.handleErrand(g.errands[at-len(g.connections)])
+			}
+			if err != nil {
 				return err
 			}
 		}
@@ -208,6 +223,9 @@ func (g *generator) patience(now time.Duration) time.Duration {
 	longest := longestWait
 	if !g.ending {
 		longest = max(0, min(longest, g.end-now))
+		for _, c := range g.chores {
+			longest = max(0, min(longest, c.next-now))
+		}
 	}
 	switch {
 	case g.Rate == 0 || g.free.empty() || g.arrivals.next >= g.end:
@@ -371,7 +389,12 @@ func (g *generator) flush(c *connection) error {
 }
 
 func (g *generator) report() *Report {
+	var chores []uint64
+	for _, c := range g.chores {
+		chores = append(chores, c.done)
+	}
 	return &Report{
+		Chores:  chores,
 		Answers: g.last.answers - g.first.answers, Elapsed: g.last.at - g.first.at, CPU: g.last.Server - g.first.Server, Own: g.last.own - g.first.own,
 		Busy: g.last.Busy - g.first.Busy, Stolen: g.last.Stolen - g.first.Stolen,
 		P50: g.took.quantile(0.5), P99: g.took.quantile(0.99), P999: g.took.quantile(0.999), Slowest: g.took.slowest,

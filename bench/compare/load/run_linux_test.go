@@ -31,6 +31,7 @@ func TestMain(m *testing.M) {
 func standInForServer(kind string) {
 	var count atomic.Int64
 	server := http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
 		switch n := count.Add(1); {
 		case kind == "missing" && n%100 == 0:
 			http.NotFound(w, r)
@@ -150,6 +151,50 @@ func TestAWrongAnswerEndsALoad(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want an error with %q", kind, err, want)
 		}
+	}
+}
+
+func TestChoresAreDoneBesideALoad(t *testing.T) {
+	address, pid := startServer(t, "whole")
+	long := "POST /long HTTP/1.1\r\nHost: a\r\nContent-Length: 3000000\r\n\r\n" + strings.Repeat("x", 3_000_000) // more than the kernel takes at once
+	for name, spec := range map[string]*Spec{
+		"closed": {Connections: 4, Pipeline: 1}, "open": {Connections: 16, Pipeline: 1, Rate: 500}, "asleep": {Connections: 16, Pipeline: 1, Rate: 500, Sleep: true},
+	} {
+		spec.short(address, pid).Chores = []Chore{
+			{Address: address, Request: []byte("GET /a HTTP/1.1\r\nHost: a\r\n\r\n"), Status: 302, Every: time.Millisecond, Connections: 4},
+			{Address: address, Request: []byte(long), Status: 302, Every: 50 * time.Millisecond, Connections: 1},
+		}
+		r, err := Run(spec)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if len(r.Chores) != 2 || r.Chores[0] < 2 || r.Chores[0] > 220 || r.Chores[1] < 1 || r.Chores[1] > 4 {
+			t.Errorf("%s: answers to chores: %v", name, r.Chores)
+		}
+	}
+}
+
+func TestAWrongAnswerToAChoreEndsALoad(t *testing.T) {
+	address, pid := startServer(t, "whole")
+	spec := (&Spec{Connections: 2, Pipeline: 1}).short(address, pid)
+	spec.Chores = []Chore{{Address: address, Request: []byte("GET /a HTTP/1.1\r\nHost: a\r\n\r\n"), Status: 201, Every: time.Millisecond, Connections: 1}}
+	if _, err := Run(spec); err == nil || !strings.Contains(err.Error(), "not a 201") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestTheLengthOfAPlainAnswer(t *testing.T) {
+	const whole = "HTTP/1.1 201 Created\r\nContent-Length: 3\r\n\r\nabc"
+	for cut := range len(whole) {
+		if n, err := plainAnswerLength([]byte(whole[:cut]), 201); n != 0 || err != nil {
+			t.Errorf("%q: got %d, %v", whole[:cut], n, err)
+		}
+	}
+	if n, err := plainAnswerLength([]byte(whole+"d"), 201); n != len(whole) || err != nil {
+		t.Errorf("got %d, %v", n, err)
+	}
+	if n, err := plainAnswerLength([]byte("HTTP/1.1 201 Created\r\n\r\n"), 201); err == nil {
+		t.Errorf("an answer without a length: got %d", n)
 	}
 }
 

@@ -19,7 +19,9 @@ func address(s string) (to unix.SockaddrInet4, err error) {
 }
 
 // open begins to connect c, and watches it.
-func (g *generator) open(c *connection) error {
+func (g *generator) open(c *connection) error { return g.openTo(c, &g.to) }
+
+func (g *generator) openTo(c *connection, to *unix.SockaddrInet4) error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return fmt.Errorf("socket: %w", err)
@@ -36,8 +38,8 @@ func (g *generator) open(c *connection) error {
 			return fmt.Errorf("TCP_NODELAY: %w", err)
 		}
 	}
-	if err := unix.Connect(fd, &g.to); err != nil && !errors.Is(err, unix.EINPROGRESS) {
-		return fmt.Errorf("connect to %s: %w", g.Address, err)
+	if err := unix.Connect(fd, to); err != nil && !errors.Is(err, unix.EINPROGRESS) {
+		return fmt.Errorf("connect to %v: %w", to, err)
 	}
 	return g.watch(c, unix.EPOLL_CTL_ADD, unix.EPOLLIN)
 }

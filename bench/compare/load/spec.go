@@ -14,6 +14,8 @@ type Spec struct {
 	Visitors    bool    // many User-Agents and source addresses
 	Browser     bool    // all the header fields of a browser
 
+	Chores []Chore // what is asked beside the load
+
 	WarmUp, Length time.Duration
 	Seed           uint64
 	Processes      []int // whose CPU time is measured
@@ -33,6 +35,7 @@ type Report struct {
 	P50, P99, P999, Slowest time.Duration // from the time that the request was due
 	AnswersInAll            uint64        // with those of the warm-up and after the end
 	Reconnected             uint64        // connections made again
+	Chores                  []uint64      // answers to each, in all
 	Unsent                  uint64        // that were due, but not sent until the end, as no connection was free
 }
 
