@@ -61,22 +61,6 @@ func sendNow(fd int32, b []byte) (int, syscall.Errno) {
 
 func closeNow(fd int32) { _, _, _ = syscall.RawSyscall(unix.SYS_CLOSE, uintptr(fd), 0, 0) }
 
-// sliceNs is the shortest time slice that the kernel gives, in nanoseconds.
-const sliceNs = 100_000
-
-// askForShortSlice makes the kernel run this thread soon after it wakes up, also while a flush, a
-// compaction or the garbage collector has the core: since Linux 6.12 a thread whose slice is shorter
-// than that of the running one takes its place. It gets no larger share of the core. Earlier kernels
-// change nothing, and a failure leaves the slice as it is.
-func askForShortSlice() {
-	a, err := unix.SchedGetAttr(0, 0)
-	if err != nil || a.Policy != unix.SCHED_NORMAL {
-		return
-	}
-	a.Runtime = sliceNs
-	_ = unix.SchedSetAttr(0, a, 0)
-}
-
 // A peerAddr is an address as accept4 writes it.
 type peerAddr unix.RawSockaddrAny
 

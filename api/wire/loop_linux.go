@@ -28,12 +28,13 @@ type loop struct {
 	// few. It is written when that changes, which is rare where it matters.
 	pressedMs atomic.Int64
 
-	answers         // nowMs is the time of this wake-up
-	yieldedMs int64 // when the loop last yielded
-	many      bool  // the last wake-up had many events, so others have probably come
-	closing   bool  // connections are closed once nothing is under way on them
-	ended     bool
-	intake    intake
+	answers          // nowMs is the time of this wake-up
+	yieldedMs  int64 // when the loop last yielded
+	many       bool  // the last wake-up had many events, so others have probably come
+	closing    bool  // connections are closed once nothing is under way on them
+	ended      bool
+	intake     intake
+	precedence precedence
 
 	in     [maxHeaderBytes]byte // of one read, after what was kept of a head
 	spare  []order              // the memory of earlier orders
@@ -44,7 +45,7 @@ const (
 	maxEvents  = 256
 	manyEvents = 4 // so many that others have probably come meanwhile
 	maxPieces  = 8 // of a head. fasthttp and the gate read each byte once, a loop all for each piece
-	yieldMs    = 4 // between two yields
+	yieldMs    = 8 // between two yields: less than the runtime's 10
 )
 
 // The keys of events that are not a connection's; that of a connection is the number of its row.
@@ -62,12 +63,13 @@ const (
 	flagWaitsOut               // epoll reports when something can be sent, not when something has come
 )
 
-// run handles events until the loop is ended. It keeps its thread, which has a short time slice, and
-// which ends with it.
+// run handles events until the loop is ended. It keeps its thread, which has precedence, and which
+// ends with it.
 func (lp *loop) run() {
 	runtime.LockOSThread()
 	lp.thread.Store(int32(unix.Gettid()))
-	askForShortSlice()
+	lp.precedence.begin()
+	defer lp.precedence.end()
 	for !lp.ended {
 		told, connecting := false, false
 		for _, e := range lp.events[:lp.wait()] {
@@ -97,10 +99,13 @@ func (lp *loop) run() {
 // yield lets other goroutines run, now and then. It also begins a new time slice. The runtime counts
 // the waits for events as part of a slice; it takes the P from a slice of more than 10 ms, and looks
 // for such slices 50,000 times a second while it finds some, which costs a tenth of a paced redirect.
+// But a yield is not free: another thread must take the P and give it back, and when a flush has the
+// core, that thread waits for it. So there are few.
 func (lp *loop) yield() {
 	if lp.nowMs-lp.yieldedMs >= yieldMs {
 		runtime.Gosched()
 		lp.yieldedMs = lp.nowMs
+		lp.precedence.check(lp.nowMs)
 	}
 }
 

@@ -1,0 +1,130 @@
+package wire
+
+import (
+	"bytes"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// A precedence is the place of a loop's thread before the other threads on its core. A redirect takes
+// some microseconds, a flush, a compaction or the garbage collector many milliseconds, and the kernel
+// gives both equal shares of the core. So a redirect that comes during a flush waits, although loops
+// need little. A thread with precedence has a high priority (nice), and the kernel runs it as soon as it wakes up.
+//
+// A loop that keeps its core busy has no precedence: creates, the fold and everything else would get
+// next to nothing. What counts is how long the thread ran or was ready to run, so a loop that is kept
+// from running does not look idle.
+//
+// The kernel gives precedence to root, or within RLIMIT_NICE. Without it the thread still has a short
+// slice. It belongs to the goroutine of the loop.
+type precedence struct {
+	stat    *os.File               // of the thread; nil: there is no precedence
+	set     func(nice int32) error // of the thread
+	usual   int32                  // the priority of other threads
+	taken   bool
+	sinceMs int64
+	usedNs  int64 // at sinceMs
+}
+
+const (
+	precedingNice     = -19
+	sliceNs           = 100_000 // the shortest that the kernel gives
+	precedenceEveryMs = 100
+
+	// The shares of the time in which a loop runs or is ready to run from which on it keeps its core
+	// busy, and below which it does no more.
+	busyShare, calmShare = 0.9, 0.75
+)
+
+// begin gives precedence to the thread that calls it, if the kernel permits that.
+func (p *precedence) begin() {
+	a, err := unix.SchedGetAttr(0, 0)
+	if err != nil || a.Policy != unix.SCHED_NORMAL {
+		return
+	}
+	p.set, p.usual = setPriority, a.Nice
+	if p.set(precedingNice) != nil {
+		_ = p.set(p.usual)
+		return
+	}
+	p.taken = true
+	p.stat, _ = os.Open("/proc/thread-self/schedstat")
+	if p.stat == nil { // then nobody could tell whether the loop is busy
+		p.take(false)
+	}
+}
+
+func (p *precedence) end() {
+	if p.stat != nil {
+		p.stat.Close()
+	}
+}
+
+// check takes or gives up precedence, 10 times a second.
+func (p *precedence) check(nowMs int64) {
+	passed := nowMs - p.sinceMs
+	if p.stat == nil || passed < precedenceEveryMs {
+		return
+	}
+	used, ok := p.used()
+	if !ok {
+		p.take(false)
+		return
+	}
+	share := float64(used-p.usedNs) / 1e6 / float64(passed)
+	first := p.sinceMs == 0
+	p.sinceMs, p.usedNs = nowMs, used
+	switch {
+	case first:
+	case share >= busyShare:
+		p.take(false)
+	case share < calmShare:
+		p.take(true)
+	}
+}
+
+// take takes precedence, or gives it up.
+func (p *precedence) take(precedence bool) {
+	nice := p.usual
+	if precedence {
+		nice = precedingNice
+	}
+	if precedence != p.taken && p.set(nice) == nil {
+		p.taken = precedence
+	}
+}
+
+// used returns how many nanoseconds the thread has run or been ready to run.
+func (p *precedence) used() (ns int64, ok bool) {
+	var b [96]byte
+	n, _ := p.stat.ReadAt(b[:], 0)
+	return parseSchedstat(b[:n])
+}
+
+// parseSchedstat reads the schedstat of a thread: nanoseconds on a core, nanoseconds ready to run, and
+// a count (sched-stats.rst of the kernel).
+func parseSchedstat(text []byte) (ns int64, ok bool) {
+	fields := bytes.Fields(text)
+	if len(fields) != 3 {
+		return 0, false
+	}
+	for _, field := range fields[:2] {
+		part, err := strconv.ParseInt(string(field), 10, 64)
+		if err != nil {
+			return 0, false
+		}
+		ns += part
+	}
+	return ns, true
+}
+
+// setPriority sets the priority of this thread, and a time slice so short that the kernel runs it soon
+// after it wakes up: since Linux 6.12 a thread whose slice is shorter than that of the running one
+// takes its place, without a larger share of the core. Threads that this one makes have neither.
+func setPriority(nice int32) error {
+	return unix.SchedSetAttr(0, &unix.SchedAttr{
+		Size: unix.SizeofSchedAttr, Policy: unix.SCHED_NORMAL, Flags: unix.SCHED_FLAG_RESET_ON_FORK, Nice: nice, Runtime: sliceNs,
+	}, 0)
+}

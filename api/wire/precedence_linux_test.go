@@ -1,0 +1,111 @@
+package wire
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+func TestALoopHasPrecedenceUnlessItKeepsItsCoreBusy(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "schedstat")
+	stat, err := os.Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stat.Close()
+	var set []int32
+	p := precedence{stat: stat, taken: true, usual: 3, set: func(nice int32) error { set = append(set, nice); return nil }}
+	var nowMs, ranNs, waitedNs int64 = 1000, 0, 0
+	for _, c := range []struct {
+		ran, waited int // of 100 ms
+		want        []int32
+	}{
+		{50, 0, nil}, // the first shows nothing yet
+		{74, 0, nil},
+		{89, 0, nil},         // in between, nothing changes
+		{88, 4, []int32{3}},  // as good as always
+		{40, 60, []int32{3}}, // others keep it from running, so it is as busy as before
+		{50, 30, []int32{3}},
+		{60, 14, []int32{3, precedingNice}},
+		{100, 0, []int32{3, precedingNice, 3}},
+	} {
+		nowMs, ranNs, waitedNs = nowMs+100, ranNs+int64(c.ran)*1e6, waitedNs+int64(c.waited)*1e6
+		if err := os.WriteFile(name, fmt.Appendf(nil, "%d %d 17\n", ranNs, waitedNs), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		p.check(nowMs)
+		p.check(nowMs + 50) // too early
+		if !slices.Equal(set, c.want) {
+			t.Fatalf("after %d and %d ms of 100: set %v, want %v", c.ran, c.waited, set, c.want)
+		}
+	}
+}
+
+func TestWithoutSchedstatALoopHasNoPrecedence(t *testing.T) {
+	for _, text := range []string{"", "1 2", "1 2 3 4", "a 2 3", "1 -b 3", "99999999999999999999 1 1"} {
+		if ns, ok := parseSchedstat([]byte(text)); ok {
+			t.Errorf("%q: got %d", text, ns)
+		}
+	}
+	if ns, ok := parseSchedstat([]byte("12 30 4\n")); !ok || ns != 42 {
+		t.Errorf("got %d, %v, want 42", ns, ok)
+	}
+	stat, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stat.Close()
+	var set []int32
+	p := precedence{stat: stat, taken: true, set: func(nice int32) error { set = append(set, nice); return nil }}
+	p.check(1000)
+	if !slices.Equal(set, []int32{0}) || p.taken {
+		t.Errorf("set %v, want the usual priority", set)
+	}
+}
+
+// Where the kernel permits it, a loop's thread has precedence; elsewhere it keeps its priority. No
+// other thread of the process changes.
+func TestOnlyTheThreadOfALoopHasPrecedence(t *testing.T) {
+	usual, err := unix.Getpriority(unix.PRIO_PROCESS, os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var most unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NICE, &most); err != nil {
+		t.Fatal(err)
+	}
+	want := usual
+	if os.Geteuid() == 0 || most.Cur >= 20-precedingNice {
+		want = 20 - precedingNice // as the system call counts
+	}
+	st := newLoopSite(t, 1, Limits{})
+	lp := st.l.loops.each[0]
+	deadline := time.Now().Add(10 * time.Second)
+	for got := 0; got != want; {
+		if got, err = unix.Getpriority(unix.PRIO_PROCESS, int(lp.thread.Load())); time.Now().After(deadline) {
+			t.Fatalf("the loop's thread has the priority %d (%v), want %d", got, err, want)
+		}
+		runtime.Gosched()
+	}
+	threads, err := os.ReadDir("/proc/self/task")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, thread := range threads {
+		id, err := strconv.Atoi(thread.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := unix.Getpriority(unix.PRIO_PROCESS, id)
+		if err == nil && got != usual && id != int(lp.thread.Load()) { // an error: it has ended
+			t.Errorf("thread %d has the priority %d, want %d", id, got, usual)
+		}
+	}
+}
