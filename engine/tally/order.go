@@ -46,7 +46,7 @@ func comparePlaces(a, b place) int {
 
 // sortByDigits sorts places by hour and id, and returns them or a copy. It sorts by one digit after
 // the other, the last of the id first, and leaves out digits that all places have in common: of 10
-// million links three remain. That takes a seventh of the time of comparisons.
+// million links three remain. That takes a quarter of the time of comparisons.
 func sortByDigits(order []place) []place {
 	var ids uint64
 	var hours uint32
