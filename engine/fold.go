@@ -18,6 +18,9 @@ const (
 	// redirects to run: with eight full rings, 0.5 ms.
 	foldSlice = 512
 
+	// foldGroup is the number of records that are fetched together. It divides foldSlice.
+	foldGroup = 32
+
 	// stallAfter is the time after which a flush, retries included, is a stall: from then on rings
 	// are freed up to folded before they fill up; see pending.freeLocked.
 	stallAfter = time.Second
@@ -108,18 +111,39 @@ func (p *pending) foldSlice() (more bool) {
 
 func (p *pending) foldRingLocked(r *journal.Ring) (n int) {
 	head := r.Head()
-	var rec journal.Record
-	for n < foldSlice && r.Folded() < head && r.Next(&rec) {
-		if !p.mu.gathering.add(&rec, p.mu.openHour) {
-			p.missing.Add(1)
+	var group [foldGroup]journal.Record
+	for n < foldSlice {
+		read := 0
+		for read < foldGroup && r.Folded() < head && r.Next(&group[read]) {
+			read++
 		}
-		p.count(&rec)
-		n++
+		if read == 0 {
+			break
+		}
+		p.foldGroupLocked(group[:read])
+		n += read
 	}
 	if r.Fill() > r.Size()*3/4 && p.stalledLocked() {
 		p.freeLocked(r)
 	}
 	return n
+}
+
+// foldGroupLocked folds a few records. It fetches their counters and entries first: most are not in
+// the cache, and come into it at the same time then.
+func (p *pending) foldGroupLocked(group []journal.Record) {
+	var keys [foldGroup]tally.Key
+	for i := range group {
+		p.index.FetchHits(group[i].LinkID)
+		keys[i] = tally.Key{Hour: max(group[i].Hour, p.mu.openHour), ID: group[i].LinkID}
+	}
+	p.mu.gathering.links.Fetch(keys[:len(group)])
+	for i := range group {
+		if !p.mu.gathering.add(&group[i], p.mu.openHour) {
+			p.missing.Add(1)
+		}
+		p.count(&group[i])
+	}
 }
 
 func (p *pending) stalledLocked() bool {

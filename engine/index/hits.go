@@ -86,6 +86,14 @@ func (x *Index) AddHits(id, n uint64) {
 	}
 }
 
+// FetchHits brings the counter of a link into the cache, if one has that id. Unlike AddHits it does not
+// wait for it, so the counters of several links come at the same time.
+func (x *Index) FetchHits(id uint64) {
+	if c := x.counters.find(id); c != nil {
+		c.Load()
+	}
+}
+
 // RaiseHits is AddHits for a link that need not be put yet: its counter is kept for it.
 func (x *Index) RaiseHits(id, n uint64) error {
 	if err := x.counters.ensure(id); err != nil {

@@ -1,13 +1,18 @@
 package tally
 
 import (
-	"cmp"
 	"slices"
 
 	"shunt/engine/internal/hash"
 )
 
-const minDeltaSlots = 1 << 10
+const (
+	minDeltaSlots = 1 << 10
+
+	// fetchedTogether is the number of entries that Each fetches at once: a few more than a
+	// processor can wait for at a time.
+	fetchedTogether = 32
+)
 
 // Deltas gathers tallies that are not in the store yet, by (hour, link) or by (hour, owner). It is
 // built to take hundreds of thousands of keys a second: open addressing over slices without
@@ -23,7 +28,14 @@ type Deltas struct {
 	hours    []uint32 // of all entries; a few
 	visitors visitorLists
 	values   valueCells
-	Closed   bool // Add makes no new entries; the goroutine that adds sets it
+	fetched  uint64 // means nothing: without it Fetch would be left out
+	Closed   bool   // Add makes no new entries; the goroutine that adds sets it
+}
+
+// Key is the hour of an entry, and its link or owner.
+type Key struct {
+	Hour uint32
+	ID   uint64
 }
 
 // delta is one entry, a cache line. The first of its visitors is in place, the others are in
@@ -88,6 +100,24 @@ func (d *Deltas) entry(hour uint32, id uint64) (at uint32, ok bool) {
 	return uint32(len(d.entries) - 1), true
 }
 
+// Fetch reads what Add will read for some keys, so that it comes into the cache for all of them at
+// the same time: Add waits for one after the other. It changes no entry, but like Add it may not run
+// beside anything else.
+func (d *Deltas) Fetch(keys []Key) {
+	if len(d.index) == 0 {
+		return
+	}
+	mask := uint64(len(d.index) - 1)
+	for _, k := range keys {
+		d.fetched += uint64(d.index[deltaHash(k.Hour, k.ID)&mask])
+	}
+	for _, k := range keys {
+		if at := d.index[deltaHash(k.Hour, k.ID)&mask]; at != 0 {
+			d.fetched += d.entries[at-1].id
+		}
+	}
+}
+
 func (d *Deltas) grow() {
 	d.index = make([]uint32, max(minDeltaSlots, 2*len(d.index)))
 	mask := uint64(len(d.index) - 1)
@@ -130,6 +160,7 @@ type reader struct {
 	wanted    Parts
 	hashes    []uint64
 	breakdown Dimensions
+	fetched   uint64 // means nothing: without it fetch would be left out
 }
 
 // tally sets t to the tally of an entry. t shares memory with the deltas and the reader.
@@ -171,39 +202,25 @@ func (d *Deltas) AddHourTo(hour uint32, id uint64, wanted Parts, names Names, t 
 func (d *Deltas) Each(names Names, wanted Parts, yield func(hour uint32, id uint64, t *Tally) error) error {
 	r := reader{deltas: d, names: names, wanted: wanted}
 	var t Tally
-	for _, o := range d.sorted() {
-		e := &d.entries[o.at]
-		r.tally(e, &t)
-		if err := yield(e.hour, e.id, &t); err != nil {
-			return err
+	for group := range slices.Chunk(d.sorted(), fetchedTogether) {
+		r.fetch(group)
+		for _, o := range group {
+			e := &d.entries[o.at]
+			r.tally(e, &t)
+			if err := yield(e.hour, e.id, &t); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-// place is the key of an entry, and the position of the entry.
-type place struct {
-	id   uint64
-	hour uint32
-	at   uint32
-}
-
-// sorted returns the entries in the order of the store's keys. It sorts copies of their keys: an
-// entry is a cache line, and 200,000 of them do not fit in the cache, so sorting positions would
-// miss it at each comparison.
-func (d *Deltas) sorted() []place {
-	order := make([]place, len(d.entries))
-	for i := range order {
-		e := &d.entries[i]
-		order[i] = place{id: e.id, hour: e.hour, at: uint32(i)}
+// fetch reads a word of each entry, so that entries which are not in the cache come into it at the
+// same time, and not one after the other: keys are sorted, and their entries are anywhere.
+func (r *reader) fetch(group []place) {
+	for _, o := range group {
+		r.fetched += r.deltas.entries[o.at].hits
 	}
-	slices.SortFunc(order, func(a, b place) int {
-		if a.hour != b.hour {
-			return cmp.Compare(a.hour, b.hour)
-		}
-		return cmp.Compare(a.id, b.id)
-	})
-	return order
 }
 
 // Reset empties d. It keeps the memory, unless that is much more than was needed, or so much that

@@ -16,8 +16,9 @@ const maxPairs = 4
 // so a merge of merges is a merge: counts are summed, visitors and breakdowns united. A malformed
 // operand is an error, which stops the read or the compaction; nothing is dropped.
 //
-// Pebble begins a merge for each row that it reads, even one that is merged already. So a single
-// operand is only checked at the end, and is the result.
+// Pebble begins a merge for each row that it reads, even one that is merged already. A single
+// operand is the result as it is, and is not checked: Pebble has checked the block that it is from, and
+// whatever reads or adds the row decodes it. Checking it cost a tenth of all flushes and compactions.
 type tallyMerge struct {
 	row      []byte // the sum of the first operands
 	operands int    // in row
@@ -78,14 +79,9 @@ func (m *tallyMerge) MergeOlder(operand []byte) error { return m.MergeNewer(oper
 
 // Finish implements Merge. A result that lacks its base is a tally row like any other.
 func (m *tallyMerge) Finish(bool) ([]byte, io.Closer, error) {
-	switch {
-	case m.summed:
+	if m.summed {
 		m.row = m.sum.AppendRow(m.row[:0])
 		m.sum.Reset()
-	case m.operands == 1:
-		if err := CheckTally(m.row); err != nil {
-			return nil, nil, err
-		}
 	}
 	return m.row, m, nil
 }
