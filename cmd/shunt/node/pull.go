@@ -61,6 +61,7 @@ type pullingOne struct {
 }
 
 func (n *Node) initPulls() {
+	n.members.asking = make(chan struct{}, 1)
 	n.pulls = &pulls{
 		acked: make(map[string]uint64), nodes: make(map[string][16]byte), asked: make(map[[16]byte]uint64), complete: make(map[string]time.Time), running: make(map[string]pullingOne),
 		behind: make(map[string]behind),
