@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"path/filepath"
@@ -28,7 +29,7 @@ func (n *siteNode) refused(args ...string) string {
 
 // args are all arguments of the node.
 func (n *siteNode) args() []string {
-	args := append(n.flags(), "--advertise", "https://"+n.advertise, "--cluster-listen", n.advertise, "--base-url", "http://sho.rt")
+	args := append(n.flags(), "--advertise", "https://"+n.advertise, "--cluster-listen", cmp.Or(n.behind, n.advertise), "--base-url", "http://sho.rt")
 	if n.role != "" {
 		args = append(args, "--role", n.role)
 	}
