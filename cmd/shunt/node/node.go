@@ -124,6 +124,9 @@ func (n *Node) Check(ctx context.Context) error {
 		err = n.checkPosition(ctx)
 	}
 	if err == nil {
+		err = n.checkClockAtStart(ctx)
+	}
+	if err == nil {
 		err = n.claim(ctx)
 	}
 	if err != nil {

@@ -73,8 +73,10 @@ func (n *Node) initPulls() {
 // instead.
 func (n *Node) followMembers(ctx context.Context) {
 	defer n.stopPulls(func(string) bool { return true })
+	var clock clockWatch
 	for {
 		err := n.clusterLog.Members(ctx, func(members []clusterlog.Member) {
+			clock.look(n, time.Now(), members)
 			if n.Edge() {
 				n.noteFulls(members)
 			} else {
