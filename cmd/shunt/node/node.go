@@ -72,6 +72,7 @@ const joinTimeout = 10 * time.Second
 // cluster begins its log. Errors leave the store as it was.
 func (n *Node) Join(ctx context.Context, store *storage.Store) error {
 	n.store = store
+	n.readCopies()
 	if err := n.checkFolder(); err != nil {
 		return err
 	}
