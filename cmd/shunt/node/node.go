@@ -183,7 +183,10 @@ func (n *Node) Close() error {
 }
 
 // Use tells the node what it keeps up to date.
-func (n *Node) Use(e *engine.Engine, a *account.Accounts) { n.engine, n.accounts = e, a }
+func (n *Node) Use(e *engine.Engine, a *account.Accounts) {
+	n.engine, n.accounts = e, a
+	a.ShareUses(n.sendUses)
+}
 
 // Listener returns the listener for other nodes.
 func (n *Node) Listener() (net.Listener, error) {
