@@ -29,17 +29,20 @@ const (
 )
 
 // offer goes on offering the outbox of a node that can no longer follow, until ctx is done or the node may
-// not have its name any more. It says when everything has been pulled.
+// not have its name any more. It says when everything has been pulled, if the node must begin again.
 func (n *Node) offer(ctx context.Context, why error, announced <-chan error) error {
-	n.log.Error("this node can no longer follow its cluster. It redirects with the links that it has, and other full nodes go on pulling its hits: "+
-		"let it run until it says that they have all", "error", why)
+	again := errors.Is(why, clusterlog.ErrBelowFloor)
+	n.log.Error("this node can no longer follow its cluster. It redirects with the links that it has, and other full nodes go on pulling its hits", "error", why)
+	if again {
+		n.log.Error("the hits of this node are nowhere else until others have pulled them: let it run until it says that they have all")
+	}
 	d := drain{quiet: max(drainQuiet, drainFlushes*n.engine.Metrics().FlushInterval)}
 	tick := time.NewTicker(drainPoll)
 	defer tick.Stop()
 	for {
 		select {
 		case now := <-tick.C:
-			if m := n.store.Metrics(); d.look(now, m.OutboxFirst, m.OutboxNext) {
+			if m := n.store.Metrics(); d.look(now, m.OutboxFirst, m.OutboxNext) && again {
 				n.log.Info("other full nodes have pulled all hits of this node, and it counts none: it can be stopped, and begun again with 'shunt join'")
 			}
 		case err := <-announced:
