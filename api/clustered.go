@@ -10,6 +10,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"shunt/api/account"
 	"shunt/api/cluster"
 	"shunt/api/dashboard"
 	"shunt/api/problem"
@@ -34,6 +35,7 @@ type clustered struct {
 	ending    <-chan struct{} // closed when the server shuts down
 	outbox    func(node string, known [16]byte, after, kept uint64) (cluster.Outbox, error)
 	caps      func(ctx context.Context, node string, m *engine.CapMessage) error
+	uses      func([]account.Use) error
 	log       *slog.Logger
 }
 
@@ -167,6 +169,9 @@ func (c *clustered) answerPeer(ctx *fasthttp.RequestCtx, peer cluster.Peer, path
 		}
 		return c.answerOutbox(ctx, peer)
 	}
+	if path == cluster.UsesPath && ctx.IsPost() {
+		return c.takeUses(ctx, peer)
+	}
 	return problem.New(problem.NotFound, "nodes have no such path")
 }
 
@@ -180,6 +185,22 @@ func (c *clustered) sendCopy(ctx *fasthttp.RequestCtx, peer cluster.Peer, send f
 			c.log.Error("a copy of the data for another node failed", "node", peer.Name, "error", err)
 		}
 	})
+}
+
+// takeUses notes when tokens were last used at another full node, if this one leads.
+func (c *clustered) takeUses(ctx *fasthttp.RequestCtx, peer cluster.Peer) error {
+	if err := peer.In(c.state); err != nil {
+		return err
+	}
+	if !c.state.Leads() {
+		return problem.New(problem.Stale, "this node does not lead the cluster; nothing was changed")
+	}
+	uses, err := account.ReadUses(ctx.PostBody())
+	if err != nil {
+		return problem.New(problem.BadRequest, "%s", err.Error())
+	}
+	ctx.SetStatusCode(fasthttp.StatusNoContent)
+	return c.uses(uses)
 }
 
 // answerOutbox gives a full node the hits that this node has counted and that one has not.

@@ -47,7 +47,7 @@ const (
 // system.
 var harmless = map[string]bool{
 	formatNewName: true, formatTmpName: true, dbName: true, "journal": true, "shunt.sock": true, "lost+found": true,
-	ackedName: true, ballastName: true, nodeName: true,
+	ackedName: true, ballastName: true, nodeName: true, copiesName: true, copiesNewName: true,
 }
 
 // folder is the store's folder as seen without Pebble. Its state is one of

@@ -71,7 +71,9 @@ type Accounts struct {
 	writes  chan struct{} // one may write; see writeLock
 	hashing hashing
 	uses    uses
-	callers *callers
+	// sendUses sends last uses to the node that leads; nil: there is no cluster.
+	sendUses func([]Use) error
+	callers  *callers
 
 	sessions *sessionCount
 }

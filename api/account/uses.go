@@ -82,11 +82,16 @@ func (a *Accounts) Run(ctx context.Context, log *slog.Logger) error {
 	return nil
 }
 
-// WriteUses writes the last uses of tokens and sessions that are not written yet. Run calls it.
+// WriteUses writes the last uses of tokens and sessions that are not written yet, or sends them to the node
+// that leads. Run calls it.
 func (a *Accounts) WriteUses() error {
 	pending := a.uses.copy()
 	for hashes := range slices.Chunk(slices.Collect(maps.Keys(pending)), usesPerWrite) {
-		if err := a.writeUses(hashes, pending); err != nil {
+		err := a.writeUses(hashes, pending)
+		if errors.Is(err, engine.ErrNotLeader) && a.sendUses != nil {
+			err = a.shareUses(hashes, pending)
+		}
+		if err != nil {
 			return err
 		}
 	}

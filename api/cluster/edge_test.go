@@ -138,14 +138,15 @@ func TestNoClientCanSayWhatOnlyNodesSay(t *testing.T) {
 	}
 }
 
-// handshake returns the client's error of a TLS handshake with a server whose certificate has units.
-func handshake(t *testing.T, units ...string) error {
+// certificate returns one of the nodes a and b, with units, and the authority that signs it.
+func certificate(t *testing.T, units ...string) (tls.Certificate, *x509.CertPool) {
+	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "a", OrganizationalUnit: units}, DNSNames: []string{"a"}, IsCA: true,
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "a", OrganizationalUnit: units}, DNSNames: []string{"a", "b"}, IsCA: true,
 		BasicConstraintsValid: true, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
@@ -158,6 +159,12 @@ func handshake(t *testing.T, units ...string) error {
 	}
 	authority := x509.NewCertPool()
 	authority.AddCert(made)
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, authority
+}
+
+// handshake returns the client's error of a TLS handshake with a server whose certificate has units.
+func handshake(t *testing.T, units ...string) error {
+	own, authority := certificate(t, units...)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -165,7 +172,7 @@ func handshake(t *testing.T, units ...string) error {
 	defer ln.Close()
 	go func() {
 		if conn, err := ln.Accept(); err == nil {
-			_ = tls.Server(conn, &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}).Handshake()
+			_ = tls.Server(conn, &tls.Config{Certificates: []tls.Certificate{own}}).Handshake()
 		}
 	}()
 	conn, err := tls.Dial("tcp", ln.Addr().String(), FromFull(&tls.Config{RootCAs: authority}, "a"))

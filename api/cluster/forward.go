@@ -77,7 +77,7 @@ type Forwarder struct {
 
 	mu struct {
 		sync.Mutex
-		clients map[Place]*fasthttp.HostClient
+		clients map[Place]*peer
 	}
 }
 
@@ -87,19 +87,21 @@ func NewForwarder(state State, config *tls.Config) *Forwarder {
 }
 
 // client returns the client of a node, whose certificate must have its name.
-func (f *Forwarder) client(p Place) *fasthttp.HostClient {
+func (f *Forwarder) client(p Place) *peer {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	c := f.mu.clients[p]
 	if c == nil {
 		if f.mu.clients == nil || len(f.mu.clients) >= maxForwardPlaces {
-			f.mu.clients = make(map[Place]*fasthttp.HostClient) // the others close their connections when these are idle
+			f.mu.clients = make(map[Place]*peer) // the others close their connections when these are idle
 		}
-		c = &fasthttp.HostClient{
-			Addr: p.Address, IsTLS: true, TLSConfig: FromFull(f.tls, p.Name), MaxConns: maxForwardConns, MaxResponseBodySize: maxForwardAnswer,
+		config := FromFull(f.tls, p.Name)
+		c = new(peer)
+		c.HostClient = &fasthttp.HostClient{
+			Addr: p.Address, IsTLS: true, TLSConfig: config, MaxConns: maxForwardConns, MaxResponseBodySize: maxForwardAnswer,
 			NoDefaultUserAgentHeader: true, DisableHeaderNamesNormalizing: true, DisablePathNormalizing: true,
 			MaxIdemponentCallAttempts: 1, ReadTimeout: answerTimeout, WriteTimeout: answerTimeout,
-			Dial: func(address string) (net.Conn, error) { return fasthttp.DialDualStackTimeout(address, time.Second) },
+			Dial: func(address string) (net.Conn, error) { return c.conns.dial(address, config) },
 		}
 		f.mu.clients[p] = c
 	}
@@ -119,7 +121,7 @@ func (f *Forwarder) Forward(ctx *fasthttp.RequestCtx, local bool) (here bool, er
 			return true, nil
 		}
 		for _, p := range f.places() {
-			done, err := f.try(f.client(p), req, resp)
+			done, err := f.try(p, req, resp)
 			if err != nil {
 				return false, err
 			}
@@ -181,9 +183,12 @@ func digit(yes bool) string {
 	return "0"
 }
 
-// try sends req once. done is false if the leader certainly did nothing with it.
-func (f *Forwarder) try(client *fasthttp.HostClient, req *fasthttp.Request, resp *fasthttp.Response) (done bool, err error) {
+// try sends req once. done is false if the node certainly did nothing with it.
+func (f *Forwarder) try(p Place, req *fasthttp.Request, resp *fasthttp.Response) (done bool, err error) {
+	client := f.client(p)
+	stop := f.watch(p, client)
 	err = client.DoTimeout(req, resp, answerTimeout)
+	stop()
 	var dialing *net.OpError
 	var unknown *tls.CertificateVerificationError
 	switch {

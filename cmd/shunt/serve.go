@@ -373,7 +373,9 @@ func (s *server) serveAPI(baseURL string) error {
 	if s.node != nil {
 		o.Metrics.Cluster = s.node.Figures
 		o.Cluster = api.Cluster{State: s.node, TLS: s.node.TLS(), Outbox: s.node.Outbox, Caps: s.node.TakeCaps, Backup: func(name string, w io.Writer) error {
-			s.node.HoldForCopy(name)
+			if err := s.node.HoldForCopy(name); err != nil {
+				return err
+			}
 			return s.core.sendBackup(w)
 		}, Links: s.core.sendLinks}
 	}

@@ -37,6 +37,8 @@ var (
 	ErrForgotten = errors.New("this node was forgotten by the cluster")
 	// ErrStillLive: a node that is to be forgotten is running.
 	ErrStillLive = errors.New("the node is still live")
+	// ErrClock: the clocks of this node and of most others are far apart.
+	ErrClock = errors.New("the clock of this node is wrong, or those of most others are")
 	// ErrUnknownNode: the cluster has no node of this name.
 	ErrUnknownNode = errors.New("the cluster has no such node")
 

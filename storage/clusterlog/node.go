@@ -13,11 +13,11 @@ import (
 const MaxNodeBytes = 4 << 10
 
 const (
-	nodeVersion    = 1
-	maxNameBytes   = 63
-	maxAdvertise   = 512
-	maxNodeReads   = 1<<15 - 1
-	maxNodeSinceMs = 1<<53 - 1 // what every reader of JSON reads exactly
+	nodeVersion  = 1
+	maxNameBytes = 63
+	maxAdvertise = 512
+	maxNodeReads = 1<<15 - 1
+	maxNodeMs    = 1<<53 - 1 // what every reader of JSON reads exactly
 )
 
 // nodeJSON is a node's encoding. There is one for each node: no spaces, and fields in this order.
@@ -31,6 +31,7 @@ type nodeJSON struct {
 	Reads     int    `json:"reads"`
 	Applied   uint64 `json:"applied"`
 	SinceMs   int64  `json:"since_ms"`
+	ClockMs   int64  `json:"clock_ms"`
 }
 
 // EncodeNode returns n as JSON. The error is ErrInvalidNode.
@@ -71,7 +72,7 @@ func encodeNode(n *Node, claim string) ([]byte, error) {
 	}
 	j := nodeJSON{
 		Version: nodeVersion, Claim: claim, Name: n.Name, Advertise: n.Advertise, Role: n.Role,
-		Reads: n.Reads, Applied: n.Applied, SinceMs: n.SinceMs,
+		Reads: n.Reads, Applied: n.Applied, SinceMs: n.SinceMs, ClockMs: n.ClockMs,
 	}
 	if n.Outbox != [16]byte{} {
 		j.Outbox = hex.EncodeToString(n.Outbox[:])
@@ -96,7 +97,7 @@ func decodeNode(v []byte) (n Node, claim string, err error) {
 	if err := json.Unmarshal(v, &j); err != nil {
 		return Node{}, "", fmt.Errorf("%w: node: %w", ErrCorrupt, err)
 	}
-	n = Node{Name: j.Name, Advertise: j.Advertise, Role: j.Role, Reads: j.Reads, Applied: j.Applied, SinceMs: j.SinceMs}
+	n = Node{Name: j.Name, Advertise: j.Advertise, Role: j.Role, Reads: j.Reads, Applied: j.Applied, SinceMs: j.SinceMs, ClockMs: j.ClockMs}
 	if j.Outbox != "" {
 		err = fromHex(n.Outbox[:], []byte(j.Outbox))
 	}
@@ -126,8 +127,10 @@ func (n *Node) check() error {
 		return fmt.Errorf("role %q, want %s or %s", n.Role, Full, Edge)
 	case n.Reads < 1 || n.Reads > maxNodeReads:
 		return fmt.Errorf("version of entries %d", n.Reads)
-	case n.SinceMs < 0 || n.SinceMs > maxNodeSinceMs:
+	case n.SinceMs < 0 || n.SinceMs > maxNodeMs:
 		return fmt.Errorf("start %d ms", n.SinceMs)
+	case n.ClockMs < 0 || n.ClockMs > maxNodeMs:
+		return fmt.Errorf("clock %d ms", n.ClockMs)
 	}
 	return nil
 }

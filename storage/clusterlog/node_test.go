@@ -9,12 +9,12 @@ import (
 
 var goldenNode = Node{
 	Name: "node-1", Advertise: "https://10.0.0.1:7443", Role: Full, Outbox: [16]byte([]byte("an outbox's id..")),
-	Reads: 1, Applied: 1<<64 - 1, SinceMs: 1767225600000,
+	Reads: 1, Applied: 1<<64 - 1, SinceMs: 1767225600000, ClockMs: 1767225601234,
 }
 
 func TestANodeHasTheseBytes(t *testing.T) {
 	const rest = `"name":"node-1","advertise":"https://10.0.0.1:7443","role":"full","outbox":"616e206f7574626f7827732069642e2e",` +
-		`"reads":1,"applied":18446744073709551615,"since_ms":1767225600000}`
+		`"reads":1,"applied":18446744073709551615,"since_ms":1767225600000,"clock_ms":1767225601234}`
 	claim := Claim([]byte("16 random bytes!"))
 	node, err := EncodeNode(&goldenNode)
 	if want := `{"version":1,` + rest; string(node) != want || err != nil {
@@ -59,6 +59,8 @@ func TestANodeThatIsNotValidIsNotWritten(t *testing.T) {
 		"no version of entries":   func(n *Node) { n.Reads = 0 },
 		"a start before 1970":     func(n *Node) { n.SinceMs = -1 },
 		"a start in a far future": func(n *Node) { n.SinceMs = 1 << 53 },
+		"a clock before 1970":     func(n *Node) { n.ClockMs = -1 },
+		"a clock in a far future": func(n *Node) { n.ClockMs = 1 << 53 },
 	} {
 		n := goldenNode
 		change(&n)

@@ -55,6 +55,7 @@ type Node struct {
 	Reads     int      // the newest version of entries that it reads
 	Applied   uint64   // the sequence up to which it has applied the log, durably
 	SinceMs   int64    // start of its process, in Unix ms
+	ClockMs   int64    // its clock when it said this, in Unix ms; the announcement sets it
 }
 
 // Role is what a node does in its cluster.

@@ -51,7 +51,9 @@ type announcement struct {
 
 // Announce implements clusterlog.Registry.
 func (l *Log) Announce(ctx context.Context, n clusterlog.Node, claim clusterlog.Claim) (clusterlog.Announcement, error) {
-	value, err := clusterlog.EncodeClaim(&n, claim)
+	told := n
+	told.ClockMs = l.now().UnixMilli()
+	value, err := clusterlog.EncodeClaim(&told, claim)
 	if err != nil {
 		return nil, err
 	}
@@ -243,8 +245,10 @@ func (a *announcement) say(ctx context.Context) error {
 		return nil
 	}
 	n := a.current()
-	node, err := clusterlog.EncodeNode(&n)
-	claim, err2 := clusterlog.EncodeClaim(&n, a.claim)
+	told := n
+	told.ClockMs = a.log.now().UnixMilli()
+	node, err := clusterlog.EncodeNode(&told)
+	claim, err2 := clusterlog.EncodeClaim(&told, a.claim)
 	if err := errors.Join(err, err2); err != nil {
 		return err // Update lets none through
 	}
@@ -290,7 +294,7 @@ func (a *announcement) contest(nodes, names []*mvccpb.KeyValue) error {
 		return nil
 	case nodes[0].Lease == int64(a.lease): // by a request whose answer was lost
 		a.said, _ = clusterlog.DecodeNode(nodes[0].Value)
-		a.said.Name, a.sayAt, a.waits = a.name, time.Now(), time.Time{}
+		a.said.Name, a.said.ClockMs, a.sayAt, a.waits = a.name, 0, time.Now(), time.Time{}
 		return nil
 	case nodes[0].Lease == 0:
 		a.warn(fmt.Errorf("%w: somebody else wrote %s; delete it", clusterlog.ErrCorrupt, nodes[0].Key))

@@ -48,6 +48,22 @@ func TestANodeThatIsCutOffIsDeadUntilItReturns(t *testing.T) {
 	}
 }
 
+func TestANodeTellsItsClockAsOfNow(t *testing.T) {
+	s := newSite(t, 1)
+	l := s.open()
+	s.clockMs.Store(1767225600000)
+	a := s.announce(l, testNode("a"), clusterlog.Claim{1})
+	shows := func(ms int64) func() bool {
+		return func() bool { m, _ := s.member(l, "a"); return m.Live && m.ClockMs == ms }
+	}
+	eventually(t, "its clock is known", shows(1767225600000))
+	s.clockMs.Store(1767229200000)
+	a.Applied(1)
+	eventually(t, "its clock is known when it says something", shows(1767229200000))
+	s.clockMs.Store(1767232800000)
+	eventually(t, "its clock is known although it has nothing to say", shows(1767232800000))
+}
+
 // A process whose predecessor crashed waits for the end of its lease. If that does not end, somebody
 // runs a copy of the node's folder, and that is what goes on.
 func TestASecondProcessOfANodeIsRefused(t *testing.T) {

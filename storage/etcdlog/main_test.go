@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -33,8 +34,9 @@ const patience = 30 * time.Second
 // A site is an etcd cluster with a log.
 type site struct {
 	*etcdtest.Cluster
-	t  testing.TB
-	id clusterlog.ID
+	t       testing.TB
+	id      clusterlog.ID
+	clockMs atomic.Int64 // what announcements tell
 }
 
 func newSite(t testing.TB, members int, args ...string) *site {
@@ -59,7 +61,7 @@ func (s *site) open(endpoints ...string) *Log {
 	if len(endpoints) == 0 {
 		endpoints = s.Endpoints()
 	}
-	o := Options{Endpoints: endpoints, ID: s.id}
+	o := Options{Endpoints: endpoints, ID: s.id, Now: func() time.Time { return time.UnixMilli(s.clockMs.Load()) }}
 	if testing.Verbose() {
 		o.Logger = slog.New(slog.NewTextHandler(os.Stderr, nil))
 	}

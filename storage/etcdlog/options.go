@@ -37,7 +37,8 @@ type Options struct {
 	ID                 clusterlog.ID // of the log's cluster; Find ignores it
 	// Key is of the visitor key, which all nodes of the cluster must have; Find ignores it.
 	Key    clusterlog.Fingerprint
-	Logger *slog.Logger // nil: no log
+	Logger *slog.Logger     // nil: no log
+	Now    func() time.Time // the clock that announcements tell; nil: the system's
 }
 
 // Log is a log on etcd. It implements clusterlog.Log.
@@ -48,6 +49,7 @@ type Log struct {
 	servers   []*server
 	preferred atomic.Uint32 // the server to ask first, modulo their number
 	logger    *slog.Logger
+	now       func() time.Time // only what others are told; leases go by monotonic time
 	metrics   metrics
 	forbidden sync.Once // reports that the user may not compact
 }
@@ -68,7 +70,10 @@ func New(o Options) (*Log, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	l := &Log{keys: keysBelow(o.Prefix), id: o.ID, key: o.Key, logger: o.Logger, metrics: newMetrics()}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	l := &Log{keys: keysBelow(o.Prefix), id: o.ID, key: o.Key, logger: o.Logger, now: o.Now, metrics: newMetrics()}
 	for _, endpoint := range o.Endpoints {
 		l.servers = append(l.servers, newServer(endpoint, &o))
 	}

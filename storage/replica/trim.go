@@ -52,12 +52,13 @@ func retain(s *clusterlog.Status, maxKept uint64) (least, most uint64) {
 }
 
 // trimThrough returns the last entry that is not needed, and the live nodes that need it nevertheless.
-// Without any live node it waits for one, as long as there is room.
+// Without any live node that can follow it waits for one, as long as there is room. One below the floor
+// cannot, and only offers its outbox.
 func trimThrough(s *clusterlog.Status, nodes []clusterlog.Member, maxKept uint64) (through uint64, passed []clusterlog.Member) {
 	head := s.Head.Sequence
 	applied, anyLive := head, false
 	for _, n := range nodes {
-		if n.Live {
+		if n.Live && n.Applied+1 >= s.Floor {
 			applied, anyLive = min(applied, n.Applied), true
 		}
 	}

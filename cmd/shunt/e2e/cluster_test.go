@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -38,8 +39,10 @@ type site struct {
 	nodes    []*siteNode
 	token    string
 	requests *http.Client
-	counts   sync.Map     // by code: redirects that were answered
-	lost     atomic.Int64 // redirects whose answer was lost
+	scheme   string            // of --cluster; "": plain HTTP
+	cables   []*etcdtest.Proxy // from nodes to the servers of etcd; none: they reach them themselves
+	counts   sync.Map          // by code: redirects that were answered
+	lost     atomic.Int64      // redirects whose answer was lost
 }
 
 // A siteNode is one node, which may be stopped and started again.
@@ -49,7 +52,9 @@ type siteNode struct {
 	name      string
 	role      string // "": full
 	data      string
-	advertise string // host:port
+	advertise string          // host:port
+	behind    string          // host:port of its own listener for the others, if a proxy is at advertise; "": none is
+	cable     *etcdtest.Proxy // that proxy
 
 	// Addresses that stay the same over restarts.
 	url, adminURL string
@@ -61,17 +66,29 @@ func newSite(t *testing.T, names ...string) *site { return newSiteOn(t, nil, nam
 
 // newSiteOn is newSite with arguments for the servers of etcd.
 func newSiteOn(t *testing.T, etcd []string, names ...string) *site {
-	s := &site{t: t, etcd: etcdtest.Start(t, 3, etcd...), dir: t.TempDir()}
+	return (&site{t: t, etcd: etcdtest.Start(t, 3, etcd...), dir: t.TempDir()}).begin(names)
+}
+
+// begin starts the nodes of a site.
+func (s *site) begin(names []string) *site {
+	t := s.t
+	t.Helper()
 	transport := &http.Transport{MaxIdleConnsPerHost: 64}
 	s.requests = &http.Client{
 		Transport: transport, Timeout: 20 * time.Second,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	t.Cleanup(transport.CloseIdleConnections)
-	s.makeAuthority()
+	if s.ca == nil {
+		s.makeAuthority()
+	}
 	for i, name := range names {
 		n := &siteNode{site: s, name: name, data: filepath.Join(s.dir, "data-"+name), advertise: freePort(t)}
 		n.url, n.adminURL = "http://"+freePort(t), "http://"+freePort(t)
+		if len(s.cables) > 0 {
+			n.cable = etcdtest.NewProxy(t, n.advertise)
+			n.behind, n.advertise = n.advertise, n.cable.Endpoint
+		}
 		s.makeCertificate(name)
 		if i > 0 {
 			s.join(n, s.nodes[0])
@@ -151,7 +168,7 @@ func (s *site) write(name string, content []byte) {
 func (n *siteNode) flags() []string {
 	s := n.site
 	return []string{
-		"--cluster", "etcd+http://" + strings.Join(s.etcd.Endpoints(), ","), "--node-name", n.name,
+		"--cluster", cmp.Or(s.scheme, "etcd+http://") + strings.Join(s.endpoints(), ","), "--node-name", n.name,
 		"--cluster-ca", filepath.Join(s.dir, "ca.crt"), "--cluster-cert", filepath.Join(s.dir, n.name+".crt"), "--cluster-key", filepath.Join(s.dir, n.name+".key"),
 	}
 }

@@ -23,14 +23,7 @@ func TestANodeBelowTheFloorJoinsAgain(t *testing.T) {
 	c.terminate()
 	s.nodes = s.nodes[:2]
 	s.await(func() bool { return s.leader() != nil }, "another node leads")
-	head := s.leader().metric(`shunt_cluster_sequence{which="applied"}`)
-	for made := 0; s.leader().metric(`shunt_cluster_sequence{which="applied"}`) < head+1500; {
-		n, _ := s.load(s.leader(), 1, 0, time.Second)
-		if made += int(n); made > 100_000 {
-			t.Fatal("100,000 links in few entries")
-		}
-	}
-	s.await(func() bool { return s.floor() > uint64(head)+1 }, "the log is trimmed past the node that is off")
+	s.passFloor()
 	if said := c.refused(c.args()...); !strings.Contains(said, "no longer in the cluster's log") || !strings.Contains(said, "shunt join") {
 		t.Errorf("a node below the floor says %q", said)
 	}
@@ -56,6 +49,19 @@ func TestANodeBelowTheFloorJoinsAgain(t *testing.T) {
 	s.alike()
 }
 
+// passFloor writes until the log is trimmed past what it has now.
+func (s *site) passFloor() {
+	s.t.Helper()
+	head := s.leader().metric(`shunt_cluster_sequence{which="applied"}`)
+	for made := 0; s.leader().metric(`shunt_cluster_sequence{which="applied"}`) < head+1500; {
+		n, _ := s.load(s.leader(), 1, 0, time.Second)
+		if made += int(n); made > 100_000 {
+			s.t.Fatal("100,000 links in few entries")
+		}
+	}
+	s.await(func() bool { return s.floor() > uint64(head)+1 }, "the log is trimmed past a node that is not there")
+}
+
 // floor returns the first entry that the log has.
 func (s *site) floor() (floor uint64) {
 	_, _ = fmt.Sscanf(s.keys()["/shunt/floor"], "%x", &floor)
@@ -65,15 +71,24 @@ func (s *site) floor() (floor uint64) {
 // TestANodeThatJoinsHasTheHitsOfAll lets time pass between the copy of a node's data and the start of the new node,
 // which has the name of an earlier one. Meanwhile hits are counted at another node, pulled by the one that gave the copy,
 // and acknowledged. The new node must get them, too.
-func TestANodeThatJoinsHasTheHitsOfAll(t *testing.T) {
+func TestANodeThatJoinsHasTheHitsOfAll(t *testing.T) { joinsLater(t, false) }
+
+// TestANodeThatJoinsHasTheHitsOfAllAlthoughTheSenderWasRestarted in between: the one that gave the copy.
+func TestANodeThatJoinsHasTheHitsOfAllAlthoughTheSenderWasRestarted(t *testing.T) {
+	joinsLater(t, true)
+}
+
+func joinsLater(t *testing.T, restart bool) {
 	s := newSite(t, "a", "b", "c")
 	a, b, c := s.nodes[0], s.nodes[1], s.nodes[2]
 	a.call("POST", "/shorten", map[string]any{"url": "https://example.com/", "alias": "hot"}).want(t, 201)
 	s.leads("hot", "https://example.com/")
 	follow := func(times int) {
 		for range times {
-			if status, _, err := b.redirect("hot"); status != 302 {
-				t.Fatalf("a redirect: %d, %v", status, err)
+			for _, n := range []*siteNode{a, b} {
+				if status, _, err := n.redirect("hot"); status != 302 {
+					t.Fatalf("a redirect: %d, %v", status, err)
+				}
 			}
 		}
 	}
@@ -88,6 +103,11 @@ func TestANodeThatJoinsHasTheHitsOfAll(t *testing.T) {
 	s.join(c, a)
 	args := append([]string{"cluster", "forget", "c"}, c.flags()...)
 	s.await(func() bool { return shunt(t, "", nil, args...).code == exitDone }, "the earlier c is forgotten")
+	if restart {
+		a.kill()
+		a.start()
+		s.await(func() bool { return s.leader() != nil && s.caughtUp() }, "the sender is back")
+	}
 	follow(7)
 	s.ledger("hot")
 	time.Sleep(3 * time.Second) // what all nodes have is dropped each second
@@ -96,4 +116,46 @@ func TestANodeThatJoinsHasTheHitsOfAll(t *testing.T) {
 	s.await(s.caughtUp, "c has caught up")
 	follow(5)
 	s.ledger("hot")
+}
+
+// TestHitsOfANodeBelowTheFloorAreNotLost cuts a node off until the log no longer has what it missed. When it
+// reaches the others again it can never follow, but it redirects, and they have what it counted before and
+// after. It says so, and when it is drained, and begins again with the same figures.
+func TestHitsOfANodeBelowTheFloorAreNotLost(t *testing.T) {
+	s := newSiteApart(t, "a", "b", "c")
+	a, c := s.nodes[0], s.nodes[2]
+	a.call("POST", "/shorten", map[string]any{"url": "https://example.com/", "alias": "hot"}).want(t, 201)
+	s.leads("hot", "https://example.com/")
+	follow := func(times int) {
+		t.Helper()
+		for range times {
+			if status, _, err := c.redirect("hot"); status != 302 {
+				t.Fatalf("a redirect at the node that is cut off: %d, %v", status, err)
+			}
+		}
+	}
+	mend := c.cutOff()
+	s.nodes = s.nodes[:2]
+	s.await(func() bool { return s.leader() != nil }, "another node leads")
+	follow(40)
+	s.passFloor()
+	follow(30)
+	mend()
+	s.await(func() bool { return strings.Contains(c.stderr(), "can no longer follow its cluster") }, "c says that it cannot follow")
+	follow(20)
+	s.ledger("hot") // at the other two: all 90, although c pulls nothing any more
+	s.await(func() bool { return strings.Contains(c.stderr(), "have pulled all hits of this node") }, "c says that it is drained")
+	c.terminate()
+	if err := os.Rename(c.data, c.data+".old"); err != nil {
+		t.Fatal(err)
+	}
+	s.join(c, a)
+	args := append([]string{"cluster", "forget", "c"}, c.flags()...)
+	s.await(func() bool { return shunt(t, "", nil, args...).code == exitDone }, "the earlier c is forgotten")
+	c.start()
+	s.nodes = append(s.nodes, c)
+	s.await(s.caughtUp, "the node that joined again has caught up")
+	follow(5)
+	s.ledger("hot")
+	s.alike()
 }

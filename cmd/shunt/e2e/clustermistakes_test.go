@@ -1,7 +1,10 @@
 package e2e
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,6 +12,10 @@ import (
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"shunt/storage"
+	"shunt/storage/clusterlog"
+	"shunt/storage/etcdlog"
 )
 
 // refusedNode starts a node that must end by itself, and returns what it said.
@@ -28,7 +35,7 @@ func (n *siteNode) refused(args ...string) string {
 
 // args are all arguments of the node.
 func (n *siteNode) args() []string {
-	args := append(n.flags(), "--advertise", "https://"+n.advertise, "--cluster-listen", n.advertise, "--base-url", "http://sho.rt")
+	args := append(n.flags(), "--advertise", "https://"+n.advertise, "--cluster-listen", cmp.Or(n.behind, n.advertise), "--base-url", "http://sho.rt")
 	if n.role != "" {
 		args = append(args, "--role", n.role)
 	}
@@ -164,5 +171,63 @@ func TestANodeThatRunsWhileEtcdIsRestoredRedirectsOn(t *testing.T) {
 		if status, location, err := n.redirect("one"); err != nil || status != 302 || location != "https://example.com/1" {
 			t.Errorf("%s: a redirect: %d %s, %v", n.name, status, location, err)
 		}
+	}
+}
+
+// announceOther announces a full node that does nothing else, and whose clock is apart by an offset.
+func (s *site) announceOther(name string, offset time.Duration) {
+	s.t.Helper()
+	o := etcdlog.Options{Endpoints: s.etcd.Endpoints(), Now: func() time.Time { return time.Now().Add(offset) }}
+	var err error
+	if o.ID, o.Key, err = etcdlog.Find(s.t.Context(), o); err != nil {
+		s.t.Fatal(err)
+	}
+	log, err := etcdlog.New(o)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	announcement, err := log.Announce(s.t.Context(), clusterlog.Node{
+		Name: name, Advertise: "https://" + freePort(s.t), Role: clusterlog.Full, Reads: storage.ReadsEntries,
+	}, clusterlog.Claim([]byte(fmt.Sprintf("%-16s", name))))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- announcement.Run(ctx) }()
+	s.t.Cleanup(func() {
+		stop()
+		if err := errors.Join(<-ended, log.Close()); err != nil {
+			s.t.Error(err)
+		}
+	})
+}
+
+// TestANodeWhoseClockIsHoursApartDoesNotStart puts it among nodes most of which have a time three hours later.
+// A node that runs already says so and redirects on.
+func TestANodeWhoseClockIsHoursApartDoesNotStart(t *testing.T) {
+	s := newSite(t, "a", "b")
+	a, b := s.nodes[0], s.nodes[1]
+	a.call("POST", "/shorten", map[string]any{"url": "https://example.com/1", "alias": "one"}).want(t, 201)
+	s.await(s.caughtUp, "all nodes have caught up")
+	b.terminate()
+	s.announceOther("x", 3*time.Hour)
+	s.announceOther("y", 3*time.Hour)
+	claim := s.keys()["/shunt/names/b"]
+	said := b.refused(b.args()...)
+	for _, want := range []string{"the clock of this node is wrong", "this one is 3h0m0s behind it", "(2 of 3 other nodes", "best by NTP"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("it says %q, want %q in it", said, want)
+		}
+	}
+	if now := s.keys()["/shunt/names/b"]; now != claim {
+		t.Errorf("the claim of the node was %s and is %s", claim, now)
+	}
+	s.await(func() bool { return strings.Contains(a.stderr(), "clocks of the cluster are apart") }, "a node that runs says that the clocks are apart")
+	if status, _, err := a.redirect("one"); status != 302 {
+		t.Errorf("it redirects with %d, %v", status, err)
+	}
+	if r := shunt(t, "", nil, "check", "--data", b.data); r.code != exitDone {
+		t.Errorf("the data of b after that: %s%s", r.stdout, r.stderr)
 	}
 }

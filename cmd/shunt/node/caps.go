@@ -1,14 +1,8 @@
 package node
 
 import (
-	"bytes"
 	"context"
-	"crypto/tls"
-	"errors"
 	"fmt"
-	"io"
-	"net/http"
-	"time"
 
 	"shunt/api/cluster"
 	"shunt/engine"
@@ -17,69 +11,20 @@ import (
 // Each node tells the one that leads what it has used of the caps of links, and that one answers through the
 // log: see engine/caps.
 
-// capsTimeout bounds one message. What it says is said again.
-const capsTimeout = 3 * time.Second
-
-// capsSender sends messages to the node that leads.
-type capsSender struct {
-	node   *Node
-	name   string // of the node that client is for
-	client *http.Client
-}
-
 // shareCaps tells the leader about caps until ctx is done.
 func (n *Node) shareCaps(ctx context.Context) {
-	s := capsSender{node: n}
-	n.engine.ShareCaps(ctx, n, s.send)
-	s.close()
-}
-
-func (s *capsSender) close() {
-	if s.client != nil {
-		s.client.CloseIdleConnections()
-	}
-}
-
-var errNoLeader = errors.New("no node of the cluster is known to lead")
-
-// send implements the send of engine.Engine.ShareCaps.
-func (s *capsSender) send(ctx context.Context, m *engine.CapMessage) error {
-	n := s.node
-	if n.Leads() {
-		return n.TakeCaps(ctx, n.settings.Name, m)
-	}
-	name, address := n.Leader()
-	if address == "" {
-		return errNoLeader
-	}
-	if s.name != name {
-		s.close()
-		config := n.identity.client()
-		config.ServerName = name
-		s.name, s.client = name, newClient(config)
-	}
-	body, err := cluster.AppendCapMessage(m)
-	if err != nil {
-		return err
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+address+cluster.CapsPath, bytes.NewReader(body))
-	if err != nil {
-		return err
-	}
-	resp, err := s.client.Do(req)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	said, _ := io.ReadAll(io.LimitReader(resp.Body, 4096))
-	if resp.StatusCode != http.StatusNoContent {
-		return fmt.Errorf("%s answered %s: %s", name, resp.Status, said)
-	}
-	return nil
-}
-
-func newClient(config *tls.Config) *http.Client {
-	return &http.Client{Transport: &http.Transport{TLSClientConfig: config, MaxIdleConnsPerHost: 1}, Timeout: capsTimeout}
+	s := sender{node: n}
+	defer s.close()
+	n.engine.ShareCaps(ctx, n, func(ctx context.Context, m *engine.CapMessage) error {
+		if n.Leads() {
+			return n.TakeCaps(ctx, n.settings.Name, m)
+		}
+		body, err := cluster.AppendCapMessage(m)
+		if err != nil {
+			return err
+		}
+		return s.post(ctx, cluster.CapsPath, body)
+	})
 }
 
 // TakeCaps handles a message about caps from a node of that name, while this one leads.

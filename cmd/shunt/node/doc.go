@@ -12,8 +12,9 @@
 //
 // The log has the rows of accounts too (passwords and tokens as hashes only), and an edge reads it: they
 // pass its memory and are not stored. Whoever has the key of an edge can do at the servers of etcd what
-// these let it do. So in etcd a role for edges should read the keys of the cluster and write below names/
-// and nodes/ only; with etcd's own permissions off, every node can write every key.
+// these let it do. So in etcd a role for edges reads the keys of the cluster and writes below names/ and
+// nodes/ only (cmd/deploy/cluster/etcd-auth.sh); with etcd's own permissions off, every node can write
+// every key.
 //
 // An edge pulls from nobody. It keeps its records until all full nodes have asked for what follows them.
 package node

@@ -118,7 +118,13 @@ func TestOthersKeepWhatACopyLacks(t *testing.T) {
 	if got := n.kept(a, 5); got != 5 {
 		t.Errorf("without a copy: %d, want 5", got)
 	}
-	n.HoldForCopy("copy")
+	hold := func(name string) {
+		t.Helper()
+		if err := n.HoldForCopy(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	hold("copy")
 	if got := n.kept(a, 9); got != 5 {
 		t.Errorf("after a copy: %d, want 5", got)
 	}
@@ -133,19 +139,19 @@ func TestOthersKeepWhatACopyLacks(t *testing.T) {
 	if got := n.kept(a, 9); got != 9 {
 		t.Errorf("when the copy asks itself: %d, want 9", got)
 	}
-	n.HoldForCopy("never")
+	hold("never")
 	if got := n.kept(a, 11); got != 9 {
 		t.Errorf("after a second copy: %d, want 9", got)
 	}
-	n.pulls.copies[0].begun = n.pulls.copies[0].begun.Add(-2 * heldForCopy)
+	n.pulls.copies[0].Begun = n.pulls.copies[0].Begun.Add(-2 * heldForCopy)
 	if got := n.kept(a, 11); got != 11 {
 		t.Errorf("long after a copy: %d, want 11", got)
 	}
 }
 
-// TestAnotherNodeOfANameHasAcknowledgedNothing replaces a node by another one of its name, which has less.
-func TestAnotherNodeOfANameHasAcknowledgedNothing(t *testing.T) {
-	s := memberStore(t)
+// flushFive leaves five records in the outbox.
+func flushFive(t *testing.T, s *storage.Store) {
+	t.Helper()
 	for i := range uint64(5) {
 		batch := engine.FlushBatch{Positions: engine.Positions{Epoch: 1, FlushSeq: i + 1}, Owners: func(yield func(uint32, uint32, *engine.Tally) error) error {
 			return yield(100, 1, &engine.Tally{Hits: 1})
@@ -154,6 +160,12 @@ func TestAnotherNodeOfANameHasAcknowledgedNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// TestAnotherNodeOfANameHasAcknowledgedNothing replaces a node by another one of its name, which has less.
+func TestAnotherNodeOfANameHasAcknowledgedNothing(t *testing.T) {
+	s := memberStore(t)
+	flushFive(t, s)
 	n := nodeOf(Full)
 	n.store = s
 	member := clusterlog.Member{Node: clusterlog.Node{Name: "f", Role: clusterlog.Full, Outbox: [16]byte{1}}}

@@ -13,6 +13,8 @@ import (
 type members struct {
 	list func(ctx context.Context) ([]clusterlog.Member, error)
 
+	asking chan struct{} // has room for the one who asks; nobody waits for that longer than its own context lasts
+
 	mu sync.Mutex
 	at time.Time // zero: nothing is remembered
 	no time.Time // of the last attempt that failed
@@ -26,16 +28,21 @@ const membersLive = 5 * time.Second
 
 // outboxes returns the ids of the outboxes of all nodes, live or not, by their names. The caller must not change it.
 func (m *members) outboxes(ctx context.Context) (map[string][16]byte, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if time.Since(m.at) < membersLive {
-		return m.by, nil
-	}
-	if m.by != nil && time.Since(m.no) < membersLive { // requests must not wait for etcd one after the other
+	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
+	defer cancel()
+	select {
+	case m.asking <- struct{}{}:
+		defer func() { <-m.asking }()
+	case <-ctx.Done():
 		return nil, errMembersUnknown
+	}
+	if by, err := m.recent(); by != nil || err != nil {
+		return by, err
 	}
 	now := time.Now()
 	all, err := m.list(ctx)
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	if err != nil {
 		m.no = time.Now()
 		return nil, err
@@ -47,6 +54,19 @@ func (m *members) outboxes(ctx context.Context) (map[string][16]byte, error) {
 	return m.by, nil
 }
 
+// recent returns what is remembered and not too old, or an error if it must not be asked for now, or neither.
+func (m *members) recent() (map[string][16]byte, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch {
+	case time.Since(m.at) < membersLive:
+		return m.by, nil
+	case m.by != nil && time.Since(m.no) < membersLive: // requests must not wait for etcd one after the other
+		return nil, errMembersUnknown
+	}
+	return nil, nil
+}
+
 // forget has the nodes asked for again.
 func (m *members) forget() {
 	m.mu.Lock()
@@ -54,12 +74,21 @@ func (m *members) forget() {
 	m.at = time.Time{}
 }
 
-// memberTimeout bounds how long a request of another node waits until this one knows whether it is of the cluster.
-const memberTimeout = 2 * time.Second
+const (
+	// memberTimeout bounds how long anybody waits for the nodes of the cluster.
+	memberTimeout = 2 * time.Second
+
+	// knownTimeout bounds how long a request of a node that was one of the cluster waits until that is sure.
+	knownTimeout = 300 * time.Millisecond
+)
 
 // has reports whether there is a node of that name. If etcd does not answer, it is known from before.
 func (m *members) has(name string) bool {
-	ctx, cancel := context.WithTimeout(context.Background(), memberTimeout)
+	patience := memberTimeout
+	if _, known := m.remembered()[name]; known {
+		patience = knownTimeout
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	by, err := m.outboxes(ctx)
 	if _, found := by[name]; err == nil && found {

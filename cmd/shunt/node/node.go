@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -72,6 +71,7 @@ const joinTimeout = 10 * time.Second
 // cluster begins its log. Errors leave the store as it was.
 func (n *Node) Join(ctx context.Context, store *storage.Store) error {
 	n.store = store
+	n.readCopies()
 	if err := n.checkFolder(); err != nil {
 		return err
 	}
@@ -122,6 +122,9 @@ func (n *Node) Check(ctx context.Context) error {
 	}
 	if err == nil {
 		err = n.checkPosition(ctx)
+	}
+	if err == nil {
+		err = n.checkClockAtStart(ctx)
 	}
 	if err == nil {
 		err = n.claim(ctx)
@@ -180,113 +183,9 @@ func (n *Node) Close() error {
 }
 
 // Use tells the node what it keeps up to date.
-func (n *Node) Use(e *engine.Engine, a *account.Accounts) { n.engine, n.accounts = e, a }
-
-// Run follows the cluster and leads it, until ctx is done. Links must be loaded.
-func (n *Node) Run(ctx context.Context) error {
-	running, stop := context.WithCancel(ctx)
-	defer stop()
-	replicated := make(chan error, 1)
-	go func() { replicated <- n.replicate(running) }()
-	announced := make(chan error, 1)
-	go func() { announced <- n.announce(running) }()
-	var pulling sync.WaitGroup
-	pulling.Go(func() { n.followMembers(running) })
-	pulling.Go(func() { n.dropPulled(running) })
-	pulling.Go(func() { n.shareCaps(running) })
-	defer pulling.Wait()
-	defer stop()
-	var err error
-	select {
-	case err = <-replicated:
-		stop()
-		<-announced
-	case err = <-announced: // this name is another node's, or of none
-		stop()
-		<-replicated
-	}
-	if ctx.Err() != nil {
-		return nil
-	}
-	// Redirects go on with the links that are here; the API is refused as soon as the node is stale.
-	n.log.Error("this node can no longer follow its cluster", "error", err)
-	<-ctx.Done()
-	return nil
-}
-
-// replicatePause is the time between two attempts to follow the cluster.
-const replicatePause = 5 * time.Second
-
-// replicate follows the cluster and leads it until ctx is done. It returns before only if trying again is of no
-// use. Whatever else goes wrong, redirects must not end.
-func (n *Node) replicate(ctx context.Context) error {
-	for {
-		r := replica.New(n.clusterLog, n.store, n, replica.Options{
-			Name: n.candidate(), Nodes: n.clusterLog.Nodes, NeverLeads: n.Edge(), Logger: n.log,
-		})
-		n.replica.Store(r)
-		err := r.Run(ctx)
-		if ctx.Err() != nil {
-			return nil
-		}
-		err, final := withVerdict(err)
-		if final {
-			return err
-		}
-		n.log.Error("following the cluster failed; trying on", "error", err)
-		select {
-		case <-time.After(replicatePause):
-		case <-ctx.Done():
-			return nil
-		}
-	}
-}
-
-// claimPause is the time between two attempts to claim the name of this node while etcd does not answer.
-const claimPause = time.Second
-
-// announce tells the other nodes about this one until ctx is done. It returns before only if this node
-// may not have its name.
-func (n *Node) announce(ctx context.Context) error {
-	for n.announcement == nil {
-		asking, cancel := context.WithTimeout(ctx, joinTimeout)
-		err := n.claim(asking)
-		cancel()
-		if err != nil && ctx.Err() == nil {
-			err, final := withVerdict(err)
-			if final {
-				return err
-			}
-			n.log.Error("this node cannot claim its name; trying on", "error", err)
-		}
-		select {
-		case <-time.After(claimPause):
-		case <-ctx.Done():
-			return nil
-		}
-	}
-	telling, stop := context.WithCancel(ctx)
-	defer stop()
-	go n.tellApplied(telling)
-	err := n.announcement.Run(ctx)
-	if ctx.Err() != nil {
-		return nil
-	}
-	return err
-}
-
-// tellApplied tells the other nodes how far this one is, until ctx is done.
-func (n *Node) tellApplied(ctx context.Context) {
-	tick := time.NewTicker(time.Second)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-			n.announcement.Applied(n.Applied())
-		case <-ctx.Done():
-			return
-		}
-	}
+func (n *Node) Use(e *engine.Engine, a *account.Accounts) {
+	n.engine, n.accounts = e, a
+	a.ShareUses(n.sendUses)
 }
 
 // Listener returns the listener for other nodes.

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
-	"slices"
 	"sync"
 	"time"
 
@@ -27,10 +25,6 @@ const (
 	lostPause    = time.Minute            // after one that only the operator can mend
 	pullTimeout  = 20 * time.Second       // of one request
 	dropInterval = time.Second
-
-	// heldForCopy is how long records are kept after another node has begun to copy this one's data, unless
-	// it has said before what it has.
-	heldForCopy = time.Hour
 )
 
 // pulls is what a node knows of the outboxes of others, and of those who pull its own.
@@ -38,20 +32,13 @@ type pulls struct {
 	mu       sync.Mutex
 	acked    map[string]uint64     // by node: through which position it has applied our records
 	nodes    map[string][16]byte   // by node: the outbox that it had when acked was begun
-	copies   []madeCopy            // of our data, which may become nodes
+	copies   []storage.Copy        // of our data, which may become nodes
+	saving   sync.Mutex            // of the file that has copies; comes before mu
 	asked    map[[16]byte]uint64   // by outbox of another node: through which position it is applied here, durably
 	complete map[string]time.Time  // by node: when everything that it had was applied here
 	running  map[string]pullingOne // by node
 	behind   map[string]behind     // by node that is pulled from
 	shown    map[[16]byte]uint64   // by outbox: the position before which all hits are in the engine's counters
-}
-
-// madeCopy is what a copy of this node's data lacks: records after these positions.
-type madeCopy struct {
-	name   string // of the node that it is for
-	begun  time.Time
-	own    uint64              // of this node's outbox
-	others map[[16]byte]uint64 // of those of other nodes; the others: all records
 }
 
 type pullingOne struct {
@@ -61,6 +48,7 @@ type pullingOne struct {
 }
 
 func (n *Node) initPulls() {
+	n.members.asking = make(chan struct{}, 1)
 	n.pulls = &pulls{
 		acked: make(map[string]uint64), nodes: make(map[string][16]byte), asked: make(map[[16]byte]uint64), complete: make(map[string]time.Time), running: make(map[string]pullingOne),
 		behind: make(map[string]behind),
@@ -72,8 +60,10 @@ func (n *Node) initPulls() {
 // instead.
 func (n *Node) followMembers(ctx context.Context) {
 	defer n.stopPulls(func(string) bool { return true })
+	var clock clockWatch
 	for {
 		err := n.clusterLog.Members(ctx, func(members []clusterlog.Member) {
+			clock.look(n, time.Now(), members)
 			if n.Edge() {
 				n.noteFulls(members)
 			} else {
@@ -278,44 +268,6 @@ func (n *Node) Outbox(name string, known [16]byte, after, kept uint64) (cluster.
 	return o, nil
 }
 
-func (n *Node) acknowledge(name string, through uint64) {
-	p := n.pulls
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.acked[name] = max(p.acked[name], through)
-	p.copies = slices.DeleteFunc(p.copies, func(c madeCopy) bool { return c.name == name })
-}
-
-// HoldForCopy keeps the records from now on, which a copy of the data that is about to be made will lack,
-// and has the other nodes keep theirs. It ends when the node of that name asks for itself: from then on
-// all nodes know that it may lack everything.
-func (n *Node) HoldForCopy(name string) {
-	next := n.store.Metrics().OutboxNext
-	p := n.pulls
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.copies = append(p.copies, madeCopy{name: name, begun: time.Now(), own: next - 1, others: maps.Clone(p.asked)})
-}
-
-// heldLocked returns the copies that are expected to become nodes.
-func (p *pulls) heldLocked() []madeCopy {
-	p.copies = slices.DeleteFunc(p.copies, func(c madeCopy) bool { return time.Since(c.begun) > heldForCopy })
-	return p.copies
-}
-
-// kept notes that another node's outbox is applied here through a position, and returns through which no
-// copy of this node's data needs its records either. The copy asks for the others itself.
-func (n *Node) kept(outbox [16]byte, applied uint64) uint64 {
-	p := n.pulls
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.asked[outbox] = applied
-	for _, c := range p.heldLocked() {
-		applied = min(applied, c.others[outbox])
-	}
-	return applied
-}
-
 // dropPulled drops what all other full nodes have applied, every second until ctx is done.
 func (n *Node) dropPulled(ctx context.Context) {
 	tick := time.NewTicker(dropInterval)
@@ -358,7 +310,7 @@ func (n *Node) pulledByAll(members []clusterlog.Member) uint64 {
 		return 0
 	}
 	for _, c := range p.heldLocked() {
-		through = min(through, c.own)
+		through = min(through, c.Own)
 	}
 	return through
 }

@@ -21,6 +21,7 @@ var verdicts = []struct {
 	{clusterlog.ErrNewerVersion, "run the newer version of shunt on this node, too; the data is unchanged"},
 	{clusterlog.ErrNameTaken, "give this node another --node-name; or, if the other one is gone for good, run 'shunt cluster forget' with that name"},
 	{clusterlog.ErrForgotten, "begin this node again with a copy of another one's data: move its data folder away and run 'shunt join'"},
+	{clusterlog.ErrClock, "set the clock that is wrong, best by NTP, and start this node again; nothing was changed"},
 	{clusterlog.ErrOldServer, "upgrade the servers of etcd, one after the other"},
 }
 

@@ -6,6 +6,7 @@ package etcdtest
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"fmt"
 	"net"
 	"os"
@@ -25,10 +26,25 @@ const Env = "SHUNTTEST_ETCD"
 
 // A Cluster is etcd servers on loopback. It belongs to one test.
 type Cluster struct {
-	t       testing.TB
-	dir     string
-	args    []string
+	t   testing.TB
+	dir string
+	options
 	Members []*Member
+}
+
+// options are how the servers of a Cluster are started.
+type options struct {
+	apart bool        // they reach each other by way of proxies
+	tls   *tls.Config // of clients; nil: they use plain HTTP
+	args  []string
+}
+
+// scheme is that of the servers for clients.
+func (o *options) scheme() string {
+	if o.tls != nil {
+		return "https://"
+	}
+	return "http://"
 }
 
 // A Member is one server. It is a child process, except between Kill and Start.
@@ -36,7 +52,9 @@ type Member struct {
 	Endpoint string
 	cluster  *Cluster
 	name     string
-	peer     string
+	peer     string // where it listens for the other servers
+	shown    string // where the others reach it
+	between  *Proxy // from the others to it; nil: none
 	cmd      *exec.Cmd
 	said     *bytes.Buffer
 	ended    chan struct{}
@@ -46,13 +64,38 @@ type Member struct {
 // end with the test. Without servers it skips the test.
 func Start(t testing.TB, n int, args ...string) *Cluster {
 	t.Helper()
+	return start(t, n, options{args: args})
+}
+
+// StartApart is Start for servers that reach each other by way of proxies, so that one can be cut off.
+func StartApart(t testing.TB, n int, args ...string) *Cluster {
+	t.Helper()
+	return start(t, n, options{apart: true, args: args})
+}
+
+// StartTLS is Start for servers whose clients need a certificate. The files are a server's certificate, its
+// key, and that of the authority that signs those of clients; client is used by Client and Await.
+func StartTLS(t testing.TB, n int, cert, key, authority string, client *tls.Config, args ...string) *Cluster {
+	t.Helper()
+	return start(t, n, options{tls: client, args: append([]string{
+		"--cert-file", cert, "--key-file", key, "--trusted-ca-file", authority, "--client-cert-auth",
+	}, args...)})
+}
+
+func start(t testing.TB, n int, o options) *Cluster {
+	t.Helper()
 	if os.Getenv(Env) == "" {
 		t.Skip("make cluster-test runs it: it needs etcd's server, in " + Env)
 	}
-	c := &Cluster{t: t, dir: t.TempDir(), args: args}
+	c := &Cluster{t: t, dir: t.TempDir(), options: o}
 	free := freeAddresses(t, 2*n)
 	for i := range n {
-		c.Members = append(c.Members, &Member{Endpoint: free[2*i], peer: free[2*i+1], name: fmt.Sprintf("m%d", i), cluster: c})
+		m := &Member{Endpoint: free[2*i], peer: free[2*i+1], shown: free[2*i+1], name: fmt.Sprintf("m%d", i), cluster: c}
+		if o.apart {
+			m.between = NewProxy(t, m.peer)
+			m.shown = m.between.Endpoint
+		}
+		c.Members = append(c.Members, m)
 	}
 	t.Cleanup(func() {
 		for _, m := range c.Members {
@@ -94,12 +137,12 @@ func (m *Member) Start() {
 	m.cluster.t.Helper()
 	var peers []string
 	for _, other := range m.cluster.Members {
-		peers = append(peers, other.name+"=http://"+other.peer)
+		peers = append(peers, other.name+"=http://"+other.shown)
 	}
 	args := []string{
 		"--name", m.name, "--data-dir", filepath.Join(m.cluster.dir, m.name), "--log-level", "error",
-		"--listen-client-urls", "http://" + m.Endpoint, "--advertise-client-urls", "http://" + m.Endpoint,
-		"--listen-peer-urls", "http://" + m.peer, "--initial-advertise-peer-urls", "http://" + m.peer,
+		"--listen-client-urls", m.cluster.scheme() + m.Endpoint, "--advertise-client-urls", m.cluster.scheme() + m.Endpoint,
+		"--listen-peer-urls", "http://" + m.peer, "--initial-advertise-peer-urls", "http://" + m.shown,
 		"--initial-cluster", strings.Join(peers, ","), "--initial-cluster-state", "new", "--snapshot-catchup-entries", "200",
 	}
 	m.cmd = exec.Command(os.Getenv(Env), append(args, m.cluster.args...)...)
@@ -124,6 +167,21 @@ func (m *Member) Pause() { m.signal(syscall.SIGSTOP) }
 
 // Resume ends a pause.
 func (m *Member) Resume() { m.signal(syscall.SIGCONT) }
+
+// CutOff separates the server from the other servers, or lets it come back. It must be one of StartApart.
+// Its clients reach it; those with a proxy can be cut off there.
+func (m *Member) CutOff(cut bool) {
+	for _, other := range m.cluster.Members {
+		switch {
+		case other == m:
+			m.between.CutOff(cut)
+		case cut:
+			other.between.CutOffFrom(m.cmd.Process.Pid)
+		default:
+			other.between.CutOffFrom(0)
+		}
+	}
+}
 
 func (m *Member) signal(s syscall.Signal) {
 	m.cluster.t.Helper()
@@ -158,7 +216,13 @@ func (c *Cluster) answers() bool {
 // Client returns a client of all servers, which the caller closes.
 func (c *Cluster) Client() *clientv3.Client {
 	c.t.Helper()
-	client, err := clientv3.New(clientv3.Config{Endpoints: c.Endpoints(), Logger: zap.NewNop()})
+	return c.ClientOf(c.tls)
+}
+
+// ClientOf is Client with another certificate than that of Client.
+func (c *Cluster) ClientOf(config *tls.Config) *clientv3.Client {
+	c.t.Helper()
+	client, err := clientv3.New(clientv3.Config{Endpoints: c.Endpoints(), TLS: config, Logger: zap.NewNop()})
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -173,7 +237,7 @@ func (c *Cluster) Leader() *Member {
 	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 		for _, m := range c.Members {
 			ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
-			status, err := client.Status(ctx, "http://"+m.Endpoint)
+			status, err := client.Status(ctx, c.scheme()+m.Endpoint)
 			cancel()
 			if err == nil && status.Leader == status.Header.MemberId {
 				return m

@@ -16,6 +16,9 @@ type Proxy struct {
 	mu       struct {
 		sync.Mutex
 		hold, drop, closed bool
+		cut                bool            // both directions of all connections wait
+		cutPID             int             // and so do those from this process; 0: none
+		cutFrom            map[string]bool // by address of a client: whether its connection is one of those
 		edit               func([]byte) []byte
 		conns              map[net.Conn]bool // both sides; true: a part of its answers is missing
 	}
@@ -26,13 +29,14 @@ type Proxy struct {
 func (c *Cluster) Proxies(t testing.TB) (proxies []*Proxy, endpoints []string) {
 	t.Helper()
 	for _, m := range c.Members {
-		p := newProxy(t, m.Endpoint)
+		p := NewProxy(t, m.Endpoint)
 		proxies, endpoints = append(proxies, p), append(endpoints, p.Endpoint)
 	}
 	return proxies, endpoints
 }
 
-func newProxy(t testing.TB, target string) *Proxy {
+// NewProxy returns a proxy for what listens, or will listen, at target. It ends with the test.
+func NewProxy(t testing.TB, target string) *Proxy {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -107,13 +111,14 @@ func (p *Proxy) serve() {
 				p.cutLocked()
 			}
 		})
-		p.serving.Go(func() { p.pump(server, client, p.request) })
-		p.serving.Go(func() { p.pump(client, server, p.answer) })
+		from := client.RemoteAddr().String()
+		p.serving.Go(func() { p.pump(server, client, from, p.request) })
+		p.serving.Go(func() { p.pump(client, server, from, p.answer) })
 	}
 }
 
-// pump passes what from says to the other side, as far as pass lets it.
-func (p *Proxy) pump(to, from net.Conn, pass func(to net.Conn, piece []byte) []byte) {
+// pump passes what from says to the other side, as far as pass lets it. client is the client's address.
+func (p *Proxy) pump(to, from net.Conn, client string, pass func(to net.Conn, piece []byte) []byte) {
 	defer p.set(func() { delete(p.mu.conns, from) })
 	defer from.Close()
 	defer to.Close()
@@ -123,6 +128,7 @@ func (p *Proxy) pump(to, from net.Conn, pass func(to net.Conn, piece []byte) []b
 		if err != nil {
 			return
 		}
+		p.awaitWhole(client)
 		if piece := pass(to, buffer[:n]); len(piece) > 0 {
 			if _, err := to.Write(piece); err != nil {
 				return

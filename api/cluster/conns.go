@@ -1,0 +1,131 @@
+package cluster
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/valyala/fasthttp"
+)
+
+// A node that leads may be cut off while it has requests of others: their connections stay open, and nobody
+// gets an error. Its followers must not wait for it until a timeout that is meant for large imports. So
+// connections are made, TLS included, within dialTimeout, and a request that has lasted for overtakenAfter
+// is given up once two looks have found that another node leads: all connections to the earlier one are
+// closed. What the request did is not known then. One that had no connection yet is sent to the new leader.
+// A leader that hands over answers what it has before the other one leads.
+const (
+	dialTimeout    = time.Second
+	overtakenAfter = 300 * time.Millisecond
+	overtakenPause = 100 * time.Millisecond // between two looks who leads
+)
+
+// conns are the connections to one node.
+type conns struct {
+	mu  sync.Mutex
+	all map[*conn]struct{}
+}
+
+// conn is one of them.
+type conn struct {
+	net.Conn
+	of *conns
+}
+
+// Close implements net.Conn.
+func (c *conn) Close() error {
+	c.of.mu.Lock()
+	delete(c.of.all, c)
+	c.of.mu.Unlock()
+	return c.Conn.Close()
+}
+
+// dial returns a connection over which TLS stands. Every error is one of dialing: no request was sent.
+func (c *conns) dial(address string, config *tls.Config) (net.Conn, error) {
+	raw, err := fasthttp.DialDualStackTimeout(address, dialTimeout)
+	if err != nil {
+		return nil, err
+	}
+	made := &conn{raw, c}
+	c.mu.Lock()
+	if c.all == nil {
+		c.all = make(map[*conn]struct{})
+	}
+	c.all[made] = struct{}{}
+	c.mu.Unlock()
+	over := tls.Client(made, config)
+	ctx, cancel := context.WithTimeout(context.Background(), dialTimeout)
+	defer cancel()
+	if err := over.HandshakeContext(ctx); err != nil {
+		_ = made.Close()
+		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: fmt.Errorf("TLS with %s: %w", address, err)}
+	}
+	return over, nil
+}
+
+// closeAll closes all connections. Requests under way fail.
+func (c *conns) closeAll() {
+	c.mu.Lock()
+	all := c.all
+	c.all = nil
+	c.mu.Unlock()
+	for one := range all {
+		_ = one.Conn.Close()
+	}
+}
+
+// peer is a node to which requests are sent.
+type peer struct {
+	*fasthttp.HostClient
+	conns conns
+}
+
+// forget has new connections made to a node, and closes those of p.
+func (f *Forwarder) forget(at Place, p *peer) {
+	f.mu.Lock()
+	if f.mu.clients[at] == p {
+		delete(f.mu.clients, at)
+	}
+	f.mu.Unlock()
+	p.conns.closeAll()
+}
+
+// watch gives up the requests to a node that leads, once one has lasted for a while and another node leads.
+// stop ends that.
+func (f *Forwarder) watch(at Place, p *peer) (stop func()) {
+	if leader, _ := f.state.Leader(); leader != at.Name { // an edge asks another full node
+		return func() {}
+	}
+	ended := make(chan struct{})
+	var timer *time.Timer
+	var mu sync.Mutex
+	var look func()
+	overtaken := false
+	look = func() {
+		mu.Lock()
+		defer mu.Unlock()
+		select {
+		case <-ended:
+			return
+		default:
+		}
+		leader, _ := f.state.Leader()
+		other := leader != at.Name && leader != ""
+		if other && overtaken {
+			f.forget(at, p)
+			return
+		}
+		overtaken = other
+		timer.Reset(overtakenPause)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	timer = time.AfterFunc(overtakenAfter, look)
+	return func() {
+		close(ended)
+		timer.Stop()
+	}
+}

@@ -1,0 +1,91 @@
+package node
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"shunt/storage"
+)
+
+// Between the moment at which this node's data is copied for another node and the moment at which that one
+// pulls for the first time, nobody else knows what it lacks. So this node holds the records that the copy
+// lacks: its own, and those of other nodes, of which it says that it may need them yet. It remembers that in
+// its folder, because it may be restarted in between.
+
+// heldForCopy is how long records are kept after another node has begun to copy this one's data, unless it
+// has said before what it has.
+const heldForCopy = time.Hour
+
+// readCopies reads what was held before a restart. If that cannot be known, everything is held.
+func (n *Node) readCopies() {
+	copies, err := n.store.Copies()
+	if err != nil {
+		n.log.Error("this node does not know which copies of its data other nodes begin with; it keeps all hits for them for some time", "error", err, "time", heldForCopy)
+		copies = []storage.Copy{{Begun: time.Now()}}
+	}
+	p := n.pulls
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.copies = copies
+}
+
+// saveCopies makes what is held durable.
+func (n *Node) saveCopies() error {
+	p := n.pulls
+	p.saving.Lock()
+	defer p.saving.Unlock()
+	p.mu.Lock()
+	copies := slices.Clone(p.heldLocked())
+	p.mu.Unlock()
+	return n.store.NoteCopies(copies)
+}
+
+// HoldForCopy keeps the records from now on, which a copy of the data that is about to be made will lack,
+// and has the other nodes keep theirs. It ends when the node of that name asks for itself: from then on
+// all nodes know that it may lack everything.
+func (n *Node) HoldForCopy(name string) error {
+	next := n.store.Metrics().OutboxNext
+	p := n.pulls
+	p.mu.Lock()
+	p.copies = append(p.copies, storage.Copy{Name: name, Begun: time.Now(), Own: next - 1, Others: maps.Clone(p.asked)})
+	p.mu.Unlock()
+	return n.saveCopies()
+}
+
+// heldLocked returns the copies that are expected to become nodes.
+func (p *pulls) heldLocked() []storage.Copy {
+	p.copies = slices.DeleteFunc(p.copies, func(c storage.Copy) bool { return time.Since(c.Begun) > heldForCopy })
+	return p.copies
+}
+
+// acknowledge notes through which position another node has applied this one's records. That ends the hold
+// of its copy.
+func (n *Node) acknowledge(name string, through uint64) {
+	p := n.pulls
+	p.mu.Lock()
+	p.acked[name] = max(p.acked[name], through)
+	before := len(p.copies)
+	p.copies = slices.DeleteFunc(p.copies, func(c storage.Copy) bool { return c.Name == name })
+	ended := len(p.copies) < before
+	p.mu.Unlock()
+	if !ended {
+		return
+	}
+	if err := n.saveCopies(); err != nil { // then a restart holds for longer
+		n.log.Warn("it cannot be noted that a node has begun", "node", name, "error", err)
+	}
+}
+
+// kept notes that another node's outbox is applied here through a position, and returns through which no
+// copy of this node's data needs its records either. The copy asks for the others itself.
+func (n *Node) kept(outbox [16]byte, applied uint64) uint64 {
+	p := n.pulls
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.asked[outbox] = applied
+	for _, c := range p.heldLocked() {
+		applied = min(applied, c.Others[outbox])
+	}
+	return applied
+}

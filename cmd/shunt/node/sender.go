@@ -1,0 +1,75 @@
+package node
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"shunt/api/account"
+	"shunt/api/cluster"
+	"shunt/engine"
+)
+
+// senderTimeout bounds one message to the node that leads. What it says is said again.
+const senderTimeout = 3 * time.Second
+
+// sender sends messages to the node that leads. It belongs to one goroutine.
+type sender struct {
+	node   *Node
+	name   string // of the node that client is for
+	client *http.Client
+}
+
+func (s *sender) close() {
+	if s.client != nil {
+		s.client.CloseIdleConnections()
+	}
+}
+
+var errNoLeader = errors.New("no node of the cluster is known to lead")
+
+// post sends body to a path of the node that leads, which is not this one.
+func (s *sender) post(ctx context.Context, path string, body []byte) error {
+	name, address := s.node.Leader()
+	if address == "" {
+		return errNoLeader
+	}
+	if s.name != name {
+		s.close()
+		s.name, s.client = name, newClient(cluster.FromFull(s.node.identity.client(), name))
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+address+path, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	resp, err := s.client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	said, _ := io.ReadAll(io.LimitReader(resp.Body, 4096))
+	if resp.StatusCode != http.StatusNoContent {
+		return fmt.Errorf("%s answered %s: %s", name, resp.Status, said)
+	}
+	return nil
+}
+
+func newClient(config *tls.Config) *http.Client {
+	return &http.Client{Transport: &http.Transport{TLSClientConfig: config, MaxIdleConnsPerHost: 1}, Timeout: senderTimeout}
+}
+
+// sendUses sends when tokens were last used here to the node that leads.
+func (n *Node) sendUses(uses []account.Use) error {
+	s := sender{node: n}
+	defer s.close()
+	err := s.post(context.Background(), cluster.UsesPath, account.AppendUses(nil, uses))
+	if errors.Is(err, errNoLeader) { // as if this node could write: it will be tried again
+		return fmt.Errorf("%w: %w", engine.ErrNotLeader, err)
+	}
+	return err
+}
