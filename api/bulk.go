@@ -24,6 +24,7 @@ func (l *linkCalls) createBulk(ctx *fasthttp.RequestCtx, caller account.Caller) 
 	if err != nil {
 		return err
 	}
+	defer results.Release()
 	return writeAppended(ctx, fasthttp.StatusOK, results.AppendJSON)
 }
 
@@ -37,6 +38,7 @@ func (l *linkCalls) importLinks(ctx *fasthttp.RequestCtx, caller account.Caller)
 	if err != nil {
 		return err
 	}
+	defer results.Release()
 	return writeAppended(ctx, fasthttp.StatusOK, results.AppendJSON)
 }
 

@@ -167,10 +167,10 @@ func refusesPrivate(policy string, inOwnNetwork bool) (bool, error) {
 // ownOrigins returns the origins that lead back to this server. The listeners' addresses do so only
 // if the base URL is in our own network: a visitor that follows a link of a public server to
 // 127.0.0.1:8080 reaches their own machine.
-func ownOrigins(o Options, inOwnNetwork bool) []string {
+func ownOrigins(o Options, inOwnNetwork bool) engine.Origins {
 	origins := []string{o.BaseURL}
 	if !inOwnNetwork {
-		return origins
+		return engine.ParseOrigins(origins...)
 	}
 	for _, address := range o.Listens {
 		if strings.HasPrefix(address, ":") {
@@ -178,11 +178,11 @@ func ownOrigins(o Options, inOwnNetwork bool) []string {
 		}
 		origins = append(origins, "http://"+address)
 	}
-	return origins
+	return engine.ParseOrigins(origins...)
 }
 
 // rootRedirectOf returns the target of /, in the normal form of targets; empty: / is a page.
-func rootRedirectOf(o Options, ownOrigins []string) (string, error) {
+func rootRedirectOf(o Options, ownOrigins engine.Origins) (string, error) {
 	if o.RootRedirect == "" {
 		return "", nil
 	}

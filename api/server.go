@@ -123,8 +123,8 @@ func (s *Server) newCalls() *ops.Calls {
 }
 
 // wrote counts a write of a link.
-func (s *Server) wrote(op string, err error) {
-	s.metrics.Wrote(op, err)
+func (s *Server) wrote(op string, n int, err error) {
+	s.metrics.Wrote(op, n, err)
 	s.stall.note(s.now.time(), err)
 }
 

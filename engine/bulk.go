@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"shunt/engine/index"
@@ -68,17 +69,34 @@ func (e *Engine) CreateBulkOnce(ctx context.Context, q Request, items []BulkItem
 // codes. It takes the lock of a code that it draws only if it is free, and does not wait for it. It
 // holds all locks until its commit has ended.
 type bulk struct {
-	engine    *Engine
-	items     []BulkItem
-	now       time.Time // of all items
-	inside    bool      // the gate
-	entered   []uint32  // owners
+	engine   *Engine
+	items    []BulkItem
+	now      time.Time // of all items
+	inside   bool      // the gate
+	entered  []uint32  // owners
+	drawer   index.Drawer
+	families []family
+	familyOf []int32 // by item: the family of its alias, if it has one
+	next     newLink
+	results  []BulkResult
+	*bulkRoom
+}
+
+// bulkRoom is the memory of a bulk that is used again once its outcome is known: fresh memory of
+// this size comes page by page from the kernel.
+type bulkRoom struct {
 	held      []index.CodeLock
-	families  []family
-	familyOf  []int32 // by item: the family of its alias, if it has one
-	next      newLink
-	results   []BulkResult
 	creations []Mutation
+}
+
+var bulkRooms = sync.Pool{New: func() any { return new(bulkRoom) }}
+
+// release gives the room to a later bulk.
+func (r *bulkRoom) release() {
+	clear(r.creations) // releases strings
+	clear(r.held)
+	r.creations, r.held = r.creations[:0], r.held[:0]
+	bulkRooms.Put(r)
 }
 
 // family is the aliases of a bulk that differ only by case: they have one lock.
@@ -89,8 +107,8 @@ type family struct {
 
 func (e *Engine) createBulk(ctx context.Context, items []BulkItem, o *once, replaces bool) ([]BulkResult, error) {
 	b := &bulk{
-		engine: e, items: items, held: make([]index.CodeLock, 0, len(items)),
-		results: make([]BulkResult, len(items)), creations: make([]Mutation, 0, len(items)),
+		engine: e, items: items, results: make([]BulkResult, len(items)), drawer: index.NewDrawer(e.random, len(items)),
+		bulkRoom: bulkRooms.Get().(*bulkRoom),
 	}
 	committing := false
 	defer func() {
@@ -176,8 +194,8 @@ func (b *bulk) lockAliases(ctx context.Context) error {
 }
 
 func (b *bulk) unlock() {
-	for _, l := range b.held {
-		l.Unlock()
+	for i := range b.held {
+		b.held[i].Unlock()
 	}
 	for _, owner := range b.entered {
 		b.engine.owners.leave(owner)
@@ -214,12 +232,12 @@ func (b *bulk) take(ctx context.Context, i int, result *BulkResult) error {
 		return err
 	}
 	n := &b.next
-	n.rec, n.now, n.prepared, n.wantIDs = rec, b.now, 0, len(b.items)-i
+	n.rec, n.now, n.prepared, n.unknown, n.wantIDs = rec, b.now, 0, false, len(b.items)-i
 	if d.Alias != "" {
 		return b.takeAlias(ctx, i, d, result)
 	}
 	for range drawAttempts {
-		if n.code, err = index.DrawCode(b.engine.random); err != nil {
+		if n.code, err = b.drawer.Draw(); err != nil {
 			return fmt.Errorf("drawing a code: %w", err)
 		}
 		if err = b.takeDrawn(ctx, d, result); !errors.Is(err, ErrTaken) {
@@ -257,10 +275,11 @@ func (b *bulk) takeAlias(ctx context.Context, i int, d *Draft, result *BulkResul
 // or an earlier item, has the code.
 func (b *bulk) takeDrawn(ctx context.Context, d *Draft, result *BulkResult) error {
 	l := b.engine.index.CodeLock(b.next.code)
-	if l.TryLock() != nil {
+	ok, unknown := l.TryLockDrawn()
+	if !ok {
 		return ErrTaken
 	}
-	b.held = append(b.held, l)
+	b.held, b.next.unknown = append(b.held, l), unknown
 	return b.create(ctx, d, result)
 }
 
@@ -304,9 +323,10 @@ func (b *bulk) commit(ctx context.Context, o *once) error {
 	})
 	select {
 	case err := <-done:
+		b.release()
 		return err
 	case <-ctx.Done():
-		return ErrOutcomeUnknown
+		return ErrOutcomeUnknown // and the room is the store's
 	}
 }
 

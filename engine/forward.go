@@ -81,12 +81,16 @@ type (
 	TargetPolicy = target.Policy
 	BlockList    = target.BlockList
 	LineError    = target.LineError
+	Origins      = target.Origins
 )
 
 const (
 	BlockedTarget = target.CodeBlocked
 	MaxBlocked    = target.MaxBlocked
 )
+
+// ParseOrigins is target.ParseOrigins.
+func ParseOrigins(addresses ...string) Origins { return target.ParseOrigins(addresses...) }
 
 // InOwnNetwork is target.InOwnNetwork.
 func InOwnNetwork(authority string) bool { return target.InOwnNetwork(authority) }

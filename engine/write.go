@@ -135,6 +135,7 @@ type newLink struct {
 	rec      Record // the draft's; it gets code, id and version
 	now      time.Time
 	prepared int     // variants of code that are about to be made
+	unknown  bool    // the index is known to have no record of code or a variant
 	ids      idRange // unused ids; filled when it is empty
 	wantIDs  int     // how many ids it is filled with, at most
 }
@@ -143,7 +144,10 @@ type newLink struct {
 // the mutation writes that link again. detail is the link as it will be when the mutation is
 // published: nobody else writes it meanwhile, and a new link has no hits before.
 func (e *Engine) creation(ctx context.Context, d *Draft, n *newLink) (m Mutation, detail Detail, existed bool, err error) {
-	c := e.claim(n.code, d.Owner, d.Import != nil, n.prepared, n.now.UnixMilli())
+	var c claim
+	if !n.unknown {
+		c = e.claim(n.code, d.Owner, d.Import != nil, n.prepared, n.now.UnixMilli())
+	}
 	switch {
 	case c.exact != nil:
 		m, detail, err = e.existing(ctx, c.exact, d)

@@ -95,8 +95,8 @@ func MethodLabel(method []byte) string {
 	return "other"
 }
 
-// Wrote counts a write of a link that returned err. op is create, update or delete.
-func (m *Metrics) Wrote(op string, err error) {
+// Wrote counts n writes of links that returned err. op is create, update or delete.
+func (m *Metrics) Wrote(op string, n int, err error) {
 	var invalid engine.InvalidError
 	result := "failed"
 	switch {
@@ -108,5 +108,5 @@ func (m *Metrics) Wrote(op string, err error) {
 		errors.As(err, &invalid):
 		result = "refused"
 	}
-	m.linkWrites.WithLabelValues(op, result).Inc()
+	m.linkWrites.WithLabelValues(op, result).Add(float64(n))
 }

@@ -39,8 +39,12 @@ func (f Fields[T]) Has(name string) bool { return f[name].read != nil }
 // so that a client gets them at once. Nothing that it returns aliases the members, unless a reader
 // keeps its value.
 func Read[T any](members []Member, v *T, fields Fields[T]) (sent, null []string, invalid engine.InvalidError) {
+	return AppendRead(make([]string, 0, len(members)), members, v, fields)
+}
+
+// AppendRead does what Read does, and appends the names of the members that have a value to sent.
+func AppendRead[T any](sent []string, members []Member, v *T, fields Fields[T]) (_, null []string, invalid engine.InvalidError) {
 	var seen uint64
-	sent = make([]string, 0, len(members))
 	for i := range members {
 		m := &members[i]
 		f, known := fields[string(m.Name)]

@@ -3,6 +3,8 @@ package ops
 import (
 	"context"
 	"errors"
+	"slices"
+	"sync"
 
 	"shunt/api/account"
 	"shunt/api/jsonbody"
@@ -26,9 +28,7 @@ type Bulk struct {
 // after engine.ErrOutcomeUnknown.
 func (c *Calls) CreateBulk(caller account.Caller, key Key, b Bulk) (Results, error) {
 	request := func() *engine.Request { return key.request(caller, "/shorten/bulk", b.Body) }
-	return c.createMany(caller, request, b, func(item []byte) (engine.Draft, error) {
-		return c.parseDraft(item, caller.User.ID, c.now())
-	})
+	return c.createMany(caller, request, b, caller.User.ID, (*linkReader).readDraft)
 }
 
 // Import adds links that were created elsewhere, with their codes, times and hits, for the user
@@ -44,9 +44,7 @@ func (c *Calls) Import(caller account.Caller, g engine.Guard, b Bulk) (Results, 
 	var results Results
 	err := c.accounts.CheckUser(g.Owner)
 	if err == nil {
-		results, err = c.createMany(caller, func() *engine.Request { return nil }, b, func(item []byte) (engine.Draft, error) {
-			return c.parseImport(item, g.Owner, c.now())
-		})
+		results, err = c.createMany(caller, func() *engine.Request { return nil }, b, g.Owner, (*linkReader).readImport)
 	}
 	if errors.Is(err, account.ErrNoUser) || errors.Is(err, engine.ErrOwnerGone) {
 		return nil, jsonbody.FieldError("owner", "unknown", "is not the id of a user")
@@ -54,67 +52,89 @@ func (c *Calls) Import(caller account.Caller, g engine.Guard, b Bulk) (Results, 
 	return results, err
 }
 
-// createMany creates links from the items of a body; parse reads each item. The body is read in
-// turn with other costly work, because 8 MiB of JSON take half a second of a core.
+// An itemReader makes d, which is empty, the draft that an item of a body asks for.
+type itemReader func(r *linkReader, d *engine.Draft, item []byte) error
+
+// createMany creates links of owner from the items of a body, each of which it reads with read. The
+// body is read in turn with other costly work, because 8 MiB of JSON take half a second of a core.
 func (c *Calls) createMany(
-	caller account.Caller, request func() *engine.Request, b Bulk, parse func([]byte) (engine.Draft, error),
+	caller account.Caller, request func() *engine.Request, b Bulk, owner uint32, read itemReader,
 ) (Results, error) {
+	room := bulkRooms.Get().(*bulkRoom)
 	var asked *engine.Request
-	var items []engine.BulkItem
-	err := c.InTurn(caller, func() (err error) {
+	err := c.InTurn(caller, func() error {
 		asked = request()
-		items, err = b.items(parse)
-		return err
+		room.reader = linkReader{policy: c.targets, owner: owner, now: c.now(), sent: room.reader.sent}
+		return room.readItems(&b, read)
 	})
 	if err != nil {
 		return nil, err
 	}
 	by := c.by(caller)
-	for i := range items {
-		items[i].Draft.By = by
+	for i := range room.items {
+		room.items[i].Draft.By = by
 	}
-	made, err := c.createItems(asked, items)
+	made, err := c.createItems(asked, room.items)
 	if err != nil {
-		return nil, err
+		return nil, err // the engine may still need the items
 	}
-	results := make(Results, len(made))
+	room.release()
+	results := newResults(len(made))
 	for i := range made {
 		if results[i].Err = made[i].Err; made[i].Err == nil {
-			results[i].Link, results[i].Existed = c.shown(made[i].Detail), made[i].Existed
+			results[i].Existed = made[i].Existed
+			c.show(&results[i].Link, &made[i].Detail)
 		}
 	}
 	return results, nil
 }
 
-// items reads the items of a request, and counts each of them as a creation.
-func (b *Bulk) items(parse func([]byte) (engine.Draft, error)) ([]engine.BulkItem, error) {
+// bulkRoom is the memory in which the items of a request are read. It is used again, because fresh
+// memory of this size comes page by page from the kernel.
+type bulkRoom struct {
+	items  []engine.BulkItem
+	reader linkReader
+}
+
+var bulkRooms = sync.Pool{New: func() any { return new(bulkRoom) }}
+
+// release gives the room to a later request.
+func (r *bulkRoom) release() {
+	clear(r.items) // releases strings
+	r.items, r.reader.asked, r.reader.members = r.items[:0], askedLink{}, [16]jsonbody.Member{}
+	bulkRooms.Put(r)
+}
+
+// readItems reads the items of a request, and counts each of them as a creation.
+func (r *bulkRoom) readItems(b *Bulk, read itemReader) error {
 	texts, err := b.Body.Items(engine.MaxBulk)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if b.May != nil {
 		if err := b.May(len(texts) - 1); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	items := make([]engine.BulkItem, len(texts))
+	r.items = slices.Grow(r.items[:0], len(texts))[:len(texts)]
 	for i, text := range texts {
-		items[i].Draft, items[i].Refused = itemDraft(text, parse)
+		item := &r.items[i]
+		item.Refused = r.readItem(&item.Draft, text, read)
 	}
-	return items, nil
+	return nil
 }
 
-// itemDraft returns the draft of one item.
-func itemDraft(text []byte, parse func([]byte) (engine.Draft, error)) (engine.Draft, error) {
+// readItem reads one item.
+func (r *bulkRoom) readItem(d *engine.Draft, text []byte, read itemReader) error {
 	if len(text) > MaxItemBytes {
-		return engine.Draft{}, problem.New(problem.BodyTooLarge, "an item must be at most %d bytes", MaxItemBytes)
+		return problem.New(problem.BodyTooLarge, "an item must be at most %d bytes", MaxItemBytes)
 	}
-	draft, err := parse(text)
+	err := read(&r.reader, d, text)
 	var invalid engine.InvalidError
-	if errors.As(err, &invalid) && len(invalid) > problem.MaxErrors {
+	if err != nil && errors.As(err, &invalid) && len(invalid) > problem.MaxErrors {
 		err = invalid[:problem.MaxErrors]
 	}
-	return draft, err
+	return err
 }
 
 func (c *Calls) createItems(request *engine.Request, items []engine.BulkItem) (results []engine.BulkResult, err error) {
@@ -124,13 +144,21 @@ func (c *Calls) createItems(request *engine.Request, items []engine.BulkItem) (r
 		results, err = c.engine.CreateBulkOnce(context.Background(), *request, items)
 	}
 	if err != nil {
-		c.wrote("create", err)
+		c.wrote("create", 1, err)
 		return nil, err
 	}
+	written := 0
 	for i := range results {
-		if items[i].Refused == nil {
-			c.wrote("create", results[i].Err)
+		switch {
+		case items[i].Refused != nil:
+		case results[i].Err != nil:
+			c.wrote("create", 1, results[i].Err)
+		default:
+			written++
 		}
+	}
+	if written > 0 {
+		c.wrote("create", written, nil)
 	}
 	return results, nil
 }

@@ -59,7 +59,7 @@ func (c *Calls) Update(
 	}
 	g.By = c.by(caller)
 	d, err := c.engine.Update(context.Background(), code, g, p.apply)
-	c.wrote("update", err)
+	c.wrote("update", 1, err)
 	if err != nil {
 		return Link{}, err
 	}
@@ -77,7 +77,7 @@ func (c *Calls) Delete(caller account.Caller, code string, g engine.Guard, versi
 	}
 	g.By = c.by(caller)
 	err = c.engine.Delete(context.Background(), code, g)
-	c.wrote("delete", err)
+	c.wrote("delete", 1, err)
 	return err
 }
 

@@ -44,7 +44,7 @@ func (c *Calls) create(request *engine.Request, read func() (engine.Draft, error
 			return engine.Detail{}, false, err
 		}
 		d, existed, err := c.engine.Create(context.Background(), draft)
-		c.wrote("create", err)
+		c.wrote("create", 1, err)
 		return d, existed, err
 	}
 	var readErr error
@@ -53,7 +53,7 @@ func (c *Calls) create(request *engine.Request, read func() (engine.Draft, error
 		return draft, readErr
 	})
 	if readErr == nil {
-		c.wrote("create", err)
+		c.wrote("create", 1, err)
 	}
 	return d, existed, err
 }

@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"slices"
 	"time"
 
 	"shunt/api/jsonbody"
@@ -8,51 +9,70 @@ import (
 )
 
 // parseDraft reads text, a JSON object, as a draft of a new link of owner.
-func (c *Calls) parseDraft(text []byte, owner uint32, now time.Time) (engine.Draft, error) {
-	a, sent, err := c.parseLink(text, createFields, now)
-	if err != nil {
-		return engine.Draft{}, err
-	}
-	return a.draft(owner, sent), nil
+func (c *Calls) parseDraft(text []byte, owner uint32, now time.Time) (d engine.Draft, err error) {
+	r := linkReader{policy: c.targets, owner: owner, now: now}
+	err = r.readDraft(&d, text)
+	return d, err
 }
 
-// parseImport reads an item of an import for owner.
-func (c *Calls) parseImport(text []byte, owner uint32, now time.Time) (engine.Draft, error) {
-	a, sent, err := c.parseLink(text, importFields, now)
-	if err != nil {
-		return engine.Draft{}, err
+// A linkReader reads bodies about links, one after the other, for one goroutine. It reuses its memory.
+type linkReader struct {
+	policy engine.TargetPolicy
+	owner  uint32
+	now    time.Time
+
+	asked   askedLink
+	members [16]jsonbody.Member // as many as a line of an export has; more need memory
+	sent    []string
+}
+
+// readDraft makes d, which is empty, the draft that text asks for, a JSON object.
+func (r *linkReader) readDraft(d *engine.Draft, text []byte) error {
+	if err := r.read(text, createFields); err != nil {
+		return err
 	}
-	i := &a.imports
+	r.putDraft(d)
+	return nil
+}
+
+// readImport makes d, which is empty, the draft of an item of an import.
+func (r *linkReader) readImport(d *engine.Draft, text []byte) error {
+	if err := r.read(text, importFields); err != nil {
+		return err
+	}
+	i := r.asked.imports
 	if i.CreatedAt.IsZero() {
-		i.CreatedAt = now
+		i.CreatedAt = r.now
 	}
 	if i.UpdatedAt.Before(i.CreatedAt) { // updated_at was not sent, or a clock went back
 		i.UpdatedAt = i.CreatedAt
 	}
-	a.Draft.Import = i
-	return a.draft(owner, sent), nil
+	r.asked.Draft.Import = &i
+	r.putDraft(d)
+	return nil
 }
 
-// parseLink reads a JSON object, and returns its values and the names of its fields.
-func (c *Calls) parseLink(text []byte, fields jsonbody.Fields[askedLink], now time.Time) (
-	a *askedLink, sent []string, err error,
-) {
-	var few [16]jsonbody.Member // as many as a line of an export has; more need memory
-	members, err := jsonbody.AppendMembers(few[:0], text)
+// read reads a JSON object: its values into r.asked, the names of its fields into r.sent.
+func (r *linkReader) read(text []byte, fields jsonbody.Fields[askedLink]) error {
+	members, err := jsonbody.AppendMembers(r.members[:0], text)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
-	a = &askedLink{policy: c.targets, now: now}
-	sent, _, invalid := jsonbody.Read(members, a, fields)
-	if invalid = append(invalid, missing(fields, sent)...); len(invalid) > 0 {
-		return nil, nil, invalid
+	r.asked = askedLink{policy: r.policy, now: r.now}
+	var invalid engine.InvalidError
+	r.sent, _, invalid = jsonbody.AppendRead(r.sent[:0], members, &r.asked, fields)
+	if invalid = append(invalid, missing(fields, r.sent)...); len(invalid) > 0 {
+		return invalid
 	}
-	return a, sent, nil
+	return nil
 }
 
-// draft returns a as a draft of owner; sent are the names of the fields that the body has.
-func (a *askedLink) draft(owner uint32, sent []string) engine.Draft {
-	a.Owner = owner
-	a.Same = func(l engine.Detail) bool { return sameLink(&a.Draft, sent, &l) }
-	return a.Draft
+// putDraft makes d what r has read.
+func (r *linkReader) putDraft(d *engine.Draft) {
+	r.asked.Owner = r.owner
+	*d = r.asked.Draft
+	if d.Alias != "" {
+		asked, sent := *d, slices.Clone(r.sent)
+		d.Same = func(l engine.Detail) bool { return sameLink(&asked, sent, &l) }
+	}
 }

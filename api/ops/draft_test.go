@@ -15,7 +15,6 @@ import (
 var plainValues = []string{`"text"`, `7`, `-1`, `true`, `false`, `["a","b"]`, `[]`}
 
 func TestANewFieldIsReadFromPlainBodies(t *testing.T) {
-	c := &Calls{}
 	for _, value := range plainValues {
 		var got []string
 		read := func(_ *askedLink, value json.RawMessage) error {
@@ -23,9 +22,10 @@ func TestANewFieldIsReadFromPlainBodies(t *testing.T) {
 			return nil
 		}
 		fields := fieldsOfTable(t, append(slices.Clone(table), row{name: "brand_new", read: read}))
-		_, sent, err := c.parseLink(fmt.Appendf(nil, `{"url":"https://a.example/","brand_new":%s}`, value), fields, time.Now())
-		if err != nil || !slices.Equal(got, []string{value}) || !slices.Equal(sent, []string{"url", "brand_new"}) {
-			t.Errorf("%s: read as %q, sent %q, %v", value, got, sent, err)
+		r := linkReader{now: time.Now()}
+		err := r.read(fmt.Appendf(nil, `{"url":"https://a.example/","brand_new":%s}`, value), fields)
+		if err != nil || !slices.Equal(got, []string{value}) || !slices.Equal(r.sent, []string{"url", "brand_new"}) {
+			t.Errorf("%s: read as %q, sent %q, %v", value, got, r.sent, err)
 		}
 	}
 }

@@ -15,7 +15,8 @@ import (
 // link object.
 type row struct {
 	name     string
-	required bool // it must be sent to create or import a link; in a patch it must not be null
+	key      string // the name with a comma before it, in JSON; set by withKeys
+	required bool   // it must be sent to create or import a link; in a patch it must not be null
 
 	// read reads and checks the value in a body of POST /shorten or PATCH, imported the value in a
 	// body of POST /import. nil: the field is unknown there. Neither is called for null, which
@@ -43,7 +44,7 @@ const (
 
 // table has the fields of a link, in the order of a link object. A new field that is true or false
 // is one more flagField, and the code in engine/link.go that stores it.
-var table = []row{
+var table = withKeys([]row{
 	{
 		name: "code", required: true, imported: readImportedCode, fixed: fixedCode, same: sameCode,
 		write: func(dst []byte, l *Link) []byte { return jsontext.AppendString(dst, l.Code) },
@@ -133,6 +134,14 @@ var table = []row{
 		write:   func(dst []byte, l *Link) []byte { return strconv.AppendUint(dst, l.Unique, 10) },
 		omitted: func(l *Link) bool { return !l.Counted },
 	},
+})
+
+// withKeys sets the keys of rows.
+func withKeys(rows []row) []row {
+	for i := range rows {
+		rows[i].key = `,"` + rows[i].name + `":`
+	}
+	return rows
 }
 
 // flagField is the row of a field that is true or false, and false by default.
@@ -215,11 +224,20 @@ func sameLink(d *engine.Draft, sent []string, l *engine.Detail) bool {
 // missing returns an error that names the required ones of fields that were not sent; nil if there
 // are none.
 func missing(fields jsonbody.Fields[askedLink], sent []string) (invalid engine.InvalidError) {
-	for i := range table {
-		f := &table[i]
-		if f.required && fields.Has(f.name) && !slices.Contains(sent, f.name) {
-			invalid = append(invalid, jsonbody.FieldError(f.name, "required", "must be given"))
+	for _, name := range required {
+		if !slices.Contains(sent, name) && fields.Has(name) {
+			invalid = append(invalid, jsonbody.FieldError(name, "required", "must be given"))
 		}
 	}
 	return invalid
 }
+
+// required has the names of the required fields.
+var required = func() (names []string) {
+	for i := range table {
+		if table[i].required {
+			names = append(names, table[i].name)
+		}
+	}
+	return names
+}()

@@ -23,14 +23,15 @@ var benchBodies = []struct{ name, text string }{
 func BenchmarkReadLink(b *testing.B) {
 	c := &Calls{}
 	for _, body := range benchBodies {
-		read := c.parseDraft
+		read := (*linkReader).readDraft
 		if body.name == "export" {
-			read = c.parseImport
+			read = (*linkReader).readImport
 		}
 		b.Run("body="+body.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := read([]byte(body.text), 1, benchNow); err != nil {
+				r, d := linkReader{policy: c.targets, owner: 1, now: benchNow}, engine.Draft{}
+				if err := read(&r, &d, []byte(body.text)); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -42,20 +43,21 @@ func BenchmarkReadLink(b *testing.B) {
 func BenchmarkReadBulk(b *testing.B) {
 	c := &Calls{}
 	for _, body := range benchBodies {
-		read := c.parseDraft
+		read := (*linkReader).readDraft
 		if body.name == "export" {
-			read = c.parseImport
+			read = (*linkReader).readImport
 		}
 		items := bytes.Repeat([]byte(body.text+",\n"), 1000)
 		text := append(append([]byte("["), items[:len(items)-2]...), ']')
 		bulk := Bulk{Body: jsonbody.Body{MediaType: []byte(jsonbody.JSON), Text: text}}
 		b.Run("body="+body.name, func(b *testing.B) {
 			b.ReportAllocs()
+			room := bulkRoom{reader: linkReader{policy: c.targets, owner: 1, now: benchNow}}
 			for b.Loop() {
-				items, err := bulk.items(func(item []byte) (engine.Draft, error) { return read(item, 1, benchNow) })
-				if err != nil || len(items) != 1000 || items[999].Refused != nil {
-					b.Fatal(err, items[999].Refused)
+				if err := room.readItems(&bulk, read); err != nil || len(room.items) != 1000 || room.items[999].Refused != nil {
+					b.Fatal(err)
 				}
+				clear(room.items)
 			}
 		})
 	}

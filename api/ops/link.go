@@ -14,23 +14,27 @@ type Link struct {
 // that encoding/json would write without escapes of HTML. It does not use encoding/json, because
 // lists have up to 1,000 links.
 func (l *Link) AppendJSON(dst []byte) []byte {
-	separator := byte('{')
+	begin := len(dst)
 	for i := range table {
 		f := &table[i]
 		if f.write == nil || f.omitted != nil && f.omitted(l) {
 			continue
 		}
-		dst = append(append(append(dst, separator, '"'), f.name...), `":`...)
-		dst = f.write(dst, l)
-		separator = ','
+		dst = f.write(append(dst, f.key...), l)
 	}
+	dst[begin] = '{' // instead of a comma
 	return append(dst, '}')
 }
 
 // shown returns link d as its owner sees it.
-func (c *Calls) shown(d engine.Detail) Link {
-	d.State = c.state(&d)
-	return Link{Detail: d, ShortURL: c.baseURL + "/" + d.Code}
+func (c *Calls) shown(d engine.Detail) (l Link) {
+	c.show(&l, &d)
+	return l
+}
+
+// show makes l, which is empty, link d as its owner sees it.
+func (c *Calls) show(l *Link, d *engine.Detail) {
+	l.Detail, l.State, l.ShortURL = *d, c.state(d), c.baseURL+"/"+d.Code
 }
 
 // counted returns link d with its visitors.

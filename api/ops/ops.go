@@ -21,7 +21,7 @@ type Options struct {
 	State    func(*engine.Detail) engine.State             // of a link, block list included
 	StateNow func(l engine.Link, nowMs int64) engine.State // the same of a link in memory; takes no lock
 	Missed   func(top int) Misses                          // the codes that were missed most
-	Wrote    func(op string, err error)                    // counts a write of a link
+	Wrote    func(op string, n int, err error)             // counts n writes of links that returned err
 	Now      func() time.Time
 
 	Logger *slog.Logger // default: discards
@@ -38,7 +38,7 @@ type Calls struct {
 	state    func(*engine.Detail) engine.State
 	stateNow func(l engine.Link, nowMs int64) engine.State
 	missed   func(top int) Misses
-	wrote    func(op string, err error)
+	wrote    func(op string, n int, err error)
 	log      *slog.Logger
 	now      func() time.Time
 

@@ -3,6 +3,7 @@ package ops
 import (
 	"slices"
 	"strconv"
+	"sync"
 
 	"shunt/api/problem"
 )
@@ -16,6 +17,23 @@ type Result struct {
 
 // Results are the outcomes of the items of a bulk, in the order of the items.
 type Results []Result
+
+var resultRooms sync.Pool // of *Results: see bulkRoom
+
+func newResults(n int) Results {
+	room, _ := resultRooms.Get().(*Results)
+	if room == nil || cap(*room) < n {
+		return make(Results, n)
+	}
+	return (*room)[:n]
+}
+
+// Release gives the memory of r to a later request. Nothing of r may be used after that. A caller that
+// keeps r need not call it.
+func (r Results) Release() {
+	clear(r) // releases strings
+	resultRooms.Put(&r)
+}
 
 // The statuses of the answer to a single creation.
 const (

@@ -83,7 +83,7 @@ func (f Facts) Verdict() Outcome {
 // nobody follows the link.
 func (r *Redirector) State(d *engine.Detail) engine.State {
 	return Facts{
-		Blocked:   r.blocks.Blocks([]byte(d.Target)),
+		Blocked:   r.blocks.BlocksText(d.Target),
 		Disabled:  d.Disabled,
 		Expired:   d.State == engine.StateExpired,
 		Exhausted: d.State == engine.StateExhausted,

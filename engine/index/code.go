@@ -62,18 +62,37 @@ func DrawCode(r io.Reader) (string, error) {
 	// 8 of 256 values of a byte are discarded. With 8 random bytes at a time 22 % of draws would
 	// need more; 16 are enough in all but 3 draws of 10^10.
 	var random [2 * DrawnCodeBytes]byte
-	code := make([]byte, 0, DrawnCodeBytes)
-	for {
-		if _, err := io.ReadFull(r, random[:]); err != nil {
-			return "", fmt.Errorf("draw a code: %w", err)
+	d := Drawer{random: r, room: random[:]}
+	return d.Draw()
+}
+
+// Drawer draws many codes as DrawCode does. It reads random bytes for several at once.
+type Drawer struct {
+	random       io.Reader
+	room, unread []byte
+}
+
+// NewDrawer returns a drawer for n codes or more, which reads from r.
+func NewDrawer(r io.Reader, n int) Drawer {
+	const most = 256
+	return Drawer{random: r, room: make([]byte, min(n+1, most)*DrawnCodeBytes)}
+}
+
+// Draw draws a code. It fails only if reading random bytes does.
+func (d *Drawer) Draw() (string, error) {
+	var code [DrawnCodeBytes]byte
+	for i := 0; i < len(code); {
+		if len(d.unread) == 0 {
+			if _, err := io.ReadFull(d.random, d.room); err != nil {
+				return "", fmt.Errorf("draw a code: %w", err)
+			}
+			d.unread = d.room
 		}
-		for _, b := range random {
-			if int(b) >= unbiasedBytes {
-				continue
-			}
-			if code = append(code, base62[int(b)%len(base62)]); len(code) == DrawnCodeBytes {
-				return string(code), nil
-			}
+		b := d.unread[0]
+		if d.unread = d.unread[1:]; int(b) < unbiasedBytes {
+			code[i] = base62[int(b)%len(base62)]
+			i++
 		}
 	}
+	return string(code[:]), nil
 }

@@ -29,9 +29,9 @@ type shard struct {
 
 	mu struct {
 		sync.Mutex
-		locked       map[string]chan struct{} // case-folded codes whose CodeLock is held; closed on Unlock; nil: nobody waits
-		hidden       map[string]*hidden       // by case-folded code: tombstones without slot
-		used         int                      // slots in use
+		held         heldLocks
+		hidden       map[string]*hidden // by case-folded code: tombstones without slot
+		used         int                // slots in use
 		puts         uint64
 		garbageBytes uint64 // of the arena: superseded records
 		recent       recent
@@ -42,7 +42,7 @@ type shard struct {
 
 	coder  *coder
 	memory *memory
-	_      [16]byte // shards are an array: keep one's pointer off another's counters
+	_      [8]byte // shards are an array: keep one's pointer off another's counters
 }
 
 // init prepares shard i. Each shard begins with another number of groups. So they grow at different
@@ -50,7 +50,7 @@ type shard struct {
 // number of links.
 func (s *shard) init(i int, coder *coder, memory *memory) {
 	s.coder, s.memory = coder, memory
-	s.mu.locked = make(map[string]chan struct{})
+	s.mu.held.init()
 	s.mu.hidden = make(map[string]*hidden)
 	s.publishTable(newTable(minGroups+i, newArena(memory, nil)))
 }

@@ -174,6 +174,22 @@ func (t *table) eachLive(fn func(Link)) {
 	runtime.KeepAlive(t) // it maps the groups
 }
 
+// hasTag reports whether probe would yield a slot. The shard's mutex is held.
+func (t *table) hasTag(tag uint64) bool {
+	want := tagByte(tag) * lowBits
+	for n := t.home(tag); ; n = t.after(n) {
+		g := &t.groups[n]
+		for m := matchByte(g[0], want); m != 0; m &= m - 1 {
+			if g[(bits.TrailingZeros64(m)/8+1)%groupWords]>>offsetBits == tag {
+				return true
+			}
+		}
+		if !groupFull(g[0]) {
+			return false
+		}
+	}
+}
+
 // probe yields the slots that a look-up of tag meets and that have this tag. The shard's mutex is
 // held.
 func (t *table) probe(tag uint64) iter.Seq[*uint64] {

@@ -101,6 +101,11 @@ func (b *BlockList) Blocks(target []byte) bool {
 	return s != nil && s.entries > 0 && s.blocks(target)
 }
 
+// BlocksText is Blocks for a text.
+func (b *BlockList) BlocksText(target string) bool {
+	return b != nil && b.set.Load() != nil && b.Blocks([]byte(target))
+}
+
 // entryOf returns a line without its comment and white space. A # within an address does not begin
 // a comment: the address is then refused because of its fragment.
 func entryOf(line []byte) string {

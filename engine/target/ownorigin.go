@@ -7,15 +7,36 @@ import (
 	"strings"
 )
 
+// Origins are addresses of servers, such as "https://sho.rt", in a form that targets are quickly
+// compared with.
+type Origins []origin
+
+type origin struct {
+	host         host
+	port         int
+	inOwnNetwork bool
+}
+
+// ParseOrigins reads addresses of servers. It leaves out what no target could lead to.
+func ParseOrigins(addresses ...string) (all Origins) {
+	for _, address := range addresses {
+		if h, err := hostOf(address); err == nil {
+			all = append(all, origin{h, h.port(), h.inOwnNetwork()})
+		}
+	}
+	return all
+}
+
 // own reports whether h is the host and port of one of our own origins. It ignores the scheme,
 // because a port serves only one.
 func (p Policy) own(h host) bool {
-	for _, origin := range p.OwnOrigins {
-		own, err := hostOf(origin)
-		if err != nil || own.port() != h.port() {
-			continue
-		}
-		if h.sameAs(own) || own.inOwnNetwork() && h.thisMachine() {
+	if len(p.OwnOrigins) == 0 {
+		return false
+	}
+	port := h.port()
+	for i := range p.OwnOrigins {
+		own := &p.OwnOrigins[i]
+		if own.port == port && (h.sameAs(own.host) || own.inOwnNetwork && h.thisMachine()) {
 			return true
 		}
 	}

@@ -17,7 +17,7 @@ func TestEverySpellingOfThisMachineAtOurPortIsOurOwn(t *testing.T) {
 		"http://127.0.0.1:8080", "http://localhost:8080", "http://[::1]:8080", "http://0.0.0.0:8080", "http://192.168.1.5:8080",
 		"http://[fd00::5]:8080", "http://169.254.7.7:8080", "http://intranet:8080", "https://127.0.0.1:08080",
 	} {
-		p := Policy{OwnOrigins: []string{"https://sho.rt", origin}}
+		p := Policy{OwnOrigins: ParseOrigins("https://sho.rt", origin)}
 		for _, host := range machineSpellings {
 			for _, scheme := range []string{"http", "HTTPS"} {
 				if _, err := p.Parse(scheme + "://" + host + ":8080/x"); fieldCode(err) != "own_origin" {
@@ -32,7 +32,7 @@ func TestEverySpellingOfThisMachineAtOurPortIsOurOwn(t *testing.T) {
 }
 
 func TestOurPrivateAddressIsRecognizedInEverySpelling(t *testing.T) {
-	p := Policy{OwnOrigins: []string{"http://192.168.1.5:8080"}}
+	p := Policy{OwnOrigins: ParseOrigins("http://192.168.1.5:8080")}
 	for raw, own := range map[string]bool{
 		"http://192.168.1.5:8080/":                     true,
 		"http://192.168.261:8080/":                     true,
@@ -65,7 +65,7 @@ func TestOurPrivateAddressIsRecognizedInEverySpelling(t *testing.T) {
 // A client that follows a link of a public server to localhost reaches its own machine, not the
 // server's.
 func TestAPublicServerAcceptsTargetsOnItsVisitorsMachines(t *testing.T) {
-	p := Policy{OwnOrigins: []string{"https://sho.rt", "https://8.8.8.8", "http://[2620::1]:8080"}}
+	p := Policy{OwnOrigins: ParseOrigins("https://sho.rt", "https://8.8.8.8", "http://[2620::1]:8080")}
 	for _, host := range machineSpellings {
 		for _, port := range []string{"", ":443", ":8080"} {
 			if _, err := p.Parse("http://" + host + port + "/x"); err != nil {

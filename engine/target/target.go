@@ -18,7 +18,7 @@ type Policy struct {
 	// OwnOrigins are our own addresses, such as "https://sho.rt": a link that leads back to one is
 	// a loop. If only our own network can reach an origin (InOwnNetwork), every spelling of this
 	// machine at its port is ours too: localhost, 127.0.0.1, 0.0.0.0, [::] and so on.
-	OwnOrigins []string
+	OwnOrigins Origins
 	// RefusePrivate refuses addresses that the public internet does not route to one host, such as
 	// private, loopback and multicast ones, in every spelling and however an IPv6 address carries
 	// them, and names such as localhost.
@@ -41,31 +41,46 @@ const CodeBlocked = "blocked"
 // they are valid UTF-8. Names are never looked up. Parse returns a target that Parse returned
 // unchanged.
 func (p Policy) Parse(raw string) (target string, err error) {
-	if err := checkTargetBytes(raw); err != nil {
+	h, ok := plainHost(raw)
+	if target = raw; !ok {
+		if target, h, err = parse(raw); err != nil {
+			return "", err
+		}
+	}
+	if err := p.check(h, target); err != nil {
 		return "", err
+	}
+	return target, nil
+}
+
+// parse returns raw in the form that is stored, and its host, or the FieldError of a malformed target.
+func parse(raw string) (target string, h host, err error) {
+	if err := checkTargetBytes(raw); err != nil {
+		return "", host{}, err
 	}
 	scheme, authority, rest, err := splitTarget(raw)
 	if err != nil {
-		return "", err
+		return "", host{}, err
 	}
-	h, err := parseAuthority(authority)
-	if err != nil {
-		return "", err
+	if h, err = parseAuthority(authority); err != nil {
+		return "", host{}, err
 	}
-	if p.RefusePrivate && h.private() {
-		return "", targetError("private", "must not lead to a private, loopback, link-local or reserved address")
+	return raw[:len(scheme)+len("://")] + h.text + h.portText + rest, h, nil
+}
+
+// check returns the FieldError of a well-formed target that the policy refuses.
+func (p Policy) check(h host, target string) error {
+	switch {
+	case p.RefusePrivate && h.private():
+		return targetError("private", "must not lead to a private, loopback, link-local or reserved address")
+	case p.own(h):
+		return targetError("own_origin", "must not lead back to this server")
+	case len(target) > limits.MaxTargetBytes:
+		return errTargetTooLong
+	case p.Blocked.BlocksText(target):
+		return targetError(CodeBlocked, "must not lead to an address that is blocked here")
 	}
-	if p.own(h) {
-		return "", targetError("own_origin", "must not lead back to this server")
-	}
-	target = raw[:len(scheme)+len("://")] + h.text + h.portText + rest
-	if len(target) > limits.MaxTargetBytes {
-		return "", errTargetTooLong
-	}
-	if p.Blocked.Blocks([]byte(target)) {
-		return "", targetError(CodeBlocked, "must not lead to an address that is blocked here")
-	}
-	return target, nil
+	return nil
 }
 
 var errTargetTooLong = targetError("too_long", fmt.Sprintf("must be at most %d bytes", limits.MaxTargetBytes))

@@ -245,7 +245,7 @@ func TestPrivateAddressesAreRefusedInEverySpelling(t *testing.T) {
 }
 
 func TestATargetThatLeadsBackToThisServerIsRefused(t *testing.T) {
-	p := Policy{OwnOrigins: []string{"https://sho.rt", "http://127.0.0.1:8080", "http://bücher.example:81"}}
+	p := Policy{OwnOrigins: ParseOrigins("https://sho.rt", "http://127.0.0.1:8080", "http://bücher.example:81")}
 	for raw, own := range map[string]bool{
 		"https://sho.rt/abc":                    true,
 		"https://sho.rt":                        true,
@@ -292,6 +292,38 @@ func FuzzParseTarget(f *testing.F) {
 		}
 		checkAgainstNetURL(t, raw, got)
 	})
+}
+
+// FuzzPlainTargetsAreWhatParseReads checks that what is read in one pass is read the same in general.
+func FuzzPlainTargetsAreWhatParseReads(f *testing.F) {
+	for _, seed := range []string{"http://a", "https://a.b_c-d.example/x?y#z", "https://xn--a/", "http://a.1", "http://a.0x1", "http://1.a", "http://a..b",
+		"http://a./", "http://a:80/", "http://A/", "http://a@b/", "http://a/\\", "http://a/\x7f", "http://a/é", "http:///", "http://", "http://a.-b", "http://-/",
+		"http://" + strings.Repeat("a", 63), "http://" + strings.Repeat("a", 64), "http://" + strings.Repeat("a.", 126) + "a", "http://" + strings.Repeat("a.", 127) + "a"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, raw string) {
+		h, ok := plainHost(raw)
+		if !ok {
+			return
+		}
+		target, want, err := parse(raw)
+		if err != nil || target != raw || h != want {
+			t.Fatalf("%q: got %+v in one pass, in general %q, %+v, %v", raw, h, target, want, err)
+		}
+	})
+}
+
+func TestPlainTargetsAreReadInOnePass(t *testing.T) {
+	for _, raw := range []string{"http://a", "https://www.example.com/a/b?c=d#e", "https://a_b.c-d.e1"} {
+		if _, ok := plainHost(raw); !ok {
+			t.Errorf("%q is not plain", raw)
+		}
+	}
+	p := Policy{OwnOrigins: ParseOrigins("https://sho.rt", "http://127.0.0.1:8080"), RefusePrivate: true}
+	raw := "https://www.example.com/a/page/of/some/length?and=a#query"
+	if n := testing.AllocsPerRun(100, func() { _, _ = p.Parse(raw) }); n != 0 {
+		t.Errorf("got %v allocations", n)
+	}
 }
 
 func checkAgainstNetURL(t *testing.T, raw, got string) {
