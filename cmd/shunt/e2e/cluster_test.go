@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -31,6 +32,7 @@ import (
 // A site is a cluster of real processes on real servers of etcd.
 type site struct {
 	t        *testing.T
+	options  siteOptions
 	etcd     *etcdtest.Cluster
 	dir      string // certificates and data
 	ca       *x509.Certificate
@@ -42,6 +44,12 @@ type site struct {
 	lost     atomic.Int64 // redirects whose answer was lost
 }
 
+// siteOptions are what most sites have no need of.
+type siteOptions struct {
+	etcd  []string // arguments of the servers of etcd
+	nodes []string // arguments of the nodes
+}
+
 // A siteNode is one node, which may be stopped and started again.
 type siteNode struct {
 	*process
@@ -50,6 +58,7 @@ type siteNode struct {
 	role      string // "": full
 	data      string
 	advertise string // host:port
+	program   string // "": the binary under test
 
 	// Addresses that stay the same over restarts.
 	url, adminURL string
@@ -57,11 +66,11 @@ type siteNode struct {
 
 // newSite starts three servers of etcd and nodes of these names. The first begins the cluster, and the
 // others join it. Without etcd's server it skips the test (make cluster-test).
-func newSite(t *testing.T, names ...string) *site { return newSiteOn(t, nil, names...) }
+func newSite(t *testing.T, names ...string) *site { return newSiteOn(t, siteOptions{}, names...) }
 
-// newSiteOn is newSite with arguments for the servers of etcd.
-func newSiteOn(t *testing.T, etcd []string, names ...string) *site {
-	s := &site{t: t, etcd: etcdtest.Start(t, 3, etcd...), dir: t.TempDir()}
+// newSiteOn is newSite with options.
+func newSiteOn(t *testing.T, o siteOptions, names ...string) *site {
+	s := &site{t: t, options: o, etcd: etcdtest.Start(t, 3, o.etcd...), dir: t.TempDir()}
 	transport := &http.Transport{MaxIdleConnsPerHost: 64}
 	s.requests = &http.Client{
 		Transport: transport, Timeout: 20 * time.Second,
@@ -160,7 +169,7 @@ func (n *siteNode) start() {
 	n.site.t.Helper()
 	args := append(n.args(), "--listen", strings.TrimPrefix(n.url, "http://"), "--admin-listen", strings.TrimPrefix(n.adminURL, "http://"),
 		"--flush-interval", "100ms", "--limit-calls", "off", "--limit-creates", "off", "--limit-misses", "off")
-	n.process = startServer(n.site.t, n.data, args...)
+	n.process = launchProgram(n.site.t, cmp.Or(n.program, binary), nil, nil, n.data, append(args, n.site.options.nodes...)...).waitReady()
 }
 
 // pause stops the process where it is, and resume lets it go on.
