@@ -46,8 +46,9 @@ type site struct {
 
 // siteOptions are what most sites have no need of.
 type siteOptions struct {
-	etcd  []string // arguments of the servers of etcd
-	nodes []string // arguments of the nodes
+	etcd    []string // arguments of the servers of etcd
+	nodes   []string // arguments of the nodes
+	program string   // of the nodes; "": the binary under test
 }
 
 // A siteNode is one node, which may be stopped and started again.
@@ -79,7 +80,7 @@ func newSiteOn(t *testing.T, o siteOptions, names ...string) *site {
 	t.Cleanup(transport.CloseIdleConnections)
 	s.makeAuthority()
 	for i, name := range names {
-		n := &siteNode{site: s, name: name, data: filepath.Join(s.dir, "data-"+name), advertise: freePort(t)}
+		n := &siteNode{site: s, name: name, data: filepath.Join(s.dir, "data-"+name), advertise: freePort(t), program: o.program}
 		n.url, n.adminURL = "http://"+freePort(t), "http://"+freePort(t)
 		s.makeCertificate(name)
 		if i > 0 {

@@ -25,10 +25,12 @@ func TestFiguresOfARedirectInACluster(t *testing.T) {
 	s.await(s.caughtUp, "all nodes have caught up")
 	time.Sleep(3 * time.Second) // so that what the links have started ends
 
+	rest := make(map[*process]float64) // what each uses without requests, in CPU-s a second
 	for _, n := range append(s.nodes, &siteNode{process: alone, name: "without a cluster"}) {
 		before := clockOf(t, n.cmd.Process.Pid)
 		time.Sleep(turn)
-		t.Logf("at rest, %s: %.2f %% of a core", n.name, 100*(clockOf(t, n.cmd.Process.Pid)-before).Seconds()/turn.Seconds())
+		rest[n.process] = (clockOf(t, n.cmd.Process.Pid) - before).Seconds() / turn.Seconds()
+		t.Logf("at rest, %s: %.2f %% of a core", n.name, 100*rest[n.process])
 	}
 	for _, c := range []struct {
 		what string
@@ -39,18 +41,19 @@ func TestFiguresOfARedirectInACluster(t *testing.T) {
 		{"100,000 links by popularity, 15,000/s", load.Spec{Connections: 64, Links: costLinks, Visitors: true, Rate: 15_000, Sleep: true}},
 	} {
 		c.Length = turn
-		compareTurns(t, c.what, c.Spec, member, alone)
+		compareTurns(t, c.what, c.Spec, member, alone, rest)
 	}
 }
 
-// compareTurns loads a member and a process alone in turns, and reports the ratios of pairs.
-func compareTurns(t *testing.T, what string, spec load.Spec, member *siteNode, alone *process) {
+// compareTurns loads a member and a process alone in turns, and reports the ratios of pairs: of all CPU time,
+// and of what is more than at rest.
+func compareTurns(t *testing.T, what string, spec load.Spec, member *siteNode, alone *process, rest map[*process]float64) {
 	t.Helper()
 	const pairs = 6
 	var of [2]struct{ cpu, p50, p99 spread }
-	var ratios spread
+	var ratios, more spread
 	for pair := range pairs {
-		var cpu [2]float64
+		var cpu, added [2]float64
 		for i := range 2 {
 			which := (i + pair) % 2 // who begins takes turns, too
 			p, url := member.process, member.url
@@ -63,13 +66,15 @@ func compareTurns(t *testing.T, what string, spec load.Spec, member *siteNode, a
 				t.Fatal(err)
 			}
 			cpu[which] = report.CPU.Seconds() * 1e6 / float64(report.Answers)
+			added[which] = cpu[which] - rest[p]*report.Elapsed.Seconds()*1e6/float64(report.Answers)
 			of[which].cpu = append(of[which].cpu, cpu[which])
 			of[which].p50 = append(of[which].p50, report.P50.Seconds()*1e6)
 			of[which].p99 = append(of[which].p99, report.P99.Seconds()*1e6)
 		}
 		ratios = append(ratios, cpu[0]/cpu[1])
+		more = append(more, added[0]/added[1])
 	}
-	t.Logf("%s: CPU of a redirect as a multiple of that without a cluster: %v in %d pairs", what, ratios, pairs)
+	t.Logf("%s: CPU of a redirect as a multiple of that without a cluster: %v in %d pairs; without what both use at rest: %v", what, ratios, pairs, more)
 	for which, name := range []string{"in a cluster", "without"} {
 		t.Logf("  %s: CPU %v µs, p50 %v µs, p99 %v µs", name, of[which].cpu, of[which].p50, of[which].p99)
 	}
