@@ -68,6 +68,7 @@ lint: ## gofmt, go vet and staticcheck, for every build tag
 	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "these files need gofmt:"; echo "$$unformatted"; exit 1; }
 	$(GO) vet ./...
 	$(GO) vet -race -tags shuntinvariants ./...
+	$(GO) vet -tags shuntnewerpayload ./storage/...
 	$(GO) tool staticcheck ./...
 	staticcheck=$$($(GO) tool -n staticcheck) && GOFLAGS=-race "$$staticcheck" -tags shuntinvariants ./engine/...
 
@@ -271,7 +272,7 @@ acme: ## get, renew and keep certificates by ACME, from a real authority on this
 
 # The tests of clusters need servers of etcd, which are built for them. OPERATIONS are those of the
 # histories, OUTAGE the seconds without a majority of etcd, NEMESIS those of faults at random (SEED=n repeats them).
-CLUSTERTESTS = AnyNode|RevokedToken|ALastUse|WritesComeBack|ACutOffLeader|AnAliasHas|Histories|OutliveALost|MistakesWithACluster|ClockIsHoursApart|ANodeThatRuns|BelowTheFloor|ACapIsNever|ForgottenTakes|Edge|ThatJoinsHas|FullServers|AnythingAtRandom|FiguresOfACluster|ARoleOnThePrefix
+CLUSTERTESTS = AnyNode|RevokedToken|ALastUse|WritesComeBack|ACutOffLeader|AnAliasHas|Histories|OutliveALost|MistakesWithACluster|ClockIsHoursApart|ANodeThatRuns|BelowTheFloor|ACapIsNever|ForgottenTakes|Edge|ThatJoinsHas|FullServers|AnythingAtRandom|ReplacedOneByOne|ARoleOnThePrefix
 .PHONY: cluster-test
 cluster-test: ROUNDS = 50
 cluster-test: OPERATIONS = 200000
@@ -287,8 +288,23 @@ cluster-test: ## test clusters against real servers of etcd that are paused, kil
 
 .PHONY: cluster-figures
 cluster-figures: SECONDS = 20
-cluster-figures: ## measure writes and replication of three nodes on this machine (SECONDS=20 each; fetches etcd)
-	@$(MAKE) cluster-test ROUNDS=1 CLUSTER=SHUNTTEST_FIGURES=$(SECONDS) CLUSTERTESTS=FiguresOfACluster
+cluster-figures: FIGURES = FiguresOf
+cluster-figures: ## measure clusters of three nodes on this machine (SECONDS=20 each; FIGURES=regexp; fetches etcd)
+	@tools=$$(mktemp -d); trap 'rm -rf "$$tools"' EXIT; \
+		CGO_ENABLED=0 $(GO) build -C storage/etcdlog/server -o "$$tools/etcd" .; \
+		SHUNTTEST_ETCD=$$tools/etcd SHUNTTEST_FIGURES=$(SECONDS) \
+		$(GO) test ./cmd/shunt/e2e -run '$(FIGURES)' -v -count=1 -timeout 60m
+
+# The older program is that of a commit, the newer one this tree's with entries of another version.
+.PHONY: cluster-upgrade
+cluster-upgrade: OLDER = HEAD
+cluster-upgrade: ## upgrade a cluster node by node under load, from the program of a commit (OLDER=HEAD; 2 min; fetches etcd)
+	@tools=$$(mktemp -d); trap 'git worktree remove --force "$$tools/older"; rm -rf "$$tools"' EXIT; \
+		git worktree add -q --detach "$$tools/older" $(OLDER); \
+		CGO_ENABLED=0 $(GO) build -C "$$tools/older" -o "$$tools/shunt-older" ./cmd/shunt; \
+		CGO_ENABLED=0 $(GO) build -C storage/etcdlog/server -o "$$tools/etcd" .; \
+		SHUNTTEST_ETCD=$$tools/etcd SHUNTTEST_OLDER=$$tools/shunt-older \
+		$(GO) test ./cmd/shunt/e2e -run ReplacedOneByOne -v -count=1 -timeout 10m
 
 # What makes a release is a module of its own, so that it is no dependency of the program.
 DIST ?= dist

@@ -13,27 +13,13 @@ import (
 	"shunt/storage/row"
 )
 
-// A payload of an entry of the cluster's log is a batch of shared rows, or a part of one:
-//
-//	┌───────────┬─────────┬─────────────────────────────────────────────────────┐
-//	│ version 1 │ flags 1 │ operations on rows (row.Operation), or a part of them │
-//	└───────────┴─────────┴─────────────────────────────────────────────────────┘
-//
-// They are not the bytes of Pebble's batch, whose reader trusts what it reads and panics if it is damaged.
-//
-// A batch that is larger than an entry takes several, one after the other: the first has partFirst,
-// the last partLast. Its rows are applied when the last one is there. A leader that ends in between
-// leaves parts without an end, which the next first part ends. The position in the store stays before
-// such parts, so a restart reads them again.
+// A batch that is larger than an entry takes several payloads (row.Payload), one after the other. Its rows
+// are applied when the last one is there. A leader that ends in between leaves parts without an end, which
+// the next first part ends. The position in the store stays before such parts, so a restart reads them
+// again.
 const (
-	// ReadsEntries is the newest version of payloads that this program reads.
-	ReadsEntries = payloadVersion
-
-	payloadVersion = 1
-	payloadHead    = 2
-
-	partFirst = 1
-	partLast  = 2
+	// ReadsEntries is the newest version of payloads that this program reads. It reads all before it, too.
+	ReadsEntries = row.NewestPayload
 
 	// learnBytes is the size at which the batches of several entries are committed together.
 	learnBytes = 4 << 20
@@ -42,17 +28,6 @@ const (
 	// at worst (see commitBatchBytes).
 	maxSharedBytes = 64 << 20
 )
-
-func appendPayload(dst, part []byte, first, last bool) []byte {
-	flags := byte(0)
-	if first {
-		flags |= partFirst
-	}
-	if last {
-		flags |= partLast
-	}
-	return append(append(dst, payloadVersion, flags), part...)
-}
 
 // own is what a batch of shared rows means for the node's own rows and memory.
 type own struct {
@@ -114,24 +89,22 @@ func (s *Store) Learn(entries []clusterlog.Entry, after clusterlog.Position, to 
 // collectEntry adds the rows of an entry to b, if it is the last part of a batch.
 func (s *Store) collectEntry(b *pebble.Batch, payload []byte) error {
 	sh := &s.shared
-	if len(payload) < payloadHead || payload[1]&^(partFirst|partLast) != 0 {
-		return fmt.Errorf("%w: a payload of %d bytes", ErrCorrupt, len(payload))
-	}
-	if payload[0] != payloadVersion {
-		return fmt.Errorf("%w: its payload has version %d, and this program knows version %d", clusterlog.ErrNewerVersion, payload[0], payloadVersion)
-	}
-	flags, part := payload[1], payload[payloadHead:]
+	p, err := row.DecodePayload(payload)
 	switch {
-	case flags&partFirst != 0:
+	case err != nil:
+		return err
+	case p.Version > ReadsEntries:
+		return fmt.Errorf("%w: its payload has version %d, and this program knows version %d", clusterlog.ErrNewerVersion, p.Version, ReadsEntries)
+	case p.First:
 		sh.parts = sh.parts[:0]
 	case len(sh.parts) == 0: // parts whose beginning a leader did not write are of no batch
 		return fmt.Errorf("%w: a part without a beginning", ErrCorrupt)
 	}
-	if len(sh.parts)+len(part) > maxSharedBytes {
+	if len(sh.parts)+len(p.Part) > maxSharedBytes {
 		return fmt.Errorf("%w: a batch of more than %d bytes", ErrCorrupt, maxSharedBytes)
 	}
-	sh.parts = append(sh.parts, part...)
-	if flags&partLast == 0 {
+	sh.parts = append(sh.parts, p.Part...)
+	if !p.Last {
 		return nil
 	}
 	rows := append([]byte{}, sh.parts...) // learned aliases it

@@ -247,6 +247,34 @@ func TestLearningDoesNotWaitForWhoeverAllocatesIDs(t *testing.T) {
 }
 
 // FuzzLearn gives a store any payload: it is an error that changes nothing, or rows that all nodes share.
+// TestAnEntryOfANewerVersionChangesNothing has a node read what a newer program wrote.
+func TestAnEntryOfANewerVersionChangesNothing(t *testing.T) {
+	log := &chainLog{head: clusterlog.Origin(clusterlog.ID{1}), failAt: -1}
+	leader, follower := openMember(t, vfs.NewMem()), openMember(t, vfs.NewMem())
+	defer closeStore(t, follower)
+	stop := start(t, leader)
+	leader.Lead(log)
+	leader.WriteEntries(ReadsEntries + 1) // more than it can write
+	if err := writeBulk(t, leader, madeLinks(1, 1, 30)); err != nil {
+		t.Fatal(err)
+	}
+	leader.StopLeading()
+	stop()
+	closeStore(t, leader)
+	seen := &told{}
+	learnEach(t, follower, log, 1, seen)
+	at, _ := follower.LogPosition()
+	payload := append([]byte{ReadsEntries + 1}, log.entries[0].Payload[1:]...)
+	_, after := at.Next(1, clusterlog.NewBatchID(), payload)
+	err := follower.Learn([]clusterlog.Entry{{Epoch: 1, Sequence: at.Sequence + 1, Previous: at.Hash, Payload: payload}}, after, seen)
+	if !errors.Is(err, clusterlog.ErrNewerVersion) || !strings.Contains(err.Error(), fmt.Sprintf("entry %d ", at.Sequence+1)) {
+		t.Errorf("got %v, want ErrNewerVersion and the entry's number", err)
+	}
+	if now, _ := follower.LogPosition(); now != at || len(seen.codes) != 1 {
+		t.Errorf("it is at %v, was at %v, and was told of %q", now, at, seen.codes)
+	}
+}
+
 func FuzzLearn(f *testing.F) {
 	log := &chainLog{head: clusterlog.Origin(clusterlog.ID{1}), failAt: -1}
 	f.Add([]byte{})

@@ -61,6 +61,7 @@ type shared struct {
 
 	abandoned atomic.Pointer[context.CancelFunc] // ends leading; nil: this node has not led
 
+	version atomic.Int64  // of the payloads that this node writes while it leads: see WriteEntries
 	full    atomic.Bool   // the servers of the log are filling up: see RefuseWrites
 	applied atomic.Uint64 // sequence of the last entry whose rows are committed
 	shown   atomic.Uint64 // the same, when the rest of the node knows what it changed
@@ -93,10 +94,12 @@ func (s *Store) shareLocked(b *pebble.Batch) error {
 	if err != nil {
 		return err
 	}
-	for first := true; len(rows) > 0; first = false {
-		part := rows[:min(len(rows), clusterlog.MaxPayloadBytes-payloadHead)]
-		rows = rows[len(part):]
-		at, err := s.append(appendPayload(nil, part, first, len(rows) == 0))
+	p := row.Payload{Version: int(sh.version.Load()), First: true}
+	for ; len(rows) > 0; p.First = false {
+		p.Part = rows[:min(len(rows), clusterlog.MaxPayloadBytes-row.PayloadHeadBytes)]
+		rows = rows[len(p.Part):]
+		p.Last = len(rows) == 0
+		at, err := s.append(row.AppendPayload(nil, &p))
 		if err != nil {
 			return err // parts before it are without their end, and the next entry begins another batch
 		}
@@ -232,6 +235,7 @@ func (s *Store) Lead(a Appender) {
 	s.shared.turn <- struct{}{}
 	defer func() { <-s.shared.turn }()
 	s.shared.appender, s.shared.parts = a, nil
+	s.shared.version.Store(row.OldestPayload)
 	leading, abandon := context.WithCancel(context.Background())
 	s.shared.leading = leading
 	s.shared.abandoned.Store(&abandon)
@@ -251,6 +255,12 @@ func (s *Store) StopLeading() {
 	s.shared.turn <- struct{}{}
 	defer func() { <-s.shared.turn }()
 	s.shared.appender = nil
+}
+
+// WriteEntries sets the version of entries that this node writes while it leads: the newest that all nodes
+// read, because one that meets a newer one stops. Each leadership begins with the oldest.
+func (s *Store) WriteEntries(version int) {
+	s.shared.version.Store(int64(min(max(version, row.OldestPayload), ReadsEntries)))
 }
 
 // RefuseWrites makes writes fail with engine.ErrReadOnly, except deletions of rows of accounts, as if

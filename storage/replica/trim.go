@@ -90,6 +90,7 @@ type trimmer struct {
 	replica  *Replica
 	lead     clusterlog.Leadership
 	passed   map[string]bool // nodes of which it was reported
+	version  int             // of entries, that all nodes read; 0: unknown
 	reported time.Time
 }
 
@@ -135,6 +136,7 @@ func (t *trimmer) step(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	t.noteVersion(oldestReader(nodes))
 	through, passed := trimThrough(&status, nodes, r.maxKept)
 	t.report(passed, through)
 	return t.lead.Trim(ctx, through) // also if nothing is to be trimmed: it lets the servers forget old revisions

@@ -16,7 +16,7 @@
 // free then: a server that pauses for 100 ms is late for every request that was due in this time
 // (coordinated omission, Tene 2013).
 //
-// The codes are one link, or drawn by a Zipf distribution with exponent 1.1 over a number of links.
+// The codes are one link, or drawn from a number of links by a Zipf distribution with exponent 1.1, or evenly.
 // Visitors are a User-Agent and a source address: every connection of a run with many visitors has
 // a loopback address of its own, and every request one of 160 User-Agents.
 //

@@ -53,6 +53,15 @@ func drawCodes(links int, rng *rand.Rand) []code {
 	return codes
 }
 
+// drawEvenly returns the codes of requests of which each is for any of the links.
+func drawEvenly(links int, rng *rand.Rand) []code {
+	codes := make([]code, drawnCodes)
+	for n := range codes {
+		codes[n] = codeOf(rng.IntN(links))
+	}
+	return codes
+}
+
 // mix is the finalizer of SplitMix64 (Steele, Lea, Flood 2014).
 func mix(x uint64) uint64 {
 	x ^= x >> 30

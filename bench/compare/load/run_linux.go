@@ -83,6 +83,9 @@ func newGenerator(s *Spec) (*generator, error) {
 		Spec: s, templates: templates(s), codes: drawCodes(s.Links, rng), warmAt: s.WarmUp, end: s.WarmUp + s.Length,
 		in: make([]byte, readBytes), connections: make([]connection, s.Connections),
 	}
+	if s.Evenly {
+		g.codes = drawEvenly(s.Links, rng)
+	}
 	g.out = make([]byte, 0, s.Pipeline*(len(g.templates[0].bytes)+64))
 	var err error
 	if g.to, err = address(s.Address); err != nil {

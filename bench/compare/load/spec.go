@@ -11,6 +11,7 @@ type Spec struct {
 	Rate        float64 // requests per second of an open loop; 0: a closed loop
 	Sleep       bool    // wait asleep for the next due time, where the core is needed by others
 	Links       int     // number of links; 1: always the same
+	Evenly      bool    // no link is more popular than others
 	Visitors    bool    // many User-Agents and source addresses
 	Browser     bool    // all the header fields of a browser
 

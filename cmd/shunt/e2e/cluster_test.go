@@ -32,6 +32,7 @@ import (
 // A site is a cluster of real processes on real servers of etcd.
 type site struct {
 	t        *testing.T
+	options  siteOptions
 	etcd     *etcdtest.Cluster
 	dir      string // certificates and data
 	ca       *x509.Certificate
@@ -45,6 +46,13 @@ type site struct {
 	lost     atomic.Int64      // redirects whose answer was lost
 }
 
+// siteOptions are what most sites have no need of.
+type siteOptions struct {
+	etcd    []string // arguments of the servers of etcd
+	nodes   []string // arguments of the nodes
+	program string   // of the nodes; "": the binary under test
+}
+
 // A siteNode is one node, which may be stopped and started again.
 type siteNode struct {
 	*process
@@ -52,6 +60,7 @@ type siteNode struct {
 	name      string
 	role      string // "": full
 	data      string
+	program   string          // "": the binary under test
 	advertise string          // host:port
 	behind    string          // host:port of its own listener for the others, if a proxy is at advertise; "": none is
 	cable     *etcdtest.Proxy // that proxy
@@ -62,11 +71,11 @@ type siteNode struct {
 
 // newSite starts three servers of etcd and nodes of these names. The first begins the cluster, and the
 // others join it. Without etcd's server it skips the test (make cluster-test).
-func newSite(t *testing.T, names ...string) *site { return newSiteOn(t, nil, names...) }
+func newSite(t *testing.T, names ...string) *site { return newSiteOn(t, siteOptions{}, names...) }
 
-// newSiteOn is newSite with arguments for the servers of etcd.
-func newSiteOn(t *testing.T, etcd []string, names ...string) *site {
-	return (&site{t: t, etcd: etcdtest.Start(t, 3, etcd...), dir: t.TempDir()}).begin(names)
+// newSiteOn is newSite with options.
+func newSiteOn(t *testing.T, o siteOptions, names ...string) *site {
+	return (&site{t: t, options: o, etcd: etcdtest.Start(t, 3, o.etcd...), dir: t.TempDir()}).begin(names)
 }
 
 // begin starts the nodes of a site.
@@ -83,7 +92,7 @@ func (s *site) begin(names []string) *site {
 		s.makeAuthority()
 	}
 	for i, name := range names {
-		n := &siteNode{site: s, name: name, data: filepath.Join(s.dir, "data-"+name), advertise: freePort(t)}
+		n := &siteNode{site: s, name: name, data: filepath.Join(s.dir, "data-"+name), advertise: freePort(t), program: s.options.program}
 		n.url, n.adminURL = "http://"+freePort(t), "http://"+freePort(t)
 		if len(s.cables) > 0 {
 			n.cable = etcdtest.NewProxy(t, n.advertise)
@@ -177,7 +186,7 @@ func (n *siteNode) start() {
 	n.site.t.Helper()
 	args := append(n.args(), "--listen", strings.TrimPrefix(n.url, "http://"), "--admin-listen", strings.TrimPrefix(n.adminURL, "http://"),
 		"--flush-interval", "100ms", "--limit-calls", "off", "--limit-creates", "off", "--limit-misses", "off")
-	n.process = startServer(n.site.t, n.data, args...)
+	n.process = launchProgram(n.site.t, cmp.Or(n.program, binary), nil, nil, n.data, append(args, n.site.options.nodes...)...).waitReady()
 }
 
 // pause stops the process where it is, and resume lets it go on.

@@ -2,9 +2,7 @@ package e2e
 
 import (
 	"fmt"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -14,17 +12,13 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// TestFiguresOfACluster measures writes and their replication: three nodes, three servers of etcd and the
-// clients share the machine. It runs for SHUNTTEST_FIGURES seconds each (make cluster-figures).
+// TestFiguresOfACluster measures writes, their replication, and the memory of etcd: three nodes, three
+// servers of etcd and the clients share the machine. It runs for SHUNTTEST_FIGURES seconds each (make cluster-figures).
 func TestFiguresOfACluster(t *testing.T) {
-	seconds, _ := strconv.Atoi(os.Getenv("SHUNTTEST_FIGURES"))
-	if seconds == 0 {
-		t.Skip("make cluster-figures runs it")
-	}
-	s := newSite(t, "a", "b", "c")
+	during := figureSeconds(t)
+	s := newSiteOn(t, siteOptions{etcd: shippedEtcd}, "a", "b", "c")
 	leader := s.leader()
 	follower := s.without(leader)[0]
-	during := time.Duration(seconds) * time.Second
 	for _, at := range []struct {
 		what    string
 		node    *siteNode
@@ -32,6 +26,9 @@ func TestFiguresOfACluster(t *testing.T) {
 	}{{"at the leader", leader, 1}, {"at the leader", leader, 128}, {"at a follower", follower, 128}} {
 		n, took := s.load(at.node, at.writers, 0, during)
 		t.Logf("%3d writers %s: %.0f writes/s, p50 %v, p99 %v", at.writers, at.what, float64(n)/during.Seconds(), took(0.5), took(0.99))
+		for _, m := range s.etcd.Members {
+			t.Logf("    a server of etcd has %.0f MiB (at most %.0f)", memoryOf(t, m.PID(), "VmRSS"), memoryOf(t, m.PID(), "VmHWM"))
+		}
 	}
 	var lags []time.Duration
 	var wg sync.WaitGroup

@@ -16,7 +16,7 @@ import (
 // give no lease, and kills the node that leads. Nodes go on redirecting; the API says 503. When the operator has made
 // room, writes come back, and everything is counted.
 func TestRedirectsOutliveFullServersOfEtcd(t *testing.T) {
-	s := newSiteOn(t, []string{"--quota-backend-bytes", "33554432"}, "a", "b", "c")
+	s := newSiteOn(t, siteOptions{etcd: []string{"--quota-backend-bytes", "33554432"}}, "a", "b", "c")
 	s.nodes[0].call("POST", "/shorten", map[string]any{"url": "https://example.com/", "alias": "hot"}).want(t, 201)
 	s.leads("hot", "https://example.com/")
 	stop, out := make(chan struct{}), new(atomic.Pointer[siteNode])

@@ -50,6 +50,9 @@ func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) == busyName {
 		os.Exit(standInForBusyLoop(os.Args[1:]))
 	}
+	if filepath.Base(os.Args[0]) == generatorName {
+		os.Exit(standInForGenerator(os.Stdin, os.Stdout))
+	}
 	os.Exit(buildAndRun(m))
 }
 
@@ -68,13 +71,21 @@ func buildAndRun(m *testing.M) int {
 	binary = filepath.Join(dir, "shunt")
 	// Never with -race: such builds keep the journal on the heap, so a killed process would lose its
 	// hits.
-	build := exec.Command("go", "build", "-tags", buildTags, "-o", binary, "shunt/cmd/shunt")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as make build does: without cgo the store's memory comes from Go
-	if out, err := build.CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "%v: %v\n%s", build, err, out)
+	if err := build(binary, buildTags); err != nil {
+		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	return m.Run()
+}
+
+// build builds the program with some tags.
+func build(program, tags string) error {
+	cmd := exec.Command("go", "build", "-tags", tags, "-o", program, "shunt/cmd/shunt")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0") // as make build does: without cgo the store's memory comes from Go
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%v: %w\n%s", cmd, err, out)
+	}
+	return nil
 }
 
 // readSources opens every file that the binary is built from, so that go test does not show a
@@ -166,9 +177,15 @@ func launchThrough(t *testing.T, starter []string, dir string, args ...string) *
 // launchWith does what launchThrough does, and passes files to the binary, from descriptor 3 on.
 func launchWith(t *testing.T, files []*os.File, starter []string, dir string, args ...string) *process {
 	t.Helper()
+	return launchProgram(t, binary, files, starter, dir, args...)
+}
+
+// launchProgram does what launchWith does with another binary.
+func launchProgram(t *testing.T, program string, files []*os.File, starter []string, dir string, args ...string) *process {
+	t.Helper()
 	readSources()
 	p := &process{t: t, dir: dir, ended: make(chan struct{}), listening: make(chan struct{}), ready: make(chan struct{})}
-	command := append(slices.Clone(starter), binary, "serve",
+	command := append(slices.Clone(starter), program, "serve",
 		"--data", dir, "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--log-format", "json")
 	p.cmd = exec.Command(command[0], append(command[1:], args...)...)
 	p.cmd.ExtraFiles = files

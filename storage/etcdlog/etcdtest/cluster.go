@@ -162,6 +162,9 @@ func (m *Member) Kill() {
 	}
 }
 
+// PID is the id of the server's process.
+func (m *Member) PID() int { return m.cmd.Process.Pid }
+
 // Pause stops the server: it keeps its connections and answers nothing.
 func (m *Member) Pause() { m.signal(syscall.SIGSTOP) }
 
