@@ -94,10 +94,10 @@ func (r *recipe) input() *input {
 	return in
 }
 
-// plain draws a request that is probably plain, or many of these.
+// plain draws a request that is probably plain, or many with the same fields.
 func (r *recipe) plain() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: a\r\n", r.pick([]string{"GET", "GET", "GET", "HEAD"}), r.pick(recipeTargets[:14]))
+	b.WriteString(" HTTP/1.1\r\nHost: a\r\n")
 	for range r.upTo(5) {
 		b.WriteString(r.pick(recipeHarmless) + "\r\n")
 	}
@@ -105,8 +105,16 @@ func (r *recipe) plain() string {
 		b.WriteString(r.pick(recipeFields) + "\r\n")
 	}
 	b.WriteString("\r\n")
+	lines := make([]string, 1+r.upTo(3)) // used in turn
+	for i := range lines {
+		lines[i] = r.pick([]string{"GET", "GET", "GET", "HEAD"}) + " " + r.pick(recipeTargets[:14]) + b.String()
+	}
 	times := []int{1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 3, 7, 20, 100}[r.upTo(14)]
-	return strings.Repeat(b.String(), min(times, 1+20_000/b.Len()))
+	b.Reset()
+	for i := range min(times, 1+20_000/len(lines[0])) {
+		b.WriteString(lines[i%len(lines)])
+	}
+	return b.String()
 }
 
 // ordinary draws a request that is well-formed and not plain, with a body or without one.
