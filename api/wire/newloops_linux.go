@@ -29,6 +29,7 @@ func (g *Group) newLoops(l *listener, ln net.Listener) *loops {
 	if _, named := ln.(*net.UnixListener); !named {
 		_ = ln.Close() // the loops have a descriptor of their own
 	}
+	shortenSlices()
 	return ls
 }
 

@@ -31,6 +31,7 @@ type precedence struct {
 const (
 	precedingNice     = -19
 	sliceNs           = 100_000 // the shortest that the kernel gives
+	otherSliceNs      = 200_000 // of all other threads; the kernel's own is some 3 ms
 	precedenceEveryMs = 100
 
 	// The shares of the time in which a loop runs or is ready to run from which on it keeps its core
@@ -127,4 +128,26 @@ func setPriority(nice int32) error {
 	return unix.SchedSetAttr(0, &unix.SchedAttr{
 		Size: unix.SizeofSchedAttr, Policy: unix.SCHED_NORMAL, Flags: unix.SCHED_FLAG_RESET_ON_FORK, Nice: nice, Runtime: sliceNs,
 	}, 0)
+}
+
+// shortenSlices gives short time slices to the threads of this process that have longer ones; those
+// that they make have them, too. A loop that yields needs another thread, which gives its P back. While
+// a flush has the core, that thread waits for the end of a slice, and so do redirects. It gets no
+// larger share of the core; before Linux 6.12, and where the kernel refuses, nothing changes.
+func shortenSlices() {
+	threads, err := os.ReadDir("/proc/self/task")
+	if err != nil {
+		return
+	}
+	for _, thread := range threads {
+		id, err := strconv.Atoi(thread.Name())
+		if err != nil {
+			continue
+		}
+		a, err := unix.SchedGetAttr(id, 0)
+		if err == nil && a.Policy == unix.SCHED_NORMAL && a.Runtime > otherSliceNs {
+			a.Runtime = otherSliceNs
+			_ = unix.SchedSetAttr(id, a, 0)
+		}
+	}
 }

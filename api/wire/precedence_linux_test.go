@@ -109,3 +109,21 @@ func TestOnlyTheThreadOfALoopHasPrecedence(t *testing.T) {
 		}
 	}
 }
+
+func TestNoThreadHasALongSliceBesideLoops(t *testing.T) {
+	newLoopSite(t, 1, Limits{})
+	threads, err := os.ReadDir("/proc/self/task")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, thread := range threads {
+		id, err := strconv.Atoi(thread.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		// An error: the thread has ended. Earlier kernels than 6.12 have no slices of threads, and say 0.
+		if a, err := unix.SchedGetAttr(id, 0); err == nil && a.Policy == unix.SCHED_NORMAL && a.Runtime > otherSliceNs {
+			t.Errorf("thread %d has a slice of %d ns, want at most %d", id, a.Runtime, otherSliceNs)
+		}
+	}
+}
