@@ -20,21 +20,22 @@ func TestALoopHasPrecedenceUnlessItKeepsItsCoreBusy(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer stat.Close()
-	var set []int32
-	p := precedence{stat: stat, taken: true, usual: 3, set: func(nice int32) error { set = append(set, nice); return nil }}
+	var set []level
+	p := precedence{stat: stat, taken: true, set: func(l level) error { set = append(set, l); return nil }}
+	p.mu.level = preferred
 	var nowMs, ranNs, waitedNs int64 = 1000, 0, 0
 	for _, c := range []struct {
 		ran, waited int // of 100 ms
-		want        []int32
+		want        []level
 	}{
 		{50, 0, nil}, // the first shows nothing yet
 		{74, 0, nil},
-		{89, 0, nil},         // in between, nothing changes
-		{88, 4, []int32{3}},  // as good as always
-		{40, 60, []int32{3}}, // others keep it from running, so it is as busy as before
-		{50, 30, []int32{3}},
-		{60, 14, []int32{3, precedingNice}},
-		{100, 0, []int32{3, precedingNice, 3}},
+		{89, 0, nil},             // in between, nothing changes
+		{88, 4, []level{usual}},  // as good as always
+		{40, 60, []level{usual}}, // others keep it from running, so it is as busy as before
+		{50, 30, []level{usual}},
+		{60, 14, []level{usual, preferred}},
+		{100, 0, []level{usual, preferred, usual}},
 	} {
 		nowMs, ranNs, waitedNs = nowMs+100, ranNs+int64(c.ran)*1e6, waitedNs+int64(c.waited)*1e6
 		if err := os.WriteFile(name, fmt.Appendf(nil, "%d %d 17\n", ranNs, waitedNs), 0o600); err != nil {
@@ -62,10 +63,11 @@ func TestWithoutSchedstatALoopHasNoPrecedence(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer stat.Close()
-	var set []int32
-	p := precedence{stat: stat, taken: true, set: func(nice int32) error { set = append(set, nice); return nil }}
+	var set []level
+	p := precedence{stat: stat, taken: true, set: func(l level) error { set = append(set, l); return nil }}
+	p.mu.level = preferred
 	p.check(1000)
-	if !slices.Equal(set, []int32{0}) || p.taken {
+	if !slices.Equal(set, []level{usual}) || p.taken {
 		t.Errorf("set %v, want the usual priority", set)
 	}
 }
@@ -76,7 +78,7 @@ func TestOnlyTheThreadOfALoopHasPrecedence(t *testing.T) {
 	usual := prioritiesOfThreads(t, 1)[0]
 	want := usual
 	if mayTakePrecedence() {
-		want = 20 - precedingNice // as the system call counts
+		want = 20 - preferredNice // as the system call counts
 	}
 	st := newLoopSite(t, 1, Limits{})
 	lp := st.l.loops.each[0]
@@ -100,7 +102,7 @@ func mayTakePrecedence() bool {
 	may := make(chan bool)
 	go func() {
 		runtime.LockOSThread()
-		may <- setPriority(precedingNice) == nil
+		may <- setLevel(0, preferred, 0) == nil
 	}()
 	return <-may
 }
