@@ -2,11 +2,15 @@ package wire
 
 import (
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -145,5 +149,121 @@ func TestNoThreadHasALongSliceBesideLoops(t *testing.T) {
 		if a, err := unix.SchedGetAttr(id, 0); err == nil && a.Policy == unix.SCHED_NORMAL && a.Runtime > otherSliceNs {
 			t.Errorf("thread %d has a slice of %d ns, want at most %d", id, a.Runtime, otherSliceNs)
 		}
+	}
+}
+
+func TestAThreadIsImmediateOnlyWhileItMayBe(t *testing.T) {
+	var set []level
+	var suspended atomic.Int32
+	p := precedence{mayImmediate: true, taken: true, suspended: &suspended, set: func(l level) error { set = append(set, l); return nil }}
+	p.mu.level = preferred
+	wants := func(want ...level) {
+		t.Helper()
+		if !slices.Equal(set, want) {
+			t.Errorf("set %v, want %v", set, want)
+		}
+		set = nil
+	}
+	p.rise()
+	p.rise()
+	wants(immediate)
+	suspended.Add(1)
+	p.lower() // as WithoutImmediate does
+	p.lower()
+	p.rise()
+	wants(preferred)
+	suspended.Add(-1)
+	p.rise()
+	p.lower()
+	wants(immediate, preferred)
+	p.take(false)
+	p.rise()
+	wants(usual)
+	p.take(true)
+	p.mayImmediate = false
+	p.rise()
+	wants(preferred)
+}
+
+// Loops that wait with their Ps held keep neither a collection, which stops all goroutines, nor another
+// goroutine from running, and are not immediate meanwhile.
+func TestLoopsThatHoldTheirPsHoldNothingUp(t *testing.T) {
+	const loops = 2
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(loops + sparePsOfHolding))
+	st := newLoopSite(t, loops, Limits{Connections: 10})
+	var ended atomic.Bool
+	var traffic sync.WaitGroup
+	defer traffic.Wait()
+	defer ended.Store(true)
+	for range 4 { // some for each loop
+		c, answers := st.dial(requestText("GET", "/x"))
+		traffic.Go(func() {
+			for !ended.Load() {
+				answer, err := http.ReadResponse(answers, nil)
+				if err != nil || answer.StatusCode != http.StatusFound {
+					t.Errorf("got %v, %v", answer, err)
+					return
+				}
+				if _, err := io.WriteString(c, requestText("GET", "/x")); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	if mayTakePrecedence() && mayBeImmediate() {
+		awaitPolicy(t, st, unix.SCHED_FIFO)
+	}
+	for range 20 {
+		st.WithoutImmediate(func() {
+			runtime.GC()
+			for _, lp := range st.l.loops.each {
+				if a, err := unix.SchedGetAttr(int(lp.thread.Load()), 0); err != nil || a.Policy != unix.SCHED_NORMAL {
+					t.Errorf("the policy of a loop's thread is %v (%v) during a collection, want SCHED_NORMAL", a, err)
+				}
+			}
+		})
+		runtime.GC() // as Go does by itself
+	}
+}
+
+// awaitPolicy waits until the threads of all loops have a policy of the kernel's scheduler.
+func awaitPolicy(t *testing.T, st *loopSite, policy uint32) {
+	t.Helper()
+	deadline := time.Now().Add(10 * time.Second)
+	for _, lp := range st.l.loops.each {
+		for {
+			a, err := unix.SchedGetAttr(int(lp.thread.Load()), 0)
+			if err == nil && a.Policy == policy {
+				break
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("the policy of a loop's thread is %v (%v), want %d", a, err, policy)
+			}
+			runtime.Gosched()
+		}
+	}
+}
+
+// mayBeImmediate reports whether the kernel permits it, to a thread that ends then.
+func mayBeImmediate() bool {
+	may := make(chan bool)
+	go func() {
+		runtime.LockOSThread()
+		may <- setLevel(0, immediate, 0) == nil
+	}()
+	return <-may
+}
+
+func TestPsAreHeldOnlyWhereThereAreOthers(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
+	for loops, want := range []bool{true, true, true, false, false} {
+		if got := mayHold(loops); got != want {
+			t.Errorf("%d loops and 4 Ps: got %v", loops, got)
+		}
+	}
+	t.Setenv("GODEBUG", "gctrace=0,asyncpreemptoff=1")
+	if mayHold(1) {
+		t.Error("nothing interrupts a wait, but a loop may hold its P")
 	}
 }
