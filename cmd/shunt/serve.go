@@ -325,7 +325,7 @@ func (s *server) openData(ctx context.Context) error {
 	if err := s.joinCluster(ctx); err != nil {
 		return err
 	}
-	s.parts.run("heap", memory.NewHeapKeeper(s.core.store.Metrics).Run)
+	s.parts.run("heap", memory.NewHeapKeeper(s.core.store.Metrics, s.calmly).Run)
 	if err := s.warnOfOpenFolder(); err != nil {
 		return err
 	}
