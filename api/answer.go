@@ -36,6 +36,18 @@ func writeProblem(ctx *fasthttp.RequestCtx, r problem.Problem) {
 	appendBody(ctx, body.AppendJSON)
 }
 
+// Header fields of most answers of the API, in the spelling in which fasthttp sends them: a name that it
+// must bring into that form costs as much as the rest of setting the field.
+var (
+	nameCacheControl       = []byte("Cache-Control")
+	nameContentTypeOptions = []byte("X-Content-Type-Options")
+	nameETag               = []byte("Etag")
+	nameLocation           = []byte("Location")
+
+	noStore = []byte("no-store")
+	noSniff = []byte("nosniff")
+)
+
 // writeJSON answers with v as encoding/json writes it.
 func writeJSON(ctx *fasthttp.RequestCtx, status int, v any) error {
 	begin(ctx, "application/json", status)
@@ -53,8 +65,8 @@ func writeAppended(ctx *fasthttp.RequestCtx, status int, write func(dst []byte) 
 // begin sets everything of an answer but its body.
 func begin(ctx *fasthttp.RequestCtx, contentType string, status int) {
 	h := &ctx.Response.Header
-	h.Set("Cache-Control", "no-store")
-	h.Set("X-Content-Type-Options", "nosniff")
+	h.SetCanonical(nameCacheControl, noStore)
+	h.SetCanonical(nameContentTypeOptions, noSniff)
 	h.SetContentType(contentType)
 	ctx.SetStatusCode(status)
 }

@@ -65,8 +65,7 @@ func (c *cors) off() bool { return !c.any && len(c.origins) == 0 }
 // preflight answers a browser that asks whether a page may make a request. It returns false if the
 // request is not a preflight.
 func (c *cors) preflight(ctx *fasthttp.RequestCtx) bool {
-	asked := ctx.Request.Header.Peek(fasthttp.HeaderAccessControlRequestMethod)
-	if c.off() || !ctx.IsOptions() || len(asked) == 0 {
+	if c.off() || !ctx.IsOptions() || len(ctx.Request.Header.Peek(fasthttp.HeaderAccessControlRequestMethod)) == 0 {
 		return false
 	}
 	ctx.SetStatusCode(fasthttp.StatusNoContent)

@@ -26,9 +26,15 @@ type httpsRule struct {
 	warned     sync.Once // by warnUntrustedProxy
 }
 
-// forwardingHeaders are the header fields that proxies add to a request. If a peer that is not
-// trusted sends one, the request came from elsewhere.
-var forwardingHeaders = []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Proto", "X-Forwarded-Host", "X-Real-Ip"}
+// isForwarding reports whether proxies add a header field of that name, spelled as fasthttp spells it, to
+// a request. If a peer that is not trusted sends one, the request came from elsewhere.
+func isForwarding(name string) bool {
+	switch name {
+	case "Forwarded", "X-Forwarded-For", "X-Forwarded-Proto", "X-Forwarded-Host", "X-Real-Ip":
+		return true
+	}
+	return false
+}
 
 // require refuses a request whose token others could have read: one over plain HTTP from another
 // machine, as far as the server can tell.
@@ -63,8 +69,8 @@ func (r *httpsRule) reached(ctx *fasthttp.RequestCtx) bool {
 
 // forwarded reports whether a proxy has passed the request on.
 func (r *httpsRule) forwarded(ctx *fasthttp.RequestCtx) bool {
-	for _, name := range forwardingHeaders {
-		if hasValue(ctx, name) {
+	for name, value := range ctx.Request.Header.All() {
+		if len(value) > 0 && isForwarding(string(name)) {
 			return true
 		}
 	}

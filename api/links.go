@@ -24,7 +24,8 @@ type linkCalls struct {
 
 // writeLink answers with a link object.
 func writeLink(ctx *fasthttp.RequestCtx, status int, l *ops.Link) error {
-	ctx.Response.Header.Set("ETag", `"`+strconv.FormatUint(l.Version, 10)+`"`)
+	tag := strconv.AppendUint([]byte{'"'}, l.Version, 10)
+	ctx.Response.Header.SetCanonical(nameETag, append(tag, '"'))
 	return writeAppended(ctx, status, l.AppendJSON)
 }
 
@@ -38,12 +39,12 @@ func (l *linkCalls) createLink(ctx *fasthttp.RequestCtx, caller account.Caller) 
 	if err != nil {
 		return err
 	}
-	ctx.Response.Header.Set("Location", "/api/v1/links/"+link.Code)
+	ctx.Response.Header.SetCanonical(nameLocation, append([]byte("/api/v1/links/"), link.Code...))
 	status := fasthttp.StatusCreated
 	if existed {
 		status = fasthttp.StatusOK
 	}
-	return writeLink(ctx, status, &link)
+	return writeLink(ctx, status, link)
 }
 
 // creationAsked returns the Idempotency-Key of a request that has no parameters.

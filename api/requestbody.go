@@ -31,4 +31,9 @@ func readBody[T any](ctx *fasthttp.RequestCtx, v *T, fields jsonbody.Fields[T]) 
 }
 
 // noParameters refuses a request that has a query parameter.
-func noParameters(ctx *fasthttp.RequestCtx) error { return ops.ParseNone(ctx.QueryArgs()) }
+func noParameters(ctx *fasthttp.RequestCtx) error {
+	if len(ctx.URI().QueryString()) == 0 {
+		return nil
+	}
+	return ops.ParseNone(ctx.QueryArgs())
+}

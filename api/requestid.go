@@ -3,6 +3,7 @@ package api
 import (
 	"bytes"
 	"log/slog"
+	"math/bits"
 	"math/rand/v2"
 	"net/netip"
 	"time"
@@ -22,6 +23,8 @@ import (
 // keeps the id while it answers.
 const headerRequestID = "X-Request-Id"
 
+var nameRequestID = []byte(headerRequestID)
+
 // The bounds of an id: those that are made have 95 bits, so that two requests have the same one
 // only by a chance of 1 to 10⁹ in 10⁹ requests.
 const (
@@ -36,14 +39,24 @@ const (
 func nameRequest(ctx *fasthttp.RequestCtx) {
 	sent := ctx.Request.Header.PeekAll(headerRequestID)
 	if len(sent) == 1 && isRequestID(sent[0]) {
-		ctx.Response.Header.SetBytesV(headerRequestID, sent[0])
+		ctx.Response.Header.SetCanonical(nameRequestID, sent[0])
 		return
 	}
-	var made [madeRequestID]byte
-	for i := range made {
-		made[i] = idCharacters[rand.IntN(len(idCharacters))]
+	made := newRequestID(rand.Uint64(), rand.Uint64())
+	ctx.Response.Header.SetCanonical(nameRequestID, made[:])
+}
+
+// newRequestID returns an id of random numbers. Each makes half of the characters, as the leading digits of a
+// fraction to base 62, of which eight take 48 of its 64 bits: a number for each character took 0.2 µs.
+func newRequestID(first, second uint64) (id [madeRequestID]byte) {
+	for i := range madeRequestID / 2 {
+		var digit uint64
+		digit, first = bits.Mul64(first, uint64(len(idCharacters)))
+		id[i] = idCharacters[digit]
+		digit, second = bits.Mul64(second, uint64(len(idCharacters)))
+		id[madeRequestID/2+i] = idCharacters[digit]
 	}
-	ctx.Response.Header.SetBytesV(headerRequestID, made[:])
+	return id
 }
 
 // named returns handle for requests that have an id.

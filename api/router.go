@@ -71,14 +71,13 @@ func (a *apiRouter) routes(authenticate authenticate, endpoints []endpoint) fast
 // measured returns a handler that calls e, answers its errors as problems, and measures and counts
 // its requests.
 func (a *apiRouter) measured(authenticate authenticate, e endpoint) fasthttp.RequestHandler {
-	seconds := a.metrics.Seconds(e.path)
+	route := a.metrics.Route(e.path)
 	return func(ctx *fasthttp.RequestCtx) {
 		start := time.Now()
 		if err := a.call(ctx, authenticate, e); err != nil {
 			fail(ctx, a.log, err)
 		}
-		seconds.Observe(time.Since(start).Seconds())
-		a.count(e.path, ctx)
+		route.Answered(ctx.Method(), ctx.Response.StatusCode(), time.Since(start))
 	}
 }
 

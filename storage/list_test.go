@@ -125,6 +125,7 @@ func TestAListingOfManyLinksIsReadByPages(t *testing.T) {
 		m := creation(link(strconv.FormatUint(id, 36), id, uint32(id%owners), "tag"))
 		b.add(&m)
 	}
+	b.finish()
 	if err := s.sync(b.batch, "test"); err != nil {
 		t.Fatal(err)
 	}
@@ -184,6 +185,7 @@ func TestAListingWaitsUntilItsContentIsDurable(t *testing.T) {
 	b := mutationBatch{batch: s.db.NewBatch()}
 	m := creation(link("b", 2, 1))
 	b.add(&m)
+	b.finish()
 	number, err := s.writer.apply(b.batch)
 	if err != nil {
 		t.Fatal(err)

@@ -103,8 +103,10 @@ func (b *mutationBatch) addQueued(q *queued) {
 	case q.bulk != nil:
 		b.addBulk(q.bulk)
 	case q.m.Purge != nil:
+		b.writeCreations()
 		b.purge(q.m.Purge, q.purged)
 	case q.m.Hot.Code == "":
+		b.writeCreations()
 		b.addCap(q.m.Cap)
 	default:
 		b.add(&q.m)

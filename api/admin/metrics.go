@@ -5,6 +5,7 @@ import (
 	"errors"
 	"runtime"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -20,6 +21,7 @@ type Metrics struct {
 	requests       *prometheus.CounterVec   // route, method, code
 	requestSeconds *prometheus.HistogramVec // route
 	linkWrites     *prometheus.CounterVec   // op, result
+	lastWrite      lastCounter              // of op, with the result ok
 	authFailures   prometheus.Counter
 }
 
@@ -77,6 +79,48 @@ func (m *Metrics) Seconds(route string) prometheus.Observer {
 	return m.requestSeconds.WithLabelValues(route)
 }
 
+// A Route counts and measures the requests to one route.
+type Route struct {
+	metrics *Metrics
+	route   string
+	seconds prometheus.Observer
+	last    lastCounter // of a method and a status
+}
+
+// Route returns what counts requests to a route.
+func (m *Metrics) Route(route string) *Route {
+	return &Route{metrics: m, route: route, seconds: m.Seconds(route)}
+}
+
+// Answered counts a request that was answered with status after the time took.
+func (r *Route) Answered(method []byte, status int, took time.Duration) {
+	r.seconds.Observe(took.Seconds())
+	label := MethodLabel(method)
+	r.last.counter(label, status, func() prometheus.Counter {
+		return r.metrics.requests.WithLabelValues(r.route, label, strconv.Itoa(status))
+	}).Inc()
+}
+
+// A lastCounter keeps the counter that was used last, because most requests to a route end alike, and
+// finding a counter by its labels takes 0.2 µs.
+type lastCounter struct{ last atomic.Pointer[labelled] }
+
+type labelled struct {
+	prometheus.Counter
+	label  string
+	status int
+}
+
+// counter returns the counter of a label and a status: the last one, or what find returns.
+func (l *lastCounter) counter(label string, status int, find func() prometheus.Counter) prometheus.Counter {
+	if last := l.last.Load(); last != nil && last.label == label && last.status == status {
+		return last.Counter
+	}
+	found := find()
+	l.last.Store(&labelled{found, label, status})
+	return found
+}
+
 // Answered counts an answered API request. method is nil if the request could not be read.
 func (m *Metrics) Answered(route string, method []byte, status int) {
 	m.requests.WithLabelValues(route, MethodLabel(method), strconv.Itoa(status)).Inc()
@@ -97,16 +141,22 @@ func MethodLabel(method []byte) string {
 
 // Wrote counts n writes of links that returned err. op is create, update or delete.
 func (m *Metrics) Wrote(op string, n int, err error) {
+	if err == nil {
+		m.lastWrite.counter(op, 0, func() prometheus.Counter { return m.linkWrites.WithLabelValues(op, "ok") }).Add(float64(n))
+		return
+	}
+	m.linkWrites.WithLabelValues(op, resultOf(err)).Add(float64(n))
+}
+
+// resultOf returns the result of a write that failed.
+func resultOf(err error) string {
 	var invalid engine.InvalidError
-	result := "failed"
 	switch {
-	case err == nil:
-		result = "ok"
 	case errors.Is(err, engine.ErrTaken), errors.Is(err, engine.ErrNotFound), errors.Is(err, engine.ErrVersion),
 		errors.Is(err, engine.ErrMismatch), errors.Is(err, engine.ErrTooManyReceipts), errors.Is(err, engine.ErrDeleted),
 		errors.Is(err, engine.ErrRefused), errors.Is(err, engine.ErrOwnerGone),
 		errors.As(err, &invalid):
-		result = "refused"
+		return "refused"
 	}
-	m.linkWrites.WithLabelValues(op, result).Add(float64(n))
+	return "failed"
 }

@@ -68,7 +68,7 @@ func (r *request) createLink() error {
 	return r.seeOther(linksPath + "?made=" + link.Code)
 }
 
-func (r *request) create(form *linkForm) (l ops.Link, existed bool, err error) {
+func (r *request) create(form *linkForm) (l *ops.Link, existed bool, err error) {
 	// A field that the default says is left out, so that a link that is there is found by the others.
 	body, err := form.body(false, func(name string) bool { return form.Fields[name].Value != defaultShown[name] })
 	if err != nil {

@@ -25,7 +25,7 @@ var NDJSON = []string{"application/x-ndjson", "application/ndjson"}
 
 // WantJSON refuses a body that is not declared as JSON.
 func (b Body) WantJSON() error {
-	if !b.Is(JSON) {
+	if string(b.MediaType) != JSON && !b.Is(JSON) {
 		return problem.New(problem.MediaType, "Content-Type must be %s", JSON)
 	}
 	return nil

@@ -2,6 +2,7 @@ package ops
 
 import (
 	"context"
+	"time"
 
 	"shunt/api/account"
 	"shunt/api/jsonbody"
@@ -14,25 +15,31 @@ import (
 // Create creates the link that body describes, for the caller. existed reports that the caller
 // already had a link with the same fields. With a key, a repeat of the request gets the answer to
 // the first, before its body is examined.
-func (c *Calls) Create(caller account.Caller, key Key, body jsonbody.Body) (l Link, existed bool, err error) {
+func (c *Calls) Create(caller account.Caller, key Key, body jsonbody.Body) (l *Link, existed bool, err error) {
 	read := func() (engine.Draft, error) {
 		if err := body.WantJSON(); err != nil {
 			return engine.Draft{}, err
 		}
-		draft, err := c.parseDraft(body.Text, caller.User.ID, c.now())
-		draft.By = c.by(caller)
+		now := c.now()
+		draft, err := c.parseDraft(body.Text, caller.User.ID, now)
+		draft.By = byAt(caller, now)
 		return draft, err
 	}
 	d, existed, err := c.create(key.request(caller, "/shorten", body), read)
 	if err != nil {
-		return Link{}, false, err
+		return nil, false, err
 	}
-	return c.shown(d), existed, nil
+	l = new(Link)
+	c.show(l, &d)
+	return l, existed, nil
 }
 
 // by returns the caller as who makes a change, for the audit log.
-func (c *Calls) by(caller account.Caller) *engine.By {
-	by := caller.By(c.now())
+func (c *Calls) by(caller account.Caller) *engine.By { return byAt(caller, c.now()) }
+
+// byAt is by at a time that is known.
+func byAt(caller account.Caller, now time.Time) *engine.By {
+	by := caller.By(now)
 	return &by
 }
 

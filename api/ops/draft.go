@@ -2,6 +2,7 @@ package ops
 
 import (
 	"slices"
+	"sync"
 	"time"
 
 	"shunt/api/jsonbody"
@@ -10,9 +11,20 @@ import (
 
 // parseDraft reads text, a JSON object, as a draft of a new link of owner.
 func (c *Calls) parseDraft(text []byte, owner uint32, now time.Time) (d engine.Draft, err error) {
-	r := linkReader{policy: c.targets, owner: owner, now: now}
+	r := linkReaders.Get().(*linkReader)
+	r.policy, r.owner, r.now = c.targets, owner, now
 	err = r.readDraft(&d, text)
+	r.release()
 	return d, err
+}
+
+// linkReaders are readers that no request needs now: a reader of its own cost each 0.6 µs.
+var linkReaders = sync.Pool{New: func() any { return new(linkReader) }}
+
+// release gives the reader to a later request.
+func (r *linkReader) release() {
+	r.asked, r.sent = askedLink{}, r.sent[:0]
+	linkReaders.Put(r)
 }
 
 // A linkReader reads bodies about links, one after the other, for one goroutine. It reuses its memory.
@@ -58,6 +70,7 @@ func (r *linkReader) read(text []byte, fields jsonbody.Fields[askedLink]) error 
 	if err != nil {
 		return err
 	}
+	defer clear(members) // they alias text
 	r.asked = askedLink{policy: r.policy, now: r.now}
 	var invalid engine.InvalidError
 	r.sent, _, invalid = jsonbody.AppendRead(r.sent[:0], members, &r.asked, fields)

@@ -34,7 +34,8 @@ func (c *Calls) shown(d engine.Detail) (l Link) {
 
 // show makes l, which is empty, link d as its owner sees it.
 func (c *Calls) show(l *Link, d *engine.Detail) {
-	l.Detail, l.State, l.ShortURL = *d, c.state(d), c.baseURL+"/"+d.Code
+	l.Detail = *d
+	l.State, l.ShortURL = c.state(&l.Detail), c.baseURL+"/"+d.Code
 }
 
 // counted returns link d with its visitors.

@@ -2,8 +2,8 @@
 // and prints what that took. It is what storing a link costs at least.
 //
 // It works on the folder of a store that shunt has made: the options are those that Pebble has
-// written there. Each link has the rows that a creation has: hot, cold and by owner; each batch also
-// has the row that numbers it. Nothing is read, nothing is kept in memory, nobody else is told.
+// written there. Each link has the rows that a creation has: hot, cold and by owner, and an entry in the
+// audit log, which those of a bulk have together; each batch also has the row that numbers it. Nothing is read, nothing is kept in memory, nobody else is told.
 //
 // Kinds of writing: in group, each writer waits until its link is durable, and all links that wait
 // share a batch, as in shunt. In each, every writer commits a batch of its own, and Pebble shares

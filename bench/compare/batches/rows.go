@@ -90,6 +90,34 @@ func (r *rower) add(b *pebble.Batch, n uint64) error {
 	return errors.Join(err, b.Set(r.key, r.value, nil))
 }
 
+// audit puts the entry of the audit log about n links, the last of which is link last, into b: creations
+// of one link have an entry each, and those of a request for many have one together.
+func (r *rower) audit(b *pebble.Batch, last, n uint64) error {
+	code, now := codeOf(last), time.Now().UnixMilli()
+	e := engine.AuditEntry{
+		Stamp: firstStamp + last, Action: engine.LinksCreated, Created: uint32(n), FirstCode: code, LastCode: code,
+		By: engine.By{AtMs: now, User: 1, Name: "compare@example.com", TokenID: tokenID, RequestID: requestID},
+	}
+	if n == 1 {
+		e.Action = engine.LinkCreated
+		e.After = &engine.Record{
+			Hot:  engine.Hot{Code: code, ID: last, Owner: 1, Target: load.TargetStart + targetPath + code},
+			Cold: engine.Cold{Code: code, Version: 1, CreatedAtMs: now, UpdatedAtMs: now},
+		}
+	}
+	r.key, r.value = row.AppendAuditKey(r.key[:0], e.Stamp), row.AppendAudit(r.value[:0], &e)
+	return b.Set(r.key, r.value, nil)
+}
+
+// firstStamp is the place in the audit log before that of link 1.
+var firstStamp = engine.AuditStamp(time.Now().UnixMilli())
+
+// Ids of a token and of a request, as long as those of shunt.
+const (
+	tokenID   = "0123456789abcdef"
+	requestID = "aB3dE6gHaB3dE6gH"
+)
+
 // number puts the row that numbers batches into b.
 func (r *rower) number(b *pebble.Batch, n uint64) error {
 	r.value = row.AppendSequence(r.value[:0], row.Sequence{Count: 1, Last: n})

@@ -104,7 +104,7 @@ func (p *phase) each(writers, links int) {
 			b := p.db.NewBatch()
 			for time.Now().Before(p.end) {
 				began := time.Now()
-				if err := p.commit(b, &r, links); err != nil {
+				if err := p.commit(b, &r, links, 1); err != nil {
 					p.fail(err)
 					return
 				}
@@ -115,10 +115,17 @@ func (p *phase) each(writers, links int) {
 	all.Wait()
 }
 
-// commit makes a batch of a number of links durable.
-func (p *phase) commit(b *pebble.Batch, r *rower, links int) error {
-	for range links {
-		if err := r.add(b, lastLink.Add(1)); err != nil {
+// commit makes a batch of a number of links durable, with that many entries of the audit log.
+func (p *phase) commit(b *pebble.Batch, r *rower, links, entries int) error {
+	last, each := lastLink.Add(uint64(links)), uint64(links/entries)
+	before := last - uint64(links)
+	for n := before + 1; n <= last; n++ {
+		if err := r.add(b, n); err != nil {
+			return err
+		}
+	}
+	for n := before + each; n <= last; n += each {
+		if err := r.audit(b, n, each); err != nil {
 			return err
 		}
 	}
@@ -162,7 +169,7 @@ func (p *phase) commitAll(waiting chan chan struct{}, writers int) {
 		for len(group) < writers && len(waiting) > 0 {
 			group = append(group, <-waiting)
 		}
-		if err := p.commit(b, &r, len(group)); err != nil {
+		if err := p.commit(b, &r, len(group), len(group)); err != nil {
 			p.fail(err)
 		}
 		for _, durable := range group {
