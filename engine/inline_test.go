@@ -19,10 +19,10 @@ var inlined = []struct {
 }{
 	{"index/index.go", "Resolve", []string{
 		"placeOfWord", "hash.(*Key).SumWord", "hash.FoldCase", "hash.Mix", "placeAt",
-		"(*table).firstSlot", "(*table).home", "tagByte", "matchByte", "(*arena).at", "isLiveWord",
+		"(*table).firstSlot", "(*table).home", "matchByte", "(*arena).at", "isLiveWord",
 	}},
 	{"index/index.go", "resolveAny", []string{"placeOf", "placeAt"}},
-	{"index/table.go", "find", []string{"(*table).home", "(*table).after", "tagByte", "matchByte", "(*arena).at", "codeIs", "groupFull"}},
+	{"index/table.go", "find", []string{"(*table).home", "(*table).after", "matchByte", "(*arena).at", "codeIs", "groupFull"}},
 	{"index/hits.go", "Admit", []string{"(*counters).at"}},
 	{"index/hits.go", "capInForce", []string{"Link.ID", "Link.MaxHits", "Link.Release"}},
 	{"engine.go", "Hit", []string{

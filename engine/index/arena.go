@@ -17,12 +17,13 @@ const (
 	maxChunkBytes   = 1 << chunkOffsetBits
 	maxChunks       = 32
 
+	// smallChunks is the number of chunks that fill one huge page together.
+	smallChunks = 8
+
 	// An offset names a record in an arena: the chunk in its high bits, the place in the chunk in
-	// its low bits. It has the bits that the tag leaves in an index slot.
-	offsetBits      = 36
-	offsetMask      = 1<<offsetBits - 1
-	chunkOffsetBits = 31
-	firstOffset     = 8 // offset 0 means an empty slot
+	// its low bits. It has 32 bits, so that an arena may have 2.4 GiB and all 64 have 150 GiB.
+	chunkOffsetBits = 27
+	firstOffset     = 8 // offset 0 means an empty slot; the bytes there stay 0
 
 	cacheLineBytes = 64
 )
@@ -33,8 +34,9 @@ const (
 type arena struct {
 	symbols *symbols.Table            // codes the targets; nil: they are plain
 	idHigh  uint64                    // the high half of the ids of narrow records; set before the first is published
-	bases   [maxChunks]unsafe.Pointer // starts of the chunks; each is set before any offset in it is published
+	bases   [maxChunks]unsafe.Pointer // starts of the chunks, by chunkPlace; each is set before any offset in it is published
 	chunks  [maxChunks][]byte         // the same chunks, for everything but the hot path
+	small   []byte                    // the mapping of the small chunks
 	memory  *memory                   // of the index
 
 	// Guarded by the shard's mutex.
@@ -55,13 +57,31 @@ func chunkBytes(k int) int {
 	return min(firstChunkBytes<<(k-1), maxChunkBytes)
 }
 
+// chunkPlace returns where chunk k is in the arena's list of chunks, and in offsets. Chunk 0 comes first,
+// because the bytes at offset 0 are zero, and then those that are not small: a large arena has nearly all
+// records in the first of them, so that what a look-up reads of the arena is in one cache line.
+func chunkPlace(k int) int {
+	if k == 0 {
+		return 0
+	}
+	return 1 + (k+maxChunks-1-smallChunks)%(maxChunks-1)
+}
+
+// chunkStart returns where chunk k begins in its mapping: the small ones lie in one, side by side.
+func chunkStart(k int) int {
+	if k == 0 || k >= smallChunks {
+		return 0
+	}
+	return firstChunkBytes << (k - 1)
+}
+
 // at returns the address of the record with this offset.
-func (a *arena) at(offset uint64) unsafe.Pointer {
+func (a *arena) at(offset uint32) unsafe.Pointer {
 	return unsafe.Add(a.bases[offset>>chunkOffsetBits%maxChunks], offset&(maxChunkBytes-1))
 }
 
 // record returns the bytes from offset to the end of its chunk.
-func (a *arena) record(offset uint64) []byte {
+func (a *arena) record(offset uint32) []byte {
 	return a.chunks[offset>>chunkOffsetBits][offset&(maxChunkBytes-1):]
 }
 
@@ -69,7 +89,7 @@ func (a *arena) record(offset uint64) []byte {
 // and the bytes to fill. Those first bytes are put into one cache line if they fit: otherwise a
 // look-up would wait for two lines in 7 of 64 cases. That costs half a byte a link. ok is false if the
 // arena is full. The shard's mutex is held.
-func (a *arena) alloc(sizeBytes, readBytes int) (offset uint64, b []byte, ok bool) {
+func (a *arena) alloc(sizeBytes, readBytes int) (offset uint32, b []byte, ok bool) {
 	before := a.lastBytes
 	start := before
 	if left := cacheLineBytes - start%cacheLineBytes; left < readBytes && readBytes <= cacheLineBytes {
@@ -79,34 +99,55 @@ func (a *arena) alloc(sizeBytes, readBytes int) (offset uint64, b []byte, ok boo
 		if a.last+1 == maxChunks {
 			return 0, nil, false
 		}
-		a.collapseFull(before, len(a.chunks[a.last]))
+		a.collapseFull(before, len(a.chunks[chunkPlace(a.last)]))
 		a.last, before, start = a.last+1, 0, 0
 	}
-	if a.chunks[a.last] == nil {
+	place := chunkPlace(a.last)
+	if a.chunks[place] == nil {
 		a.addChunk(a.last)
 	}
 	a.lastBytes = start + sizeBytes
 	a.usedBytes += uint64(a.lastBytes - before)
 	a.collapseFull(before, a.lastBytes)
-	return uint64(a.last)<<chunkOffsetBits | uint64(start), a.chunks[a.last][start:a.lastBytes], true
+	return uint32(place)<<chunkOffsetBits | uint32(start), a.chunks[place][start:a.lastBytes], true
 }
 
-// collapseFull makes a huge page of each part of the last chunk that has become full as the chunk's
-// end moved between two places. It waits until then because a huge page is resident whole: asked
+// collapseFull makes a huge page of each part of the last chunk's mapping that has become full as the
+// chunk's end moved between two places. It waits until then because a huge page is resident whole: asked
 // for earlier it would cost every shard half of one, on average 6 bytes a link at 10 M links.
 func (a *arena) collapseFull(from, to int) {
+	mapping, start := a.chunks[chunkPlace(a.last)], chunkStart(a.last)
+	if a.last < smallChunks && mmap.Lazy {
+		mapping = a.small
+	}
+	from, to = from+start, min(to+start, len(mapping))
 	for end := (from/mmap.HugePageBytes + 1) * mmap.HugePageBytes; end <= to; end += mmap.HugePageBytes {
-		mmap.Collapse(a.chunks[a.last][end-mmap.HugePageBytes : end])
+		mmap.Collapse(mapping[end-mmap.HugePageBytes : end])
 	}
 }
 
+// addChunk makes chunk k. The small chunks lie in one mapping, so that they become a huge page when the
+// last of them is full.
 func (a *arena) addChunk(k int) {
-	chunk := mmap.Memory(chunkBytes(k))
-	a.chunks[k], a.bases[k] = chunk, unsafe.Pointer(unsafe.SliceData(chunk))
+	place, chunkBytes := chunkPlace(k), chunkBytes(k)
+	switch {
+	case k >= smallChunks || !mmap.Lazy:
+		a.chunks[place] = a.mapped(chunkBytes)
+	case a.small == nil:
+		a.small = a.mapped(mmap.HugePageBytes)
+		fallthrough
+	default:
+		a.chunks[place] = a.small[chunkStart(k):][:chunkBytes]
+	}
+	a.bases[place] = unsafe.Pointer(unsafe.SliceData(a.chunks[place]))
 	memory := a.memory
-	memory.arenaBytes.Add(int64(len(chunk)))
-	runtime.AddCleanup(a, func(chunk []byte) {
-		mmap.Unmap(chunk)
-		memory.arenaBytes.Add(-int64(len(chunk)))
-	}, chunk)
+	memory.arenaBytes.Add(int64(chunkBytes))
+	runtime.AddCleanup(a, func(chunkBytes int) { memory.arenaBytes.Add(-int64(chunkBytes)) }, chunkBytes)
+}
+
+// mapped maps memory that is unmapped after the arena's end.
+func (a *arena) mapped(sizeBytes int) []byte {
+	b := mmap.Memory(sizeBytes)
+	runtime.AddCleanup(a, mmap.Unmap, b)
+	return b
 }

@@ -10,19 +10,19 @@
 //
 // # Memory layout
 //
-//	code ──hash──┬─ 6 bits ─▶ shard ──atomic──▶ table ─▶ groups ─ 28 bits ─▶ group ─▶ slot: tag 28 │ offset 36
+//	code ──hash──┬─ 6 bits ─▶ shard ──atomic──▶ table ─▶ groups ─ 24 bits ─▶ group ─▶ slot: tag 32 │ offset 32
 //	             └──────────────────────────────▶ arena ◀───────────────────────────────────────────────┘
 //	                                               record: code and flags, id, owner, expiry, cap, target
 //	             id ──▶ counters ─ slab ─ 8 bytes of hits
 //
 // The case-folded code is hashed under a random key of the process. So codes that differ only by
 // case meet in one probe sequence (the alias check is one look-up), and nobody can choose codes
-// that collide. A group is a cache line: a control word with one byte of each of seven tags, and
-// the seven slots. So a look-up waits for two cache misses, the group's and the record's, and has
+// that collide. A group is a cache line: a control word with one byte of each of eight tags, and
+// the eight slots. So a look-up waits for two cache misses, the group's and the record's, and has
 // no branch that the processor mispredicts more often than once in ten.
 //
-// The garbage collector has no pointers to follow here: arenas, large tables and counters are
-// mapped outside the Go heap, and smaller tables are pointer-free. A Link is two words, the record
+// The garbage collector has no pointers to follow here: arenas, tables and counters are mapped outside
+// the Go heap, and the smallest tables, which are not, are pointer-free. A Link is two words, the record
 // and its arena. While the arena is reachable its memory stays mapped, because a cleanup of the
 // arena unmaps it. Link.Release marks the last use.
 //
@@ -39,7 +39,7 @@
 // table, so that no rewrite locks it for long; the next start codes everything by a new one.
 //
 // A link takes 16 bytes of record, its target (coded to about half), half a byte that keeps the word
-// that a look-up compares in one cache line, 8 bytes of counter, and 10.4 to 11.8 bytes of index. With
+// that a look-up compares in one cache line, 8 bytes of counter, and 10.2 to 11.5 bytes of index. With
 // real addresses of 50.4 bytes on average that is 59.2 to 59.9 bytes at 5 to 12 M links; before records
 // were narrow and targets coded it was 100.6. Random bytes, which no table can make shorter, take
 // 87.8. (BenchmarkMemory of bench, commit and machine in its RESULTS.md.)
@@ -49,9 +49,11 @@
 // Resolve, Admit, Hits and AddHits take no lock. A shard's writers hold its mutex, and publish by
 // one atomic store: a slot before its control word, a table by its pointer. Bytes of an arena that
 // were published are never written again: an edit appends a record and stores another slot. A table
-// of which seven eighths are used is replaced by one that is an eighth larger, over the same arena; a
+// of which 25 of 32 slots are used is replaced by one that is an eighth larger, over the same arena; a
 // shard whose garbage passes a quarter of its arena gets a new arena and table. Readers go on with
-// the ones that they have. Slots are never emptied, because a deleted code stays taken: its record is a tombstone,
+// the arena that they have. The memory of the old table is given back at once: a look-up that still reads
+// it may find zeros in place of its entry, and so looks again in the current table before it says that
+// there is no link. Each reads whole tables, so it pins them first. Slots are never emptied, because a deleted code stays taken: its record is a tombstone,
 // which is ignored once its time is over. When the link is purged, the slot gets an empty record,
 // which counts as garbage and is dropped by the next rewrite.
 //
@@ -71,9 +73,12 @@
 //
 // The figures of record are in bench/RESULTS.md.
 //
-//   - Groups of seven slots in a cache line instead of single slots with linear probing: the same
+//   - Groups of slots in a cache line instead of single slots with linear probing: the same
 //     memory, and the number of lines that a probe touches depends less on luck. By itself it made
 //     no measurable difference.
+//   - Eight slots instead of seven, because the mark in the control word is not repeated in the slot and an
+//     offset has 32 bits. With as much memory, 6 % of the entries are not in their first group instead of
+//     10 %. Each of these costs a mispredicted branch that waits for memory, and another cache miss.
 //   - A Link of two words that reads its record on demand, instead of a struct of ten words
 //     returned by value. Resolve over 10 M links, drawn uniformly: 479 ns with the struct, 196 ns
 //     without (one run each). In a loop over the look-up alone, finding the record took 149 ns and
@@ -93,11 +98,13 @@
 //   - Tables grow by an eighth, not by doubling, and a tag is mapped to a group by multiplication, so
 //     that any number of groups will do. An entry is copied eight times on average as its shard fills,
 //     in order of memory. Shards begin with different sizes, so that they grow at different times.
-//     Memory outside the Go heap that growth and rewrites leave behind waits for a collection, which
-//     the index begins itself after each 8 MiB (memory.go).
-//   - Huge pages: an arena asks for each one when it has filled it (MADV_COLLAPSE), tables and
-//     counters ask from the start. Rejected: advising whole chunks beforehand, which makes half a
-//     huge page a shard resident for nothing, 6 bytes a link at 10 M links.
+//     Arenas that rewrites leave behind wait for a collection, which the index begins itself after each
+//     8 MiB (memory.go). Tables waited for it too, which was 3 to 5 % of all memory while links are loaded.
+//   - Huge pages: an arena asks for each one when it has filled it (MADV_COLLAPSE), counters ask from the
+//     start, tables lie in huge pages together (mmap.Shared). At 10 M links a table has 1.7 MB; on pages of
+//     4 KB, with the first 2 MB of each arena as well, Resolve took 1.06 to 1.2 of the time. Rejected:
+//     advising whole chunks beforehand, which makes half a huge page a shard resident for nothing, 6 bytes a
+//     link at 10 M links.
 //   - Our own hash (wyhash's folded multiplication under a random key) instead of hash/maphash:
 //     inlined eight-byte steps instead of a call and a copy. The instructions saved are part of the
 //     same overlap.

@@ -7,6 +7,7 @@ import (
 
 	"shunt/engine/internal/hash"
 	"shunt/engine/internal/limits"
+	"shunt/engine/internal/mmap"
 )
 
 // Index is every link and every deleted code in memory, with the hits of each link. Init must be
@@ -22,7 +23,7 @@ type Index struct {
 
 // Init prepares an empty index.
 func (x *Index) Init() {
-	x.key, x.counters, x.coder, x.memory = hash.NewKey(), new(counters), new(coder), new(memory)
+	x.key, x.counters, x.coder, x.memory = hash.NewKey(), new(counters), new(coder), &memory{tables: mmap.NewShared()}
 	x.coder.sampling.Store(true)
 	for i := range x.shards {
 		x.shards[i].init(i, x.coder, x.memory)
@@ -40,12 +41,12 @@ func (x *Index) Resolve(code []byte) (l Link, ok bool) {
 		p := placeOfWord(&x.key, word)
 		t := x.shards[p.shard].current.Load()
 		if s := t.firstSlot(p.tag); s != nil {
-			entry := atomic.LoadUint64(s)
-			if r := t.arena.at(entry & offsetMask); entry>>offsetBits == p.tag && isLiveWord(r, word) {
+			if r := t.arena.at(atomic.LoadUint32(s)); isLiveWord(r, word) {
 				runtime.KeepAlive(t) // it maps the groups; the record belongs to the arena
 				return Link{record: r, arena: t.arena}, true
 			}
 		}
+		return x.shards[p.shard].lookup(p.tag, code)
 	}
 	return x.resolveAny(code)
 }
@@ -83,12 +84,12 @@ func (x *Index) Variants(code string, fn func(HotView)) (known, hidden bool) {
 	return s.variantsLocked(p.tag, []byte(code), fn)
 }
 
-// Each calls fn for every live link, in no order. It takes no lock, so it may miss a link that is
-// published during the call, and see one that is deleted meanwhile, but it sees none twice. A million
+// Each calls fn for every live link, in no order. It holds no lock meanwhile, so it may miss a link that
+// is published during the call, and see one that is deleted, but it sees none twice. A million
 // links take some 20 ms. What fn keeps of a link keeps the memory of its shard's links alive.
 func (x *Index) Each(fn func(Link)) {
 	for i := range x.shards {
-		x.shards[i].current.Load().eachLive(fn)
+		x.shards[i].pinned().eachLive(fn)
 	}
 }
 

@@ -3,10 +3,14 @@ package index
 import (
 	"runtime"
 	"sync/atomic"
+
+	"shunt/engine/internal/mmap"
 )
 
-// memory counts what the index holds in arenas and tables. All of it is atomic.
+// memory has the memory of tables, and counts what the index holds. The counts are atomic.
 type memory struct {
+	tables *mmap.Shared // has the memory of tables
+
 	arenaBytes   atomic.Int64 // of all live arenas; for metrics
 	retiredBytes atomic.Int64 // given up since the last collection that retire began
 	collecting   atomic.Bool  // by retire
@@ -19,7 +23,8 @@ const maxRetiredBytes = 8 << 20
 // unreachable; but the collector does not see what is outside the Go heap and lets the heap double: while
 // links are loaded, the tables that were outgrown would soon be larger than the index. So retire begins
 // a collection from time to time, in a goroutine of its own. That takes milliseconds, since little is on
-// the heap.
+// the heap. The memory of a table was given back already (table.drop), but only a collection finds that its
+// addresses may be used again.
 func (m *memory) retire(sizeBytes int) {
 	if m.retiredBytes.Add(int64(sizeBytes)) < maxRetiredBytes || !m.collecting.CompareAndSwap(false, true) {
 		return

@@ -7,8 +7,8 @@ import (
 	"shunt/engine/internal/limits"
 )
 
-// place is where a code belongs: its shard and its tag. Codes that differ only by case have the
-// same place.
+// place is where a code belongs: its shard and its tag (see markBits). Codes that differ only by case
+// have the same place.
 type place struct {
 	shard int
 	tag   uint64
@@ -21,7 +21,7 @@ func placeOf(k *hash.Key, code []byte) place { return placeAt(k.Sum(code)) }
 func placeOfWord(k *hash.Key, code uint64) place { return placeAt(k.SumWord(code)) }
 
 func placeAt(h uint64) place {
-	return place{shard: int(h >> (64 - shardBits)), tag: h & (1<<tagBits - 1)}
+	return place{shard: int(h >> (64 - shardBits)), tag: h&(1<<tagBits-1) | max(h&markMask, 1)}
 }
 
 // foldCase maps codes that differ only by case, and no others, to the same bytes. On code bytes

@@ -146,7 +146,7 @@ func (a *arena) recordBytes(h *HotView) int {
 }
 
 // appendRecord appends h as a new record. The shard's mutex is held.
-func (a *arena) appendRecord(h *HotView) (offset uint64, sizeBytes int, ok bool) {
+func (a *arena) appendRecord(h *HotView) (offset uint32, sizeBytes int, ok bool) {
 	if a.usedBytes == 0 && a.idHigh == 0 {
 		a.idHigh = h.ID >> 32
 	}
@@ -201,7 +201,7 @@ func (h *HotView) putRest(b []byte) {
 }
 
 // appendCopy appends a copy of a record of the arena that a is to replace.
-func (a *arena) appendCopy(from *arena, offset uint64) (_ uint64, ok bool) {
+func (a *arena) appendCopy(from *arena, offset uint32) (_ uint32, ok bool) {
 	a.idHigh = from.idHigh
 	if a.symbols != from.symbols {
 		return a.appendRecoded(from, offset)
@@ -220,7 +220,7 @@ func (a *arena) appendCopy(from *arena, offset uint64) (_ uint64, ok bool) {
 }
 
 // appendRecoded is appendCopy where targets are coded by another table.
-func (a *arena) appendRecoded(from *arena, offset uint64) (_ uint64, ok bool) {
+func (a *arena) appendRecoded(from *arena, offset uint32) (_ uint32, ok bool) {
 	var plain, room [256]byte
 	v := from.view(offset)
 	v.Target = coded(room[:0], a.symbols, from.appendPlain(plain[:0], v.Target))
@@ -230,7 +230,7 @@ func (a *arena) appendRecoded(from *arena, offset uint64) (_ uint64, ok bool) {
 
 // view decodes the record with this offset. Its target is as the arena keeps it, and aliases the
 // arena.
-func (a *arena) view(offset uint64) (v HotView) {
+func (a *arena) view(offset uint32) (v HotView) {
 	l := Link{record: a.at(offset), arena: a}
 	targetAt := l.targetAt() // a tombstone has no target, and may end where its chunk ends
 	kept := a.record(offset)[targetAt : targetAt+l.targetBytes()]

@@ -20,7 +20,7 @@ const (
 	minGarbageBytes = 64 << 10
 )
 
-// errShardFull reports that a shard cannot take another record (30 GiB or 2^28 groups).
+// errShardFull reports that a shard cannot take another record (2.4 GiB or 2^24 groups).
 var errShardFull = errors.New("shard is full")
 
 // shard is one part of the index with its arena. Readers use only current.
@@ -62,13 +62,40 @@ func (s *shard) publishTable(t *table) {
 
 // lookup returns the live link of code. It takes no lock.
 func (s *shard) lookup(tag uint64, code []byte) (l Link, ok bool) {
-	t := s.current.Load()
-	r, _ := t.find(tag, code)
-	runtime.KeepAlive(t) // it maps the groups; the record belongs to the arena
-	if r == nil || isTombstone(r) {
-		return Link{}, false
+	return s.lookupFrom(s.current.Load(), tag, code)
+}
+
+// lookupFrom is lookup that begins in t, which is or was the current table. If t has been replaced, it may
+// have been dropped while find read it, and then only the current table can say that there is no link.
+func (s *shard) lookupFrom(t *table, tag uint64, code []byte) (l Link, ok bool) {
+	for {
+		r, _ := t.find(tag, code)
+		runtime.KeepAlive(t) // it maps the groups; the record belongs to the arena
+		if r != nil && !isTombstone(r) {
+			return Link{record: r, arena: t.arena}, true
+		}
+		before := t
+		if t = s.current.Load(); t == before {
+			return Link{}, false
+		}
 	}
-	return Link{record: r, arena: t.arena}, true
+}
+
+// pinned returns the current table, to be read as a whole.
+func (s *shard) pinned() *table {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.current.Load()
+	t.pinned = true
+	return t
+}
+
+// replaceLocked publishes fresh, which has all entries, in place of old.
+func (s *shard) replaceLocked(old, fresh *table) {
+	fresh.settle()
+	s.publishTable(fresh)
+	old.drop()
+	s.memory.retire(old.bytes())
 }
 
 // variantsLocked is Index.Variants.
@@ -77,7 +104,7 @@ func (s *shard) variantsLocked(tag uint64, code []byte, fn func(HotView)) (known
 	var a, b [limits.MaxCodeBytes]byte
 	folded := string(foldCase(&a, code))
 	for slot := range t.probe(tag) {
-		if v := t.arena.view(*slot & offsetMask); string(foldCase(&b, v.Code)) == folded {
+		if v := t.arena.view(*slot); string(foldCase(&b, v.Code)) == folded {
 			known = true
 			v.Target = t.arena.appendPlain(nil, v.Target)
 			fn(v)
@@ -137,16 +164,15 @@ func (s *shard) putLocked(tag uint64, h *HotView) error {
 		return errShardFull
 	}
 	s.unhideLocked(h.Code)
-	entry := tag<<offsetBits | offset
 	if old != nil {
-		v := t.arena.view(*slot & offsetMask)
+		v := t.arena.view(*slot)
 		if string(v.Code) != string(h.Code) {
 			s.hideLocked(&v)
 		}
 		s.retireLocked(v)
-		atomic.StoreUint64(slot, entry)
+		atomic.StoreUint32(slot, offset)
 	} else {
-		t.insert(entry)
+		t.insert(tag, offset)
 		s.mu.used++
 	}
 	s.countLocked(h, 1)
@@ -193,11 +219,10 @@ func (s *shard) roomLocked(t *table) (*table, error) {
 		return nil, errShardFull
 	}
 	larger := t.larger()
-	for entry := range t.entries {
-		larger.insert(entry)
+	for tag, offset := range t.entries {
+		larger.insert(tag, offset)
 	}
-	s.publishTable(larger)
-	s.memory.retire(t.bytes())
+	s.replaceLocked(t, larger)
 	return larger, nil
 }
 
@@ -212,21 +237,21 @@ func (s *shard) rewriteLocked() {
 	}
 	fresh := newTable(len(old.groups), newArena(s.memory, symbols))
 	used := 0
-	for entry := range old.entries {
-		if isPurged(old.arena.at(entry & offsetMask)) {
+	for tag, offset := range old.entries {
+		if isPurged(old.arena.at(offset)) {
 			continue
 		}
-		offset, ok := fresh.arena.appendCopy(old.arena, entry&offsetMask)
+		copied, ok := fresh.arena.appendCopy(old.arena, offset)
 		if !ok {
 			panic("index: a rewritten arena is larger than the one it came from")
 		}
-		fresh.insert(entry&^offsetMask | offset)
+		fresh.insert(tag, copied)
 		used++
 	}
 	s.mu.used, s.mu.garbageBytes = used, 0
 	s.garbage.Store(0)
-	s.publishTable(fresh)
-	s.memory.retire(old.bytes() + int(old.arena.usedBytes))
+	s.replaceLocked(old, fresh)
+	s.memory.retire(int(old.arena.usedBytes))
 }
 
 // checkLocked verifies the whole shard in builds with invariants: at every write while it is small,
@@ -237,10 +262,10 @@ func (s *shard) checkLocked() {
 	}
 	t := s.current.Load()
 	used, live, dead := 0, int64(0), int64(0)
-	for entry := range t.entries {
+	for tag, offset := range t.entries {
 		used++
-		v := t.arena.view(entry & offsetMask)
-		if r, _ := t.find(entry>>offsetBits, v.Code); r != t.arena.at(entry&offsetMask) {
+		v := t.arena.view(offset)
+		if r, _ := t.find(tag, v.Code); r != t.arena.at(offset) {
 			panic(fmt.Sprintf("index: code %q is not found in its own slot", v.Code))
 		}
 		switch {
@@ -268,7 +293,7 @@ func (s *shard) forget(tag uint64, code string, id uint64) {
 		s.unhideLocked([]byte(code))
 		return
 	}
-	v := t.arena.view(*slot & offsetMask)
+	v := t.arena.view(*slot)
 	if v.ID != id || v.Flags&FlagTombstone == 0 {
 		if invariants.Enabled {
 			panic(fmt.Sprintf("index: code %q was purged as the tombstone of %d, and is %d with flags %#x", code, id, v.ID, v.Flags))

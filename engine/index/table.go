@@ -12,58 +12,96 @@ import (
 )
 
 const (
-	// An index slot is a tag and an offset: tag<<offsetBits | offset. The tag is part of the hash
-	// of the case-folded code. Its high bits choose the group where probing starts, so that growth
-	// need not read the records; its low byte is in the group's control word.
-	tagBits = 64 - offsetBits
+	// A tag is part of the hash of the case-folded code. Its high bits choose the group where probing
+	// starts, so that growth need not read the records. Its low byte, the mark, is in the group's
+	// control word. It is never 0.
+	tagBits  = 32
+	markBits = 8
+	markMask = 1<<markBits - 1
+	restBits = tagBits - markBits
 
-	groupWords = 8              // a group is one cache line: its control word and
-	groupSlots = groupWords - 1 // its slots
-	minGroups  = 64             // of the first shard; see shard.init
-	maxGroups  = 1 << tagBits
+	groupBytes = 64 // one cache line
+	groupSlots = 8
+	minGroups  = 64 // of the first shard; see shard.init
+	maxGroups  = 1 << restBits
 )
 
-// table is one version of a shard's index: groups of seven slots, with linear probing over groups.
+// table is one version of a shard's index: groups of eight slots, with linear probing over groups. A
+// slot is the offset of a record and the rest of its tag:
 //
-//	control word: byte i is the tag byte of slot i, 0 if it is empty; byte 7 is 0
-//	┌──────────────┬────────┬────────┬────────┬────────┬────────┬────────┬────────┐
-//	│ t t t t 0 0 0│ slot 0 │ slot 1 │ slot 2 │ slot 3 │ empty  │ empty  │ empty  │  64 bytes, aligned
-//	└──────────────┴────────┴────────┴────────┴────────┴────────┴────────┴────────┘
+//	control word: byte i is the mark of slot i, 0 if it is empty
+//	┌─────────────────┬─────────────────────────────────┬─────────────────────────────────┐
+//	│ m m m 0 0 0 0 0 │ offsets of slots 0 … 7, 4 bytes │ rests of tags 0 … 7, 3 bytes    │  64 bytes, aligned
+//	└─────────────────┴─────────────────────────────────┴─────────────────────────────────┘
 //
-// A look-up compares the seven tag bytes at once (the SWAR match of Abseil's Swiss tables, without
+// A look-up compares the eight marks at once (the SWAR match of Abseil's Swiss tables, without
 // SIMD), so that it mostly reads one cache line and takes no branch that the processor cannot
 // predict. Slots fill in order and are never emptied, so a group whose last slot is empty ends a
-// probe. Readers load control words and slots atomically; a writer stores the slot first, then the
-// control word. A table that is too small is replaced, never resized.
+// probe. Readers load control words and offsets atomically; a writer stores the rest of the tag
+// first, then the offset, then the control word. An edit stores another offset. A table that is too
+// small is replaced, never resized.
 type table struct {
-	groups []group // any number; outside the Go heap once they fill a huge page
+	groups []group // any number
 	arena  *arena
+	part   mmap.Part // the memory of groups; empty: the Go heap
+	pinned bool      // somebody reads all of it: it must not be dropped. The shard's mutex guards it
 }
 
-type group [groupWords]uint64
+type group struct {
+	control uint64
+	offsets [groupSlots]uint32
+	rests   [groupSlots][restBits / 8]byte
+}
+
+// tag returns the tag of the entry in slot i, whose mark is mark.
+func (g *group) tag(i int, mark uint64) uint64 { return g.rest(i)<<markBits | mark }
+
+func (g *group) rest(i int) uint64 {
+	r := &g.rests[i]
+	return uint64(r[0]) | uint64(r[1])<<8 | uint64(r[2])<<16
+}
+
+// collapsedTableBytes is the size from which a table is put into huge pages at once: below, all tables
+// together take 32 MiB at most, and copying a huge page takes longer than copying a table.
+const collapsedTableBytes = 1 << 19
 
 // mappedTableBytes is the size from which a table is mapped outside the Go heap. It is a variable
 // for tests.
-var mappedTableBytes = mmap.HugePageBytes
+var mappedTableBytes = 1 << 16
 
 func newTable(groups int, a *arena) *table {
 	t := &table{arena: a}
-	if sizeBytes := 8 * groupWords * groups; sizeBytes < mappedTableBytes {
+	if sizeBytes := groupBytes * groups; sizeBytes < mappedTableBytes {
 		t.groups = make([]group, groups)
 	} else {
-		b := mmap.HugeMemory(sizeBytes)
-		t.groups = unsafe.Slice((*group)(unsafe.Pointer(unsafe.SliceData(b))), groups)
-		runtime.AddCleanup(t, mmap.Unmap, b)
+		t.part = a.memory.tables.Alloc(sizeBytes)
+		t.groups = unsafe.Slice((*group)(unsafe.Pointer(unsafe.SliceData(t.part.Bytes))), groups)
+		runtime.AddCleanup(t, mmap.Part.Free, t.part)
 	}
 	return t
 }
 
 // bytes returns the memory that the groups take.
-func (t *table) bytes() int { return 8 * groupWords * len(t.groups) }
+func (t *table) bytes() int { return groupBytes * len(t.groups) }
+
+// settle puts a table, whose entries have been copied, into huge pages.
+func (t *table) settle() {
+	if t.bytes() >= collapsedTableBytes {
+		t.part.Collapse()
+	}
+}
+
+// drop gives the memory of a table that was replaced back to the kernel, unless somebody reads all of
+// it. Look-ups that still read it may find zeros, and then look again (shard.lookup).
+func (t *table) drop() {
+	if !t.pinned {
+		t.part.Drop()
+	}
+}
 
 // full reports whether the table must grow before it takes another entry, when it has used of them.
-// It is full at seven eighths of its slots. By then one entry in twelve is not in its first group.
-func (t *table) full(used int) bool { return 8*used >= 7*groupSlots*len(t.groups) }
+// It is full at 25 of 32 slots. By then one entry in fourteen is not in its first group.
+func (t *table) full(used int) bool { return 32*used >= 25*groupSlots*len(t.groups) }
 
 // larger returns an empty table with an eighth more groups over the same arena.
 func (t *table) larger() *table {
@@ -85,11 +123,8 @@ func (t *table) after(n uint) uint {
 
 const (
 	lowBits  = 0x0101010101010101
-	highBits = 0x0080808080808080 // not of byte 7, which belongs to no slot
+	highBits = 0x8080808080808080
 )
-
-// tagByte returns the tag's byte in control words: its low byte, but never 0.
-func tagByte(tag uint64) uint64 { return max(tag&0xff, 1) }
 
 // matchByte returns a word whose high bits mark the bytes of control that equal the byte that want
 // repeats. It may mark a byte too many above a match (a borrow), but it never misses one.
@@ -102,17 +137,20 @@ func matchByte(control, want uint64) uint64 {
 func groupFull(control uint64) bool { return control>>(8*(groupSlots-1)) != 0 }
 
 // find returns the record of code and the slot that names it, or nil.
-func (t *table) find(tag uint64, code []byte) (record unsafe.Pointer, slot *uint64) {
+func (t *table) find(tag uint64, code []byte) (record unsafe.Pointer, slot *uint32) {
 	word := wordOf(code)
-	want := tagByte(tag) * lowBits
+	want := tag & markMask * lowBits
 	for n := t.home(tag); ; n = t.after(n) {
 		g := &t.groups[n]
-		control := atomic.LoadUint64(&g[0])
+		control := atomic.LoadUint64(&g.control)
 		for m := matchByte(control, want); m != 0; m &= m - 1 {
-			s := &g[(bits.TrailingZeros64(m)/8+1)%groupWords]
-			entry := atomic.LoadUint64(s)
-			if r := t.arena.at(entry & offsetMask); entry>>offsetBits == tag && codeIs(r, word, code) {
-				return r, s
+			i := bits.TrailingZeros64(m) / 8 % groupSlots
+			offset := atomic.LoadUint32(&g.offsets[i])
+			if offset == 0 || g.rest(i) != tag>>markBits { // 0: a mark too many
+				continue
+			}
+			if r := t.arena.at(offset); codeIs(r, word, code) {
+				return r, &g.offsets[i]
 			}
 		}
 		if !groupFull(control) {
@@ -121,37 +159,42 @@ func (t *table) find(tag uint64, code []byte) (record unsafe.Pointer, slot *uint
 	}
 }
 
-// firstSlot returns the slot of the first match in the group where probing for tag starts; nil if
-// there is none.
-func (t *table) firstSlot(tag uint64) *uint64 {
-	g := unsafe.Add(unsafe.Pointer(unsafe.SliceData(t.groups)), t.home(tag)*(8*groupWords))
-	m := matchByte(atomic.LoadUint64((*uint64)(g)), tagByte(tag)*lowBits)
+// firstSlot returns the slot of the first mark of tag in the group where probing for it starts; nil
+// if there is none. The rest of the tag may be another.
+func (t *table) firstSlot(tag uint64) *uint32 {
+	g := unsafe.Add(unsafe.Pointer(unsafe.SliceData(t.groups)), t.home(tag)*groupBytes)
+	m := matchByte(atomic.LoadUint64((*uint64)(g)), tag&markMask*lowBits)
 	if m == 0 {
 		return nil
 	}
-	return (*uint64)(unsafe.Add(g, 1+bits.TrailingZeros64(m))) // the mark of slot i is bit 8*i+7, the slot is at byte 8*i+8
+	return (*uint32)(unsafe.Add(g, 5+bits.TrailingZeros64(m)/2)) // the mark of slot i is bit 8*i+7, the offset is at byte 4*i+8
 }
 
 // insert puts an entry into the first free slot of its probe sequence. The shard's mutex is held,
 // and there is room.
-func (t *table) insert(entry uint64) {
-	tag := entry >> offsetBits
+func (t *table) insert(tag uint64, offset uint32) {
 	for n := t.home(tag); ; n = t.after(n) {
 		g := &t.groups[n]
-		if control := g[0]; !groupFull(control) {
-			used := (bits.Len64(control) + 7) / 8
-			atomic.StoreUint64(&g[1+used], entry)
-			atomic.StoreUint64(&g[0], control|tagByte(tag)<<(8*used))
+		if control := g.control; !groupFull(control) {
+			i := slotsUsed(control)
+			rest := tag >> markBits
+			g.rests[i] = [...]byte{byte(rest), byte(rest >> 8), byte(rest >> 16)}
+			atomic.StoreUint32(&g.offsets[i], offset)
+			atomic.StoreUint64(&g.control, control|tag&markMask<<(8*i))
 			return
 		}
 	}
 }
 
-// entries yields every entry. The shard's mutex is held.
-func (t *table) entries(yield func(entry uint64) bool) {
-	for i := range t.groups {
-		for _, entry := range t.groups[i][1:] {
-			if entry != 0 && !yield(entry) {
+// slotsUsed returns the number of slots in use of the group with this control word.
+func slotsUsed(control uint64) int { return (bits.Len64(control) + 7) / 8 }
+
+// entries yields the tag and the offset of every entry. The shard's mutex is held.
+func (t *table) entries(yield func(tag uint64, offset uint32) bool) {
+	for n := range t.groups {
+		g := &t.groups[n]
+		for i, control := 0, g.control; control != 0; i, control = i+1, control>>8 {
+			if !yield(g.tag(i, control&markMask), g.offsets[i]) {
 				return
 			}
 		}
@@ -159,13 +202,12 @@ func (t *table) entries(yield func(entry uint64) bool) {
 	runtime.KeepAlive(t)
 }
 
-// eachLive calls fn for the live link of every slot. It takes no lock.
+// eachLive calls fn for the live link of every slot of a table that is pinned. It takes no lock.
 func (t *table) eachLive(fn func(Link)) {
-	for i := range t.groups {
-		g := &t.groups[i]
-		used := (bits.Len64(atomic.LoadUint64(&g[0])) + 7) / 8
-		for slot := 1; slot <= used; slot++ {
-			r := t.arena.at(atomic.LoadUint64(&g[slot]) & offsetMask)
+	for n := range t.groups {
+		g := &t.groups[n]
+		for i := range slotsUsed(atomic.LoadUint64(&g.control)) {
+			r := t.arena.at(atomic.LoadUint32(&g.offsets[i]))
 			if !isTombstone(r) {
 				fn(Link{record: r, arena: t.arena})
 			}
@@ -176,32 +218,25 @@ func (t *table) eachLive(fn func(Link)) {
 
 // hasTag reports whether probe would yield a slot. The shard's mutex is held.
 func (t *table) hasTag(tag uint64) bool {
-	want := tagByte(tag) * lowBits
-	for n := t.home(tag); ; n = t.after(n) {
-		g := &t.groups[n]
-		for m := matchByte(g[0], want); m != 0; m &= m - 1 {
-			if g[(bits.TrailingZeros64(m)/8+1)%groupWords]>>offsetBits == tag {
-				return true
-			}
-		}
-		if !groupFull(g[0]) {
-			return false
-		}
+	for range t.probe(tag) {
+		return true
 	}
+	return false
 }
 
 // probe yields the slots that a look-up of tag meets and that have this tag. The shard's mutex is
 // held.
-func (t *table) probe(tag uint64) iter.Seq[*uint64] {
-	return func(yield func(*uint64) bool) {
+func (t *table) probe(tag uint64) iter.Seq[*uint32] {
+	return func(yield func(*uint32) bool) {
 		for n := t.home(tag); ; n = t.after(n) {
 			g := &t.groups[n]
-			for i := 1; i < groupWords; i++ {
-				if g[i] != 0 && g[i]>>offsetBits == tag && !yield(&g[i]) {
+			for m := matchByte(g.control, tag&markMask*lowBits); m != 0; m &= m - 1 {
+				i := bits.TrailingZeros64(m) / 8 % groupSlots
+				if g.offsets[i] != 0 && g.rest(i) == tag>>markBits && !yield(&g.offsets[i]) {
 					return
 				}
 			}
-			if !groupFull(g[0]) {
+			if !groupFull(g.control) {
 				return
 			}
 		}
@@ -214,11 +249,11 @@ func (t *table) probe(tag uint64) iter.Seq[*uint64] {
 // that are or were imported (maxVariants), and nobody can fill a probe sequence by making and deleting
 // variants of one code. superseded reports that h itself is a tombstone that adds nothing to what the
 // index already blocks, as may happen on loading. The shard's mutex is held.
-func (t *table) tombstoneVariant(tag uint64, h *HotView) (old unsafe.Pointer, slot *uint64, superseded bool) {
+func (t *table) tombstoneVariant(tag uint64, h *HotView) (old unsafe.Pointer, slot *uint32, superseded bool) {
 	var a, b [limits.MaxCodeBytes]byte
 	folded := string(foldCase(&a, h.Code))
 	for s := range t.probe(tag) {
-		v := t.arena.view(*s & offsetMask)
+		v := t.arena.view(*s)
 		if v.Owner != h.Owner || string(foldCase(&b, v.Code)) != folded {
 			continue
 		}
@@ -227,7 +262,7 @@ func (t *table) tombstoneVariant(tag uint64, h *HotView) (old unsafe.Pointer, sl
 			return nil, nil, true
 		}
 		if dead {
-			old, slot = t.arena.at(*s&offsetMask), s
+			old, slot = t.arena.at(*s), s
 		}
 	}
 	return old, slot, false

@@ -12,6 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// Lazy reports whether Memory takes memory only where it is touched.
+const Lazy = true
+
 // Memory returns sizeBytes of zeroed memory outside the Go heap; Unmap returns it to the kernel.
 // Pages that are never touched take no memory. From HugePageBytes on it begins at the boundary of a
 // huge page. If the kernel cannot map it, memory is used up: Memory panics, as the runtime ends a

@@ -14,6 +14,9 @@ import (
 // the heap. The only loss is that the journal does not outlive a killed process: its files are
 // written when they are closed. The contracts are in mapped.go.
 
+// Lazy reports whether Memory takes memory only where it is touched.
+const Lazy = false
+
 func Memory(sizeBytes int) []byte {
 	words := make([]uint64, sizeBytes/8) // aligned for atomics
 	return unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), sizeBytes)
