@@ -16,7 +16,8 @@ import (
 // connections are made, TLS included, within dialTimeout, and a request that has lasted for overtakenAfter
 // is given up once two looks have found that another node leads: all connections to the earlier one are
 // closed. What the request did is not known then. One that had no connection yet is sent to the new leader,
-// and so is a read. A leader that hands over answers what it has before the other one leads.
+// and so is a read. A leader that hands over answers what it has before the other one leads. A node that is cut
+// off itself hears of no other leader: it gives up what has lasted for forwardPatience once it is stale.
 const (
 	dialTimeout    = time.Second
 	overtakenAfter = 300 * time.Millisecond
@@ -99,13 +100,13 @@ func (f *Forwarder) overtaken(at Place) bool {
 	return leader != at.Name && leader != ""
 }
 
-// watch calls giveUp when a request to a node that leads has lasted for a while and another node leads. stop
-// ends that.
+// watch calls giveUp when a request to a node that leads has lasted for a while, and another node leads or this
+// one is stale. stop ends that.
 func (f *Forwarder) watch(at Place, giveUp func()) (stop func()) {
 	if leader, _ := f.state.Leader(); leader != at.Name { // an edge asks another full node
 		return func() {}
 	}
-	ended := make(chan struct{})
+	begun, ended := time.Now(), make(chan struct{})
 	var timer *time.Timer
 	var mu sync.Mutex
 	var look func()
@@ -118,7 +119,7 @@ func (f *Forwarder) watch(at Place, giveUp func()) (stop func()) {
 			return
 		default:
 		}
-		now := f.overtaken(at)
+		now := f.overtaken(at) || f.state.Stale() && time.Since(begun) > forwardPatience
 		if now && before {
 			giveUp()
 			return
