@@ -52,6 +52,9 @@ type siteOptions struct {
 	etcd    []string // arguments of the servers of etcd
 	nodes   []string // arguments of the nodes
 	program string   // of the nodes; "": the binary under test
+
+	dial  func(ctx context.Context, network, address string) (net.Conn, error) // of clients; nil: the usual
+	place func(n *siteNode)                                                    // is called with each new node; may be nil
 }
 
 // A siteNode is one node, which may be stopped and started again.
@@ -63,6 +66,7 @@ type siteNode struct {
 	role      string // "": full
 	data      string
 	program   string          // "": the binary under test
+	starter   []string        // a command that becomes the binary; nil: none
 	advertise string          // host:port
 	behind    string          // host:port of its own listener for the others, if a proxy is at advertise; "": none is
 	cable     *etcdtest.Proxy // that proxy
@@ -84,7 +88,7 @@ func newSiteOn(t *testing.T, o siteOptions, names ...string) *site {
 func (s *site) begin(names []string) *site {
 	t := s.t
 	t.Helper()
-	transport := &http.Transport{MaxIdleConnsPerHost: 64}
+	transport := &http.Transport{MaxIdleConnsPerHost: 64, DialContext: s.options.dial}
 	s.requests = &http.Client{
 		Transport: transport, Timeout: 20 * time.Second,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -114,11 +118,18 @@ func (s *site) begin(names []string) *site {
 func (s *site) newNode(name string) *siteNode {
 	n := &siteNode{site: s, name: name, data: filepath.Join(s.dir, "data-"+name), advertise: freePort(s.t), program: s.options.program}
 	n.url, n.adminURL = "http://"+freePort(s.t), "http://"+freePort(s.t)
-	if len(s.cables) > 0 {
-		n.cable = etcdtest.NewProxy(s.t, n.advertise)
-		n.behind, n.advertise = n.advertise, n.cable.Endpoint
+	switch {
+	case s.options.place != nil:
+		s.options.place(n)
+	case len(s.cables) > 0:
+		n.putBehind(etcdtest.NewProxy(s.t, n.advertise))
 	}
 	return n
+}
+
+// putBehind has the others reach a node by a proxy.
+func (n *siteNode) putBehind(cable *etcdtest.Proxy) {
+	n.cable, n.behind, n.advertise = cable, n.advertise, cable.Endpoint
 }
 
 func freePort(t *testing.T) string {
@@ -194,7 +205,7 @@ func (n *siteNode) start() {
 	n.site.t.Helper()
 	args := append(n.args(), "--listen", strings.TrimPrefix(n.url, "http://"), "--admin-listen", strings.TrimPrefix(n.adminURL, "http://"),
 		"--flush-interval", "100ms", "--limit-calls", "off", "--limit-creates", "off", "--limit-misses", "off")
-	n.process = launchProgram(n.site.t, cmp.Or(n.program, binary), nil, nil, n.data, append(args, n.site.options.nodes...)...)
+	n.process = launchProgram(n.site.t, cmp.Or(n.program, binary), nil, n.starter, n.data, append(args, n.site.options.nodes...)...)
 	n.runs = append(n.runs, n.process)
 	n.waitReady()
 }
