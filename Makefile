@@ -272,7 +272,7 @@ acme: ## get, renew and keep certificates by ACME, from a real authority on this
 
 # The tests of clusters need servers of etcd, which are built for them. OPERATIONS are those of the
 # histories, OUTAGE the seconds without a majority of etcd, NEMESIS those of faults at random (SEED=n repeats them).
-CLUSTERTESTS = AnyNode|RevokedToken|ALastUse|WritesComeBack|ACutOffLeader|AnAliasHas|Histories|OutliveALost|MistakesWithACluster|ClockIsHoursApart|ANodeThatRuns|BelowTheFloor|ACapIsNever|ForgottenTakes|Edge|ThatJoinsHas|FullServers|AnythingAtRandom|ReplacedOneByOne|ARoleOnThePrefix
+CLUSTERTESTS = AnyNode|RevokedToken|ALastUse|WritesComeBack|ACutOffLeader|AnAliasHas|Histories|OutliveALost|MistakesWithACluster|ClockIsHoursApart|ANodeThatRuns|BelowTheFloor|ACapIsNever|ForgottenTakes|Edge|ThatJoinsHas|FullServers|AnythingAtRandom|TheSameSeed|PacketsAreLost|ReplacedOneByOne|ARoleOnThePrefix
 .PHONY: cluster-test
 cluster-test: ROUNDS = 50
 cluster-test: OPERATIONS = 200000
@@ -284,7 +284,15 @@ cluster-test: ## test clusters against real servers of etcd that are paused, kil
 		CGO_ENABLED=0 $(GO) build -C storage/etcdlog/server -o "$$tools/etcd" .; \
 		export SHUNTTEST_ETCD=$$tools/etcd; \
 		SHUNTTEST_ROUNDS=$(ROUNDS) $(GO) test ./storage/etcdlog -v -count=1 -timeout 30m && \
-		$(CLUSTER) $(GO) test ./cmd/shunt/e2e -run '$(CLUSTERTESTS)' -v -count=1 -timeout 60m
+		$(CLUSTER) $(GO) test ./cmd/shunt/e2e -run '$(CLUSTERTESTS)' -v -count=1 -timeout $$((3600 + $(NEMESIS)))s
+
+.PHONY: nemesis
+nemesis: NEMESIS = 3600
+nemesis: ## only the faults at random of cluster-test (an hour; NEMESIS=seconds, SEED=n repeats them; a run that fails leaves its logs; fetches etcd)
+	@tools=$$(mktemp -d); trap 'rm -rf "$$tools"' EXIT; \
+		CGO_ENABLED=0 $(GO) build -C storage/etcdlog/server -o "$$tools/etcd" .; \
+		SHUNTTEST_ETCD=$$tools/etcd SHUNTTEST_NEMESIS=$(NEMESIS) SHUNTTEST_SEED=$(SEED) \
+		$(GO) test ./cmd/shunt/e2e -run AnythingAtRandom -v -count=1 -timeout $$((1800 + $(NEMESIS)))s
 
 .PHONY: cluster-figures
 cluster-figures: SECONDS = 20

@@ -15,8 +15,9 @@ import (
 // gets an error. Its followers must not wait for it until a timeout that is meant for large imports. So
 // connections are made, TLS included, within dialTimeout, and a request that has lasted for overtakenAfter
 // is given up once two looks have found that another node leads: all connections to the earlier one are
-// closed. What the request did is not known then. One that had no connection yet is sent to the new leader.
-// A leader that hands over answers what it has before the other one leads.
+// closed. What the request did is not known then. One that had no connection yet is sent to the new leader,
+// and so is a read. A leader that hands over answers what it has before the other one leads. A node that is cut
+// off itself hears of no other leader: it gives up what has lasted for forwardPatience once it is stale.
 const (
 	dialTimeout    = time.Second
 	overtakenAfter = 300 * time.Millisecond
@@ -93,17 +94,23 @@ func (f *Forwarder) forget(at Place, p *peer) {
 	p.conns.closeAll()
 }
 
-// watch gives up the requests to a node that leads, once one has lasted for a while and another node leads.
-// stop ends that.
-func (f *Forwarder) watch(at Place, p *peer) (stop func()) {
+// overtaken reports whether another node than that one leads.
+func (f *Forwarder) overtaken(at Place) bool {
+	leader, _ := f.state.Leader()
+	return leader != at.Name && leader != ""
+}
+
+// watch calls giveUp when a request to a node that leads has lasted for a while, and another node leads or this
+// one is stale. stop ends that.
+func (f *Forwarder) watch(at Place, giveUp func()) (stop func()) {
 	if leader, _ := f.state.Leader(); leader != at.Name { // an edge asks another full node
 		return func() {}
 	}
-	ended := make(chan struct{})
+	begun, ended := time.Now(), make(chan struct{})
 	var timer *time.Timer
 	var mu sync.Mutex
 	var look func()
-	overtaken := false
+	before := false
 	look = func() {
 		mu.Lock()
 		defer mu.Unlock()
@@ -112,13 +119,12 @@ func (f *Forwarder) watch(at Place, p *peer) (stop func()) {
 			return
 		default:
 		}
-		leader, _ := f.state.Leader()
-		other := leader != at.Name && leader != ""
-		if other && overtaken {
-			f.forget(at, p)
+		now := f.overtaken(at) || f.state.Stale() && time.Since(begun) > forwardPatience
+		if now && before {
+			giveUp()
 			return
 		}
-		overtaken = other
+		before = now
 		timer.Reset(overtakenPause)
 	}
 	mu.Lock()

@@ -18,8 +18,11 @@ import (
 // electedState is a follower's State, with a leader that changes.
 type electedState struct {
 	fixedState
-	now atomic.Pointer[Place]
+	now     atomic.Pointer[Place]
+	without atomic.Bool // the log
 }
+
+func (s *electedState) Stale() bool { return s.without.Load() }
 
 func (s *electedState) Leader() (name, address string) {
 	p := s.now.Load()
@@ -51,6 +54,36 @@ func nodeServer(t *testing.T, serve func(net.Conn)) (address string) {
 		running.Wait()
 	})
 	return ln.Addr().String()
+}
+
+// TestNoRequestOfANodeThatIsCutOffWaits: its leader is silent, and it hears of no other one.
+func TestNoRequestOfANodeThatIsCutOffWaits(t *testing.T) {
+	own, authority := certificate(t)
+	for method, want := range map[string]*problem.Kind{"POST": problem.OutcomeUnknown, "GET": problem.Stale} {
+		t.Run(method, func(t *testing.T) {
+			t.Parallel()
+			s := new(electedState)
+			s.now.Store(&Place{"a", nodeServer(t, func(conn net.Conn) {
+				_, _ = http.ReadRequest(bufio.NewReader(tls.Server(conn, &tls.Config{Certificates: []tls.Certificate{own}})))
+				s.without.Store(true)
+			})})
+			ended := make(chan error, 1)
+			ctx := request(method)
+			ctx.Request.Header.SetHost("sho.rt")
+			go func() {
+				_, err := NewForwarder(s, &tls.Config{RootCAs: authority}).Forward(ctx, false)
+				ended <- err
+			}()
+			select {
+			case err := <-ended:
+				if p, _ := problem.Of(err); err == nil || p.Kind != want {
+					t.Errorf("got %v, want the problem %v", err, want)
+				}
+			case <-time.After(answerTimeout / 2):
+				t.Fatal("the request waits")
+			}
+		})
+	}
 }
 
 // TestNoRequestWaitsForALeaderThatIsCutOff: it keeps its connections and says nothing, while another node leads.

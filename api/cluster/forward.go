@@ -186,7 +186,7 @@ func digit(yes bool) string {
 // try sends req once. done is false if the node certainly did nothing with it.
 func (f *Forwarder) try(p Place, req *fasthttp.Request, resp *fasthttp.Response) (done bool, err error) {
 	client := f.client(p)
-	stop := f.watch(p, client)
+	stop := f.watch(p, func() { f.forget(p, client) })
 	err = client.DoTimeout(req, resp, answerTimeout)
 	stop()
 	var dialing *net.OpError

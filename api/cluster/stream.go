@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -24,6 +23,13 @@ type Stream struct {
 const (
 	streamBuffer = 32 << 10
 	streamRenew  = time.Second
+
+	// streamSilence is how long a node may be silent in the middle of an answer while another one leads: it
+	// may be cut off, and nothing else would end the connection.
+	streamSilence = 2 * streamRenew
+
+	// eventSilence is how long any node may be silent between events; it sends comments every 15 s.
+	eventSilence = 40 * time.Second
 )
 
 var eventStream = []byte("text/event-stream")
@@ -35,6 +41,8 @@ func (f *Forwarder) ForwardStream(ctx *fasthttp.RequestCtx, s Stream) error {
 	f.prepare(sent, ctx, false)
 	for deadline := time.Now().Add(forwardPatience); ; time.Sleep(forwardPause) {
 		for _, p := range f.places() {
+			leader, _ := f.state.Leader()
+			led := leader == p.Name
 			resp, stop, err := f.open(p, sent)
 			if err != nil {
 				continue
@@ -43,7 +51,9 @@ func (f *Forwarder) ForwardStream(ctx *fasthttp.RequestCtx, s Stream) error {
 				stop()
 				continue
 			}
-			answerStream(ctx, resp, stop, s)
+			answerStream(ctx, resp, &passed{
+				Stream: s, body: resp.Body, stop: stop, overtaken: func() bool { return led && f.overtaken(p) },
+			})
 			return nil
 		}
 		if time.Now().After(deadline) {
@@ -52,7 +62,8 @@ func (f *Forwarder) ForwardStream(ctx *fasthttp.RequestCtx, s Stream) error {
 	}
 }
 
-// open sends a read to a node. stop ends it, and closes its connection unless the answer was read whole.
+// open sends a read to a node, and gives it up if another one leads before an answer begins. stop ends it, and
+// closes its connection unless the answer was read whole.
 func (f *Forwarder) open(p Place, sent *fasthttp.Request) (resp *http.Response, stop func(), err error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	req, err := http.NewRequestWithContext(ctx, string(sent.Header.Method()), "https://"+p.Address, http.NoBody)
@@ -69,17 +80,20 @@ func (f *Forwarder) open(p Place, sent *fasthttp.Request) (resp *http.Response, 
 	req.Host = string(sent.Header.Host())
 	transport := &http.Transport{
 		TLSClientConfig: FromFull(f.tls, p.Name), DisableCompression: true, ResponseHeaderTimeout: answerTimeout,
-		DialContext: (&net.Dialer{Timeout: time.Second}).DialContext, TLSHandshakeTimeout: forwardPatience,
+		DialContext: (&net.Dialer{Timeout: dialTimeout}).DialContext, TLSHandshakeTimeout: dialTimeout,
 	}
-	if resp, err = transport.RoundTrip(req); err != nil {
+	unwatch := f.watch(p, cancel)
+	resp, err = transport.RoundTrip(req)
+	unwatch()
+	if err != nil {
 		cancel()
 		return nil, nil, err
 	}
 	return resp, func() { cancel(); _ = resp.Body.Close(); transport.CloseIdleConnections() }, nil
 }
 
-// answerStream makes resp the answer of ctx.
-func answerStream(ctx *fasthttp.RequestCtx, resp *http.Response, stop func(), s Stream) {
+// answerStream makes resp, whose body is p, the answer of ctx.
+func answerStream(ctx *fasthttp.RequestCtx, resp *http.Response, p *passed) {
 	h := &ctx.Response.Header
 	closes := ctx.Response.ConnectionClose()
 	for name, values := range resp.Header {
@@ -94,10 +108,10 @@ func answerStream(ctx *fasthttp.RequestCtx, resp *http.Response, stop func(), s 
 	}
 	ctx.SetStatusCode(resp.StatusCode)
 	if ctx.IsHead() {
-		stop()
+		p.stop()
 		return
 	}
-	p := &passed{Stream: s, body: resp.Body, stop: stop, conn: ctx.Conn(), chunks: make(chan []byte), closed: make(chan struct{})}
+	p.conn, p.chunks, p.closed = ctx.Conn(), make(chan []byte), make(chan struct{})
 	if bytes.HasPrefix(h.ContentType(), eventStream) {
 		closes, p.events = true, true // see api.liveCalls
 	}
@@ -111,10 +125,11 @@ func answerStream(ctx *fasthttp.RequestCtx, resp *http.Response, stop func(), s 
 // also see that the server shuts down. For events, another one sees that the client has gone.
 type passed struct {
 	Stream
-	body   io.ReadCloser
-	stop   func()
-	conn   net.Conn
-	events bool
+	body      io.ReadCloser
+	stop      func()
+	overtaken func() bool // the node that answers led, and another one does now
+	conn      net.Conn
+	events    bool
 
 	chunks chan []byte   // closed at the end of body; err is set then
 	closed chan struct{} // by Close
@@ -122,10 +137,14 @@ type passed struct {
 	err    error
 	unread []byte
 	begun  bool
-	ended  bool // by this server
+	ended  bool          // by this server
+	silent time.Duration // since the last bytes, as far as Read has waited for others
 }
 
-var errEnding = errors.New("the server shuts down")
+var (
+	errEnding = errors.New("the server shuts down")
+	errSilent = errors.New("the node that answers is silent, and another one leads")
+)
 
 // Read implements io.Reader.
 func (p *passed) Read(b []byte) (int, error) {
@@ -186,7 +205,7 @@ func (p *passed) wait() error {
 		case !ok:
 			return p.err
 		}
-		p.unread = chunk
+		p.unread, p.silent = chunk, 0
 	case <-p.gone:
 		return io.EOF
 	case <-p.Ending:
@@ -198,6 +217,20 @@ func (p *passed) wait() error {
 		p.stop() // so the end of body follows
 	case <-timer.C:
 		p.Renew(p.conn)
+		return p.endSilence()
+	}
+	return nil
+}
+
+// endSilence ends an answer whose node has been silent for too long. A page that follows events asks again by
+// itself.
+func (p *passed) endSilence() error {
+	p.silent += streamRenew
+	switch {
+	case p.silent >= streamSilence && p.overtaken() && !p.events:
+		return errSilent
+	case p.events && (p.silent >= eventSilence || p.silent >= streamSilence && p.overtaken()):
+		return io.EOF
 	}
 	return nil
 }

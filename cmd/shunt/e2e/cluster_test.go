@@ -42,8 +42,9 @@ type site struct {
 	requests *http.Client
 	scheme   string            // of --cluster; "": plain HTTP
 	cables   []*etcdtest.Proxy // from nodes to the servers of etcd; none: they reach them themselves
+	edges    []*siteNode       // those that are not among nodes
 	counts   sync.Map          // by code: redirects that were answered
-	lost     atomic.Int64      // redirects whose answer was lost
+	losses   sync.Map          // by code: redirects whose answer was lost
 }
 
 // siteOptions are what most sites have no need of.
@@ -51,16 +52,21 @@ type siteOptions struct {
 	etcd    []string // arguments of the servers of etcd
 	nodes   []string // arguments of the nodes
 	program string   // of the nodes; "": the binary under test
+
+	dial  func(ctx context.Context, network, address string) (net.Conn, error) // of clients; nil: the usual
+	place func(n *siteNode)                                                    // is called with each new node; may be nil
 }
 
 // A siteNode is one node, which may be stopped and started again.
 type siteNode struct {
 	*process
 	site      *site
+	runs      []*process // all that there were, for their logs
 	name      string
 	role      string // "": full
 	data      string
 	program   string          // "": the binary under test
+	starter   []string        // a command that becomes the binary; nil: none
 	advertise string          // host:port
 	behind    string          // host:port of its own listener for the others, if a proxy is at advertise; "": none is
 	cable     *etcdtest.Proxy // that proxy
@@ -82,7 +88,7 @@ func newSiteOn(t *testing.T, o siteOptions, names ...string) *site {
 func (s *site) begin(names []string) *site {
 	t := s.t
 	t.Helper()
-	transport := &http.Transport{MaxIdleConnsPerHost: 64}
+	transport := &http.Transport{MaxIdleConnsPerHost: 64, DialContext: s.options.dial}
 	s.requests = &http.Client{
 		Transport: transport, Timeout: 20 * time.Second,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -92,12 +98,7 @@ func (s *site) begin(names []string) *site {
 		s.makeAuthority()
 	}
 	for i, name := range names {
-		n := &siteNode{site: s, name: name, data: filepath.Join(s.dir, "data-"+name), advertise: freePort(t), program: s.options.program}
-		n.url, n.adminURL = "http://"+freePort(t), "http://"+freePort(t)
-		if len(s.cables) > 0 {
-			n.cable = etcdtest.NewProxy(t, n.advertise)
-			n.behind, n.advertise = n.advertise, n.cable.Endpoint
-		}
+		n := s.newNode(name)
 		s.makeCertificate(name)
 		if i > 0 {
 			s.join(n, s.nodes[0])
@@ -111,6 +112,24 @@ func (s *site) begin(names []string) *site {
 	}
 	s.await(func() bool { return s.leader() != nil && s.caughtUp() }, "all nodes have caught up")
 	return s
+}
+
+// newNode returns a node that does not run yet.
+func (s *site) newNode(name string) *siteNode {
+	n := &siteNode{site: s, name: name, data: filepath.Join(s.dir, "data-"+name), advertise: freePort(s.t), program: s.options.program}
+	n.url, n.adminURL = "http://"+freePort(s.t), "http://"+freePort(s.t)
+	switch {
+	case s.options.place != nil:
+		s.options.place(n)
+	case len(s.cables) > 0:
+		n.putBehind(etcdtest.NewProxy(s.t, n.advertise))
+	}
+	return n
+}
+
+// putBehind has the others reach a node by a proxy.
+func (n *siteNode) putBehind(cable *etcdtest.Proxy) {
+	n.cable, n.behind, n.advertise = cable, n.advertise, cable.Endpoint
 }
 
 func freePort(t *testing.T) string {
@@ -186,7 +205,9 @@ func (n *siteNode) start() {
 	n.site.t.Helper()
 	args := append(n.args(), "--listen", strings.TrimPrefix(n.url, "http://"), "--admin-listen", strings.TrimPrefix(n.adminURL, "http://"),
 		"--flush-interval", "100ms", "--limit-calls", "off", "--limit-creates", "off", "--limit-misses", "off")
-	n.process = launchProgram(n.site.t, cmp.Or(n.program, binary), nil, nil, n.data, append(args, n.site.options.nodes...)...).waitReady()
+	n.process = launchProgram(n.site.t, cmp.Or(n.program, binary), nil, n.starter, n.data, append(args, n.site.options.nodes...)...)
+	n.runs = append(n.runs, n.process)
+	n.waitReady()
 }
 
 // pause stops the process where it is, and resume lets it go on.
@@ -317,7 +338,7 @@ func (n *siteNode) redirect(code string) (status int, location string, err error
 	case errors.As(err, &dialing) && dialing.Op == "dial": // nobody was asked
 		return 0, "", err
 	case err != nil:
-		n.site.lost.Add(1)
+		n.site.lost(code).Add(1)
 		return 0, "", err
 	}
 	defer resp.Body.Close()
@@ -329,8 +350,13 @@ func (n *siteNode) redirect(code string) (status int, location string, err error
 }
 
 // answered returns the counter of the redirects of a code that were answered.
-func (s *site) answered(code string) *atomic.Int64 {
-	n, _ := s.counts.LoadOrStore(code, new(atomic.Int64))
+func (s *site) answered(code string) *atomic.Int64 { return counter(&s.counts, code) }
+
+// lost returns the counter of the redirects of a code whose answer was lost.
+func (s *site) lost(code string) *atomic.Int64 { return counter(&s.losses, code) }
+
+func counter(of *sync.Map, code string) *atomic.Int64 {
+	n, _ := of.LoadOrStore(code, new(atomic.Int64))
 	return n.(*atomic.Int64)
 }
 

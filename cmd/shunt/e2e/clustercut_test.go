@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -35,16 +36,21 @@ func (s *site) endpoints() []string {
 func (n *siteNode) cutOff() (mend func()) {
 	pid, mendEtcd := n.cmd.Process.Pid, n.cutOffEtcd()
 	n.cable.CutOff(true)
-	for _, other := range n.site.without(n) {
+	for _, other := range n.others() {
 		other.cable.CutOffFrom(pid)
 	}
 	return func() {
-		for _, other := range n.site.without(n) {
+		for _, other := range n.others() {
 			other.cable.CutOffFrom(0)
 		}
 		n.cable.CutOff(false)
 		mendEtcd()
 	}
+}
+
+// others are all nodes of the site but n, edges too.
+func (n *siteNode) others() []*siteNode {
+	return slices.DeleteFunc(slices.Concat(n.site.nodes, n.site.edges), func(other *siteNode) bool { return other == n })
 }
 
 // cutOffEtcd cuts a node off from etcd only.

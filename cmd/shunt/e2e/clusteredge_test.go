@@ -22,11 +22,12 @@ import (
 // edge adds an edge to the cluster, which joins from a node and runs. It is not among s.nodes.
 func (s *site) edge(name string, from *siteNode) *siteNode {
 	s.t.Helper()
-	n := &siteNode{site: s, name: name, role: "edge", data: filepath.Join(s.dir, "data-"+name), advertise: freePort(s.t)}
-	n.url, n.adminURL = "http://"+freePort(s.t), "http://"+freePort(s.t)
+	n := s.newNode(name)
+	n.role = "edge"
 	s.makeCertificate(name, "edge")
 	s.join(n, from)
 	n.start()
+	s.edges = append(s.edges, n)
 	s.await(func() bool { return n.caughtUpWith(from) }, name+" has caught up")
 	return n
 }
@@ -47,7 +48,7 @@ func (n *siteNode) redirectAs(code, agent string) {
 	req.Header.Set("User-Agent", agent)
 	resp, err := n.site.requests.Do(req)
 	if err != nil {
-		n.site.lost.Add(1)
+		n.site.lost(code).Add(1)
 		return
 	}
 	resp.Body.Close()

@@ -7,166 +7,141 @@ import (
 	"slices"
 	"strconv"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
-
-	"shunt/storage/etcdlog/etcdtest"
 )
 
-// nemesisCap is the cap of each capped link: clients use it up in some seconds.
-const nemesisCap = 400
+const (
+	nemesisCap   = 400             // of each capped link: clients use it up in some seconds
+	nemesisRound = 5 * time.Minute // at most; then the clients rest, and what they know is judged
+	faultTimeout = 2 * time.Minute // of one fault; then all nodes are killed, so that the test ends
+)
 
 // nemesis is a site to which anything may happen.
 type nemesis struct {
 	*site
-	edge  *siteNode
-	rng   *rand.Rand
-	codes sync.Map // of links with a cap: bool
-	made  atomic.Int64
+	edge   *siteNode
+	seed   uint64
+	faults *faultPlan
+	begun  time.Time
+	done   int // faults
+
+	disturbed map[*siteNode]*disturbance
+	redirects redirectCounts
+	wrote     writes
+
+	mu struct {
+		sync.Mutex
+		notes []string // what happened, with its time
+	}
 }
 
-// TestAnythingAtRandom has clients create links, some with caps, and follow them at three full nodes and an edge, while
-// nodes and servers of etcd are killed, stopped, paused and started at random, several at a time. At the end the ledger
-// of the clients must agree with all full nodes, no cap may be exceeded, and the nodes must have the same data.
-// SHUNTTEST_NEMESIS is the number of seconds, SHUNTTEST_SEED that of the faults.
+// TestAnythingAtRandom has clients create, edit and delete links, some with caps, and follow them at three full nodes
+// and an edge. Meanwhile nodes and servers of etcd are killed, stopped, paused, cut off from each other and started at
+// random, at most one of each kind at a time, and what nodes and etcd say to each other is held back or lost. At the end
+// of each round, of five minutes, all is mended, and the ledger of the clients must agree with all nodes: no redirect
+// failed at a node that ran, what was answered to writes is so, hits and visitors are equal and exact, no cap is
+// exceeded. At the end the nodes must have the same data.
+//
+// SHUNTTEST_NEMESIS is the number of seconds, SHUNTTEST_SEED that of the faults: the same seed, the same faults in the
+// same order. A run that fails says when, and leaves its logs and data in a folder.
 func TestAnythingAtRandom(t *testing.T) {
 	seconds, seed := numberFrom("SHUNTTEST_NEMESIS", 30), numberFrom("SHUNTTEST_SEED", uint64(time.Now().UnixNano())%1_000_000)
-	t.Logf("SHUNTTEST_SEED=%d", seed)
-	s := newSite(t, "a", "b", "c")
-	m := &nemesis{site: s, edge: s.edge("edge-1", s.nodes[0]), rng: rand.New(rand.NewPCG(seed, 18))}
-	s.nodes[0].call("POST", "/shorten", map[string]any{"url": "https://example.com/", "alias": "hot"}).want(t, 201)
-	s.leads("hot", "https://example.com/")
+	m := newNemesis(t, seed)
+	m.notef("SHUNTTEST_SEED=%d SHUNTTEST_NEMESIS=%d", seed, seconds)
+	for end := time.Now().Add(time.Duration(seconds) * time.Second); time.Now().Before(end) && !t.Failed(); {
+		m.round(min(time.Until(end), nemesisRound))
+	}
+	m.judgeWrites(m.wrote.all())
+	m.notef("%d faults in %v; %s; %s", m.done, time.Since(m.begun).Round(time.Second), m.wrote.String(), m.redirects.String())
+	m.alike()
+}
+
+func newNemesis(t *testing.T, seed uint64) *nemesis {
+	s := newSiteApart(t, "a", "b", "c")
+	m := &nemesis{site: s, edge: s.edge("edge-1", s.nodes[0]), seed: seed, faults: newFaultPlan(seed), begun: time.Now()}
+	t.Cleanup(m.keepIfFailed)
+	m.disturbed = make(map[*siteNode]*disturbance)
+	for _, n := range m.all() {
+		m.disturbed[n] = new(disturbance)
+	}
+	m.nodes[0].call("POST", "/shorten", map[string]any{"url": hotTarget, "alias": "hot"}).want(t, 201)
+	m.leads("hot", hotTarget)
+	m.await(func() bool { _, location, _ := m.edge.redirect("hot"); return location == hotTarget }, "the edge has the first link")
+	return m
+}
+
+// round has clients and faults for some time, and judges what was answered.
+func (m *nemesis) round(lasts time.Duration) {
+	first := m.wrote.length()
+	rest := m.clients(first)
+	defer rest() // if a node does not start
+	for end := time.Now().Add(lasts); time.Now().Before(end) && !m.t.Failed(); {
+		m.next()
+	}
+	m.etcd.Await()
+	took := m.writesAfter(time.Now(), m.nodes...)
+	rest()
+	m.notef("calm; writes again after %v", took.Round(time.Millisecond))
+	m.await(m.caughtUp, "all nodes have caught up")
+	m.await(func() bool { return m.edge.caughtUpWith(m.nodes[0]) }, "the edge has caught up")
+	written := m.wrote.all()[first:]
+	m.judgeWrites(written)
+	capped := m.wrote.cappedOf(written)
+	m.ledgers(append(capped, "hot"))
+	for _, code := range capped {
+		if hits := m.nodes[0].hits(code); hits > nemesisCap {
+			m.failf("%s has %v hits, and its cap is %d", code, hits, nemesisCap)
+		}
+	}
+	m.notef("judged: %d links written in this round, %d of them with a cap; hits of one link: %d (and %d answers lost)",
+		len(written), len(capped), m.answered("hot").Load(), m.lost("hot").Load())
+}
+
+// clients begin with what they do. rest ends that, and returns when all have been answered.
+func (m *nemesis) clients(round int) (rest func()) {
 	stop := make(chan struct{})
 	var clients sync.WaitGroup
-	for _, n := range m.all() {
+	for i, n := range m.all() {
 		for c := range 4 {
-			clients.Go(func() { m.follow(n, stop, rand.New(rand.NewPCG(seed, uint64(c)))) })
+			rng := rand.New(rand.NewPCG(m.seed+uint64(round), uint64(4*i+c)))
+			clients.Go(func() { m.follow(n, rng, stop) })
 		}
 	}
-	clients.Go(func() { m.create(stop) })
-	faults := 0
-	for end := time.Now().Add(time.Duration(seconds) * time.Second); time.Now().Before(end); faults++ {
-		m.fault()
+	for w := range nemesisWriters {
+		rng := rand.New(rand.NewPCG(m.seed+uint64(round), uint64(100+w)))
+		clients.Go(func() { m.write(rng, stop) })
 	}
-	s.etcd.Await()
-	took := s.writesAfter(time.Now(), s.nodes...)
-	close(stop)
-	clients.Wait()
-	total, capped := s.ledger("hot"), 0
-	s.await(s.caughtUp, "all nodes have caught up")
-	m.codes.Range(func(code, _ any) bool {
-		capped++
-		s.ledger(code.(string))
-		if hits := s.nodes[0].hits(code.(string)); hits > nemesisCap {
-			t.Errorf("%s has %v hits, and its cap is %d", code, hits, nemesisCap)
-		}
-		return true
-	})
-	t.Logf("%d faults in %d s; %d links made, %d of them with a cap; %d redirects of one link, %d answers lost; writes again after %v",
-		faults, seconds, m.made.Load(), capped, total, s.lost.Load(), took.Round(time.Millisecond))
-	s.alike()
+	return sync.OnceFunc(func() { close(stop); clients.Wait() })
 }
 
 func (m *nemesis) all() []*siteNode { return append(slices.Clone(m.nodes), m.edge) }
+
+// notef notes what happened, with the time since the beginning.
+func (m *nemesis) notef(format string, args ...any) {
+	note := m.since() + fmt.Sprintf(format, args...)
+	m.t.Log(note)
+	m.note(note)
+}
+
+// failf is notef for what must not happen. Its first call ends the faults.
+func (m *nemesis) failf(format string, args ...any) {
+	note := m.since() + fmt.Sprintf("seed %d: ", m.seed) + fmt.Sprintf(format, args...)
+	m.t.Error(note)
+	m.note(note)
+}
+
+func (m *nemesis) since() string { return fmt.Sprintf("%8.3f s: ", time.Since(m.begun).Seconds()) }
+
+func (m *nemesis) note(note string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.mu.notes = append(m.mu.notes, note)
+}
 
 func numberFrom(env string, otherwise uint64) uint64 {
 	if n, err := strconv.ParseUint(os.Getenv(env), 10, 64); err == nil {
 		return n
 	}
 	return otherwise
-}
-
-// fault does something to nodes or servers, lets it last, and ends it.
-func (m *nemesis) fault() {
-	lasts := time.Duration(200+m.rng.IntN(3000)) * time.Millisecond
-	n := m.all()[m.rng.IntN(len(m.nodes)+1)]
-	if leader := m.leader(); leader != nil && m.rng.IntN(3) == 0 {
-		n = leader
-	}
-	server := m.etcd.Members[m.rng.IntN(len(m.etcd.Members))]
-	switch m.rng.IntN(7) {
-	case 0, 1:
-		n.kill()
-		time.Sleep(lasts)
-		n.start()
-	case 2:
-		n.terminate()
-		n.start()
-	case 3:
-		n.pause()
-		time.Sleep(lasts)
-		n.resume()
-	case 4:
-		server.Kill()
-		time.Sleep(lasts)
-		server.Start()
-	case 5:
-		server.Pause()
-		n.kill()
-		time.Sleep(lasts)
-		n.start()
-		server.Resume()
-	case 6: // without a majority
-		m.withoutMajority(server, lasts)
-	}
-	time.Sleep(time.Duration(m.rng.IntN(1500)) * time.Millisecond)
-}
-
-func (m *nemesis) withoutMajority(but *etcdtest.Member, lasts time.Duration) {
-	for _, server := range m.etcd.Members {
-		if server != but {
-			server.Pause()
-			defer server.Resume()
-		}
-	}
-	time.Sleep(lasts)
-}
-
-// follow follows links at a node until stop.
-func (m *nemesis) follow(n *siteNode, stop <-chan struct{}, rng *rand.Rand) {
-	for {
-		select {
-		case <-stop:
-			return
-		default:
-		}
-		code := "hot"
-		if rng.IntN(2) == 0 {
-			skip := rng.IntN(20)
-			m.codes.Range(func(c, _ any) bool {
-				code = c.(string)
-				skip--
-				return skip > 0
-			})
-		}
-		if _, _, err := n.redirect(code); err != nil {
-			time.Sleep(20 * time.Millisecond) // it does not run
-		}
-		time.Sleep(time.Duration(rng.IntN(4)) * time.Millisecond)
-	}
-}
-
-// create makes links by way of any node until stop: those whose creation is certain are followed.
-func (m *nemesis) create(stop <-chan struct{}) {
-	nodes := m.all()
-	for i := 0; ; i++ {
-		select {
-		case <-stop:
-			return
-		case <-time.After(100 * time.Millisecond):
-		}
-		fields := map[string]any{"url": fmt.Sprintf("https://example.com/%d", i)}
-		if i%50 == 0 {
-			fields["max_hits"] = nemesisCap
-		}
-		a := nodes[i%len(nodes)].call("POST", "/shorten", fields)
-		if a.status != 201 {
-			continue
-		}
-		m.made.Add(1)
-		if code, ok := a.body["code"].(string); ok && i%50 == 0 {
-			m.codes.Store(code, true)
-		}
-	}
 }

@@ -78,23 +78,40 @@ func (n *siteNode) hits(code string) float64 {
 // more and no less, and equal figures. A redirect whose answer was lost may have counted.
 func (s *site) ledger(code string) (total int64) {
 	s.t.Helper()
-	answered, lost := s.answered(code).Load(), s.lost.Load()
-	for _, n := range s.nodes {
-		s.await(func() bool { return n.hits(code) >= float64(answered) }, fmt.Sprintf("%s has %d hits of %q", n.name, answered, code))
-	}
-	s.await(func() bool { // for those that come late, or twice
-		figures := make(map[string]bool)
+	s.ledgers([]string{code})
+	return s.answered(code).Load()
+}
+
+// ledgers is ledger for many codes, which nobody follows meanwhile.
+func (s *site) ledgers(codes []string) {
+	s.t.Helper()
+	for _, code := range codes {
 		for _, n := range s.nodes {
-			f := n.call("GET", "/stats/"+code+"?interval=day", nil).want(s.t, 200)
-			figures[fmt.Sprintf("hits %v, unique %v, by day %v", f.body["hits"], f.body["unique"], f.body["buckets"])] = true
+			answered := float64(s.answered(code).Load())
+			s.await(func() bool { return n.hits(code) >= answered }, fmt.Sprintf("%s has %v hits of %q", n.name, answered, code))
 		}
-		return len(figures) == 1
-	}, "all nodes have equal figures of "+code)
-	time.Sleep(time.Second)
-	for _, n := range s.nodes {
-		if got := n.hits(code); got < float64(answered) || got > float64(answered+lost) {
-			s.t.Errorf("%s has %v hits of %q, the clients of all nodes were answered %d (and %d answers were lost)", n.name, got, code, answered, lost)
+		s.await(func() bool { return s.figuresAgree(code) }, "all nodes have equal figures of "+code)
+	}
+	time.Sleep(time.Second) // for those that come late, or twice
+	for _, code := range codes {
+		answered, lost := s.answered(code).Load(), s.lost(code).Load()
+		for _, n := range s.nodes {
+			if got := n.hits(code); got < float64(answered) || got > float64(answered+lost) {
+				s.t.Errorf("%s has %v hits of %q, the clients of all nodes were answered %d (and %d answers were lost)", n.name, got, code, answered, lost)
+			}
+		}
+		if !s.figuresAgree(code) {
+			s.t.Errorf("the nodes have different figures of %s", code)
 		}
 	}
-	return answered
+}
+
+// figuresAgree reports whether all nodes have the same hits and visitors of a code.
+func (s *site) figuresAgree(code string) bool {
+	figures := make(map[string]bool)
+	for _, n := range s.nodes {
+		f := n.call("GET", "/stats/"+code+"?interval=day", nil).want(s.t, 200)
+		figures[fmt.Sprintf("hits %v, unique %v, by day %v", f.body["hits"], f.body["unique"], f.body["buckets"])] = true
+	}
+	return len(figures) == 1
 }

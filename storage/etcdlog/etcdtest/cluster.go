@@ -4,7 +4,6 @@
 package etcdtest
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"fmt"
@@ -51,12 +50,11 @@ func (o *options) scheme() string {
 type Member struct {
 	Endpoint string
 	cluster  *Cluster
-	name     string
+	Name     string
 	peer     string // where it listens for the other servers
 	shown    string // where the others reach it
 	between  *Proxy // from the others to it; nil: none
 	cmd      *exec.Cmd
-	said     *bytes.Buffer
 	ended    chan struct{}
 }
 
@@ -90,7 +88,7 @@ func start(t testing.TB, n int, o options) *Cluster {
 	c := &Cluster{t: t, dir: t.TempDir(), options: o}
 	free := freeAddresses(t, 2*n)
 	for i := range n {
-		m := &Member{Endpoint: free[2*i], peer: free[2*i+1], shown: free[2*i+1], name: fmt.Sprintf("m%d", i), cluster: c}
+		m := &Member{Endpoint: free[2*i], peer: free[2*i+1], shown: free[2*i+1], Name: fmt.Sprintf("m%d", i), cluster: c}
 		if o.apart {
 			m.between = NewProxy(t, m.peer)
 			m.shown = m.between.Endpoint
@@ -137,17 +135,21 @@ func (m *Member) Start() {
 	m.cluster.t.Helper()
 	var peers []string
 	for _, other := range m.cluster.Members {
-		peers = append(peers, other.name+"=http://"+other.shown)
+		peers = append(peers, other.Name+"=http://"+other.shown)
 	}
 	args := []string{
-		"--name", m.name, "--data-dir", filepath.Join(m.cluster.dir, m.name), "--log-level", "error",
+		"--name", m.Name, "--data-dir", filepath.Join(m.cluster.dir, m.Name), "--log-level", "error",
 		"--listen-client-urls", m.cluster.scheme() + m.Endpoint, "--advertise-client-urls", m.cluster.scheme() + m.Endpoint,
 		"--listen-peer-urls", "http://" + m.peer, "--initial-advertise-peer-urls", "http://" + m.shown,
 		"--initial-cluster", strings.Join(peers, ","), "--initial-cluster-state", "new", "--snapshot-catchup-entries", "200",
 	}
 	m.cmd = exec.Command(os.Getenv(Env), append(args, m.cluster.args...)...)
-	m.said, m.ended = &bytes.Buffer{}, make(chan struct{})
-	m.cmd.Stdout, m.cmd.Stderr = m.said, m.said
+	log, err := os.OpenFile(m.log(), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		m.cluster.t.Fatal(err)
+	}
+	defer log.Close()
+	m.cmd.Stdout, m.cmd.Stderr, m.ended = log, log, make(chan struct{})
 	if err := m.cmd.Start(); err != nil {
 		m.cluster.t.Fatal(err)
 	}
@@ -160,6 +162,18 @@ func (m *Member) Kill() {
 		_ = m.cmd.Process.Kill() // it may have ended
 		<-m.ended
 	}
+}
+
+// log is the file of what the server says.
+func (m *Member) log() string { return filepath.Join(m.cluster.dir, m.Name+".log") }
+
+// Said returns what the server has said, also before it was killed.
+func (m *Member) Said() string {
+	text, err := os.ReadFile(m.log())
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
 }
 
 // PID is the id of the server's process.
@@ -202,7 +216,7 @@ func (c *Cluster) Await() {
 		}
 	}
 	for _, m := range c.Members {
-		c.t.Logf("%s said %s", m.name, m.said)
+		c.t.Logf("%s said %s", m.Name, m.Said())
 	}
 	c.t.Fatal("the servers do not answer")
 }

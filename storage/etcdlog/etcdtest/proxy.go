@@ -28,8 +28,14 @@ type Proxy struct {
 // Proxies returns a proxy for each server. They end with the test.
 func (c *Cluster) Proxies(t testing.TB) (proxies []*Proxy, endpoints []string) {
 	t.Helper()
+	return c.ProxiesAt(t, loopback)
+}
+
+// ProxiesAt is Proxies on another address of this machine than that of loopback.
+func (c *Cluster) ProxiesAt(t testing.TB, host string) (proxies []*Proxy, endpoints []string) {
+	t.Helper()
 	for _, m := range c.Members {
-		p := NewProxy(t, m.Endpoint)
+		p := NewProxyAt(t, host, m.Endpoint)
 		proxies, endpoints = append(proxies, p), append(endpoints, p.Endpoint)
 	}
 	return proxies, endpoints
@@ -38,7 +44,15 @@ func (c *Cluster) Proxies(t testing.TB) (proxies []*Proxy, endpoints []string) {
 // NewProxy returns a proxy for what listens, or will listen, at target. It ends with the test.
 func NewProxy(t testing.TB, target string) *Proxy {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	return NewProxyAt(t, loopback, target)
+}
+
+const loopback = "127.0.0.1"
+
+// NewProxyAt is NewProxy on another address of this machine than that of loopback.
+func NewProxyAt(t testing.TB, host, target string) *Proxy {
+	t.Helper()
+	listener, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
 	if err != nil {
 		t.Fatal(err)
 	}
