@@ -76,8 +76,8 @@
 //     times, under which a loop once waited for 0.9 s for a thread of the runtime that could not run; lower
 //     priorities for the background, because it then holds locks of the runtime for long. All other threads
 //     have slices of 0.2 ms, so that the thread that a yield needs is not kept waiting by a flush.
-//   - A loop with that priority holds its P while it waits for some milliseconds at most. So nothing of the
-//     runtime is between an event and its answer. A signal of the runtime ends the wait when the P is needed.
+//   - A loop with that priority holds its P while it waits, for some milliseconds at most. So nothing of the
+//     runtime is between an event and its answer. What stops all goroutines ends the wait by a signal.
 //   - A new connection is read from at once, because its request has usually come. With Connection:
 //     close, epoll never hears of it. NODELAY and the size of the send buffer are the listening
 //     socket's.
@@ -93,7 +93,7 @@
 //     wait. A connection that a loop would keep goes to the loop with the fewest if it has an
 //     eighth and 4 more (register). So 500 connections are spread evenly.
 //   - A loop must have a P when it wakes up. With as many Ps as cores it waits up to 10 ms for one
-//     that runs a flush or the garbage collector. So serve has twice as many and spare ones, and the kernel
+//     that runs a flush or the garbage collector. So serve has twice as many and a spare one, and the kernel
 //     preempts for the loop.
 //   - Handing over uses the same descriptor (handed_linux.go), because there may be no other.
 //

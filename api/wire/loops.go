@@ -85,7 +85,7 @@ func (ls *loops) tellAll(kind orderKind) {
 	}
 }
 
-// lower makes no loop's thread immediate any more, until its loop makes it so again.
+// lower takes the real-time priority from the thread of each loop. The loop takes it again when it may.
 func (ls *loops) lower() {
 	if ls == nil {
 		return

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -17,17 +19,21 @@ import (
 // gives both equal shares of the core. So a redirect that comes during a flush waits, although loops
 // need little.
 //
-// A thread that is preferred has a high priority (nice). But the kernel's shares count over short times,
-// too: a thread that has waited while the loop ran has as much again before the loop, whatever its
-// priority, and keeps it until it waits or the next tick comes. An immediate thread (SCHED_FIFO) has
-// the core as soon as something comes. It is that only while it handles events and waits for the next ones:
+// A preferred thread has a high priority (nice). But the kernel evens out its shares within moments: a
+// thread that has waited for the loop runs next, for as long as the loop ran, and nothing takes the core
+// from it until it waits or the next tick comes. An immediate thread (SCHED_FIFO) has the core as soon as
+// something comes. That is dangerous: if it waits in a loop without rest for another thread of its core,
+// that one never runs, and the kernel ends this only after a second. The runtime waits so in places, for
+// the one that has marked a goroutine in order to stop it or to read its stack. So the thread is
+// immediate only
 //
-//   - Never when it waits for another thread of the process in a loop without rest, for that thread would
-//     not run on this core; the kernel ends that after a second. The runtime waits so for a goroutine that
-//     is in a system call or whose stack the collector reads. So an immediate thread waits for events
-//     without giving up its P (epollHold), and is not immediate when the loop yields and during a collection
-//     (Group.WithoutImmediate).
-//   - Never when nothing has come for some milliseconds, because a P that is held is missing elsewhere.
+//   - while it handles events, and waits for the next ones with its P held (hold), which the runtime
+//     takes for running. It is lowered before it gives anything to other goroutines, yields or waits long;
+//   - while nobody collects garbage or makes a profile (Group.WithoutImmediate).
+//
+// What remains is a collection that Go begins by itself, because memory is needed faster than anybody
+// looks, and that stops the loop while it handles events. 1,600 of them in two minutes stopped it for 19 ms
+// at most.
 //
 // A loop that keeps its core busy has no precedence: creates, the fold and everything else would get
 // next to nothing. What counts is how long the thread ran or was ready to run, so a loop that is kept
@@ -38,20 +44,19 @@ import (
 type precedence struct {
 	stat         *os.File          // of the thread; nil: there is no precedence
 	set          func(level) error // of the thread
-	mayImmediate bool              // the kernel permits it, and it is safe
+	mayImmediate bool              // the kernel permits it, and the loop may hold a P
 	suspended    *atomic.Int32     // above 0: no thread may be immediate now
+	lowered      unix.SchedAttr    // of a preferred thread
 	taken        bool              // the loop does not keep its core busy
 	sinceMs      int64
 	usedNs       int64 // at sinceMs
 
-	mu struct {
-		sync.Mutex
-		level level
-	}
+	mu    sync.Mutex    // held to change the level
+	level atomic.Uint32 // a level
 }
 
 // A level is how soon the kernel runs a thread that wakes up.
-type level uint8
+type level uint32
 
 const (
 	usual     level = iota // as all others
@@ -71,14 +76,15 @@ const (
 )
 
 // begin gives precedence to the thread that calls it, if the kernel permits that. The thread may become
-// immediate if holding says that it can wait with its P held.
-func (p *precedence) begin(holding bool) {
+// immediate if it may hold a P.
+func (p *precedence) begin(mayHold bool) {
 	a, err := unix.SchedGetAttr(0, 0)
 	if err != nil || a.Policy != unix.SCHED_NORMAL {
 		return
 	}
 	thread := unix.Gettid()
 	p.set = func(l level) error { return setLevel(thread, l, a.Nice) }
+	p.lowered = attrOf(preferred, a.Nice)
 	if p.taken = p.change(preferred); !p.taken {
 		_ = p.set(usual)
 		return
@@ -88,10 +94,18 @@ func (p *precedence) begin(holding bool) {
 		p.take(false)
 		return
 	}
-	p.mayImmediate = holding && p.set(immediate) == nil && p.set(preferred) == nil
+	p.mayImmediate = mayHold && p.set(immediate) == nil
+	if err := p.set(preferred); err != nil {
+		p.mayImmediate, p.taken = false, false
+		_ = p.set(usual)
+		p.level.Store(uint32(usual))
+	}
 }
 
+// end leaves the thread as it is, except that it is not immediate any more. lower does nothing then: the
+// thread may be gone.
 func (p *precedence) end() {
+	p.lower()
 	if p.stat != nil {
 		p.stat.Close()
 	}
@@ -133,22 +147,27 @@ func (p *precedence) take(precedence bool) {
 
 // rise makes the thread immediate if it may be.
 func (p *precedence) rise() {
-	if !p.mayImmediate || !p.taken {
+	if !p.mayImmediate || !p.taken || p.isImmediate() {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.mu.level == preferred && p.suspended.Load() == 0 && p.set(immediate) == nil {
-		p.mu.level = immediate
+	if p.suspended.Load() == 0 && p.set(immediate) == nil {
+		p.level.Store(uint32(immediate))
 	}
 }
 
+func (p *precedence) isImmediate() bool { return level(p.level.Load()) == immediate }
+
 // lower makes an immediate thread a preferred one. It may be called by any goroutine.
 func (p *precedence) lower() {
+	if !p.isImmediate() {
+		return
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.mu.level == immediate && p.set(preferred) == nil {
-		p.mu.level = preferred
+	if p.isImmediate() && p.set(preferred) == nil {
+		p.level.Store(uint32(preferred))
 	}
 }
 
@@ -156,10 +175,28 @@ func (p *precedence) lower() {
 func (p *precedence) change(to level) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.mu.level != to && p.set(to) == nil {
-		p.mu.level = to
+	if level(p.level.Load()) != to && p.set(to) == nil {
+		p.level.Store(uint32(to))
 	}
-	return p.mu.level == to
+	return level(p.level.Load()) == to
+}
+
+// hold waits for events without giving up its P, so that the goroutine goes on at once. It returns 0
+// when a signal interrupts it, which the runtime sends to stop the goroutine, and when the goroutine has
+// had its P for 10 ms. The thread is not immediate any more then, though its level still says so; call
+// lower. That is done before the runtime stops the goroutine, which it does at the next call of a function
+// that may grow the stack: this one must not.
+//
+//go:norace
+//go:nosplit
+func (p *precedence) hold(epoll int, events []unix.EpollEvent) int {
+	n, _, errno := syscall.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(epoll), uintptr(unsafe.Pointer(&events[0])),
+		uintptr(len(events)), ^uintptr(0), 0, 0)
+	if errno == 0 && n > 0 {
+		return int(n)
+	}
+	_, _, _ = syscall.RawSyscall(unix.SYS_SCHED_SETATTR, 0, uintptr(unsafe.Pointer(&p.lowered)), 0)
+	return 0
 }
 
 // used returns how many nanoseconds the thread has run or been ready to run.
@@ -186,10 +223,22 @@ func parseSchedstat(text []byte) (ns int64, ok bool) {
 	return ns, true
 }
 
-// setLevel gives a level to a thread, and, unless it is immediate, a time slice so short that the kernel
-// runs it soon after it wakes up: since Linux 6.12 a thread whose slice is shorter than that of the
-// running one takes its place, without a larger share of the core. Threads that it makes have neither.
+// setLevel gives a level to a thread.
 func setLevel(thread int, l level, usualNice int32) error {
+	a := attrOf(l, usualNice)
+	// Raw: the runtime marks goroutines in system calls that it knows of.
+	_, _, errno := syscall.RawSyscall(unix.SYS_SCHED_SETATTR, uintptr(thread), uintptr(unsafe.Pointer(&a)), 0)
+	if errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+// attrOf returns what a level is for the kernel. A thread that is not immediate has a time slice so short
+// that the kernel runs it soon after it wakes up: since Linux 6.12 a thread whose slice is shorter than
+// that of the running one takes its place, without a larger share of the core. Threads that it makes have
+// neither.
+func attrOf(l level, usualNice int32) unix.SchedAttr {
 	a := unix.SchedAttr{
 		Size: unix.SizeofSchedAttr, Policy: unix.SCHED_NORMAL, Flags: unix.SCHED_FLAG_RESET_ON_FORK, Nice: usualNice, Runtime: sliceNs,
 	}
@@ -199,7 +248,7 @@ func setLevel(thread int, l level, usualNice int32) error {
 	case immediate:
 		a.Policy, a.Nice, a.Runtime, a.Priority = unix.SCHED_FIFO, 0, 0, 1
 	}
-	return unix.SchedSetAttr(thread, &a, 0)
+	return a
 }
 
 // shortenSlices gives short time slices to the threads of this process that have longer ones; those
@@ -224,13 +273,21 @@ func shortenSlices() {
 	}
 }
 
-// sparePsOfHolding is how many Ps there must be besides one for each loop, so that loops may hold theirs.
+// sparePsOfHolding is how many Ps there must be besides those that loops hold.
 const sparePsOfHolding = 2
 
-// mayHold reports whether n loops can wait with their Ps held. There must be Ps for all other goroutines,
-// and the runtime must be able to interrupt the waits.
-func mayHold(n int) bool {
-	return runtime.GOMAXPROCS(0) >= n+sparePsOfHolding && !strings.Contains(os.Getenv("GODEBUG"), "asyncpreemptoff=1")
+// mayHold reports whether one more loop of the group may wait with its P held. There must be Ps for all
+// other goroutines, and the runtime must be able to interrupt the wait. If so, the loop counts in
+// g.holders.
+func (g *Group) mayHold() bool {
+	if strings.Contains(os.Getenv("GODEBUG"), "asyncpreemptoff=1") {
+		return false
+	}
+	if int(g.holders.Add(1))+sparePsOfHolding > runtime.GOMAXPROCS(0) {
+		g.holders.Add(-1)
+		return false
+	}
+	return true
 }
 
 func (lp *loop) lower() { lp.precedence.lower() }

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"net/http"
@@ -26,7 +27,7 @@ func TestALoopHasPrecedenceUnlessItKeepsItsCoreBusy(t *testing.T) {
 	defer stat.Close()
 	var set []level
 	p := precedence{stat: stat, taken: true, set: func(l level) error { set = append(set, l); return nil }}
-	p.mu.level = preferred
+	p.level.Store(uint32(preferred))
 	var nowMs, ranNs, waitedNs int64 = 1000, 0, 0
 	for _, c := range []struct {
 		ran, waited int // of 100 ms
@@ -69,7 +70,7 @@ func TestWithoutSchedstatALoopHasNoPrecedence(t *testing.T) {
 	defer stat.Close()
 	var set []level
 	p := precedence{stat: stat, taken: true, set: func(l level) error { set = append(set, l); return nil }}
-	p.mu.level = preferred
+	p.level.Store(uint32(preferred))
 	p.check(1000)
 	if !slices.Equal(set, []level{usual}) || p.taken {
 		t.Errorf("set %v, want the usual priority", set)
@@ -156,7 +157,7 @@ func TestAThreadIsImmediateOnlyWhileItMayBe(t *testing.T) {
 	var set []level
 	var suspended atomic.Int32
 	p := precedence{mayImmediate: true, taken: true, suspended: &suspended, set: func(l level) error { set = append(set, l); return nil }}
-	p.mu.level = preferred
+	p.level.Store(uint32(preferred))
 	wants := func(want ...level) {
 		t.Helper()
 		if !slices.Equal(set, want) {
@@ -195,7 +196,7 @@ func TestLoopsThatHoldTheirPsHoldNothingUp(t *testing.T) {
 	var traffic sync.WaitGroup
 	defer traffic.Wait()
 	defer ended.Store(true)
-	for range 4 { // some for each loop
+	for range 4 {
 		c, answers := st.dial(requestText("GET", "/x"))
 		traffic.Go(func() {
 			for !ended.Load() {
@@ -215,6 +216,9 @@ func TestLoopsThatHoldTheirPsHoldNothingUp(t *testing.T) {
 		awaitPolicy(t, st, unix.SCHED_FIFO)
 	}
 	for range 20 {
+		if got := st.talk(requestText("GET", "/a/b")); !bytes.Contains(got, []byte("Via: fasthttp")) { // from another goroutine
+			t.Errorf("got %q", got)
+		}
 		st.WithoutImmediate(func() {
 			runtime.GC()
 			for _, lp := range st.l.loops.each {
@@ -227,20 +231,18 @@ func TestLoopsThatHoldTheirPsHoldNothingUp(t *testing.T) {
 	}
 }
 
-// awaitPolicy waits until the threads of all loops have a policy of the kernel's scheduler.
+// awaitPolicy waits until the thread of a loop has a policy of the kernel's scheduler. Another loop may
+// have no connection.
 func awaitPolicy(t *testing.T, st *loopSite, policy uint32) {
 	t.Helper()
-	deadline := time.Now().Add(10 * time.Second)
-	for _, lp := range st.l.loops.each {
-		for {
-			a, err := unix.SchedGetAttr(int(lp.thread.Load()), 0)
-			if err == nil && a.Policy == policy {
-				break
+	for deadline := time.Now().Add(10 * time.Second); ; runtime.Gosched() {
+		for _, lp := range st.l.loops.each {
+			if a, err := unix.SchedGetAttr(int(lp.thread.Load()), 0); err == nil && a.Policy == policy {
+				return
 			}
-			if time.Now().After(deadline) {
-				t.Fatalf("the policy of a loop's thread is %v (%v), want %d", a, err, policy)
-			}
-			runtime.Gosched()
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("no loop's thread has the policy %d", policy)
 		}
 	}
 }
@@ -257,13 +259,37 @@ func mayBeImmediate() bool {
 
 func TestPsAreHeldOnlyWhereThereAreOthers(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
-	for loops, want := range []bool{true, true, true, false, false} {
-		if got := mayHold(loops); got != want {
-			t.Errorf("%d loops and 4 Ps: got %v", loops, got)
+	g := new(Group)
+	for loop, want := range []bool{true, true, false, false} {
+		if got := g.mayHold(); got != want {
+			t.Errorf("loop %d and 4 Ps: got %v", loop, got)
 		}
 	}
+	g.holders.Add(-1)
+	if !g.mayHold() {
+		t.Error("another loop has ended, but none may hold its P")
+	}
 	t.Setenv("GODEBUG", "gctrace=0,asyncpreemptoff=1")
-	if mayHold(1) {
+	if new(Group).mayHold() {
 		t.Error("nothing interrupts a wait, but a loop may hold its P")
+	}
+}
+
+// What the kernel permits in part leaves the thread as all others.
+func TestAThreadThatCannotBeLoweredIsNeverImmediate(t *testing.T) {
+	for _, denied := range []level{preferred, immediate} {
+		var set []level
+		p := precedence{suspended: new(atomic.Int32), mayImmediate: true, taken: true, set: func(l level) error {
+			if set = append(set, l); l == denied {
+				return unix.EPERM
+			}
+			return nil
+		}}
+		p.level.Store(uint32(preferred))
+		p.rise()
+		p.lower()
+		if got := level(p.level.Load()); denied == immediate && (got != preferred || len(set) != 1) || denied == preferred && got != immediate {
+			t.Errorf("%d is denied: level %d after %v", denied, got, set)
+		}
 	}
 }

@@ -42,7 +42,9 @@ func NewHeapKeeper(blocks func() storage.Metrics, calmly func(collect func())) *
 
 // Run looks at the heap until ctx is done, and leaves the collector as it was.
 func (k *HeapKeeper) Run(ctx context.Context) error {
-	defer k.pace(defaultGCPercent)
+	if !k.fixed {
+		defer debug.SetGCPercent(debug.SetGCPercent(int(slack * defaultGCPercent)))
+	}
 	tick, garbage := time.NewTicker(heapInterval), time.NewTimer(0)
 	defer tick.Stop()
 	defer garbage.Stop()
@@ -53,13 +55,20 @@ func (k *HeapKeeper) Run(ctx context.Context) error {
 		case <-tick.C:
 			k.look()
 		case <-garbage.C:
-			due, next := c.look(time.Now())
-			if due {
-				k.calmly(runtime.GC)
-			}
-			garbage.Reset(next)
+			garbage.Reset(k.collect(c))
 		}
 	}
+}
+
+// collect collects garbage if that is due. It returns when to call it again.
+func (k *HeapKeeper) collect(c *collector) (next time.Duration) {
+	began := time.Now()
+	due, next := c.look(began)
+	if !due {
+		return next
+	}
+	k.calmly(runtime.GC)
+	return c.collected(began, time.Now())
 }
 
 func (k *HeapKeeper) look() {
@@ -82,7 +91,7 @@ func (k *HeapKeeper) pace(percent int) {
 	if difference := percent - k.percent; k.fixed || 10*max(difference, -difference) < k.percent {
 		return
 	}
-	debug.SetGCPercent(percent)
+	debug.SetGCPercent(int(slack * float64(percent)))
 	k.percent = percent
 }
 
