@@ -47,7 +47,9 @@ log line names the settings that need a restart. The access log is opened again,
 
 Under systemd, the server takes the sockets that a socket unit names public, http and admin
 (FileDescriptorName=) instead of --listen, --http-redirect-listen and --admin-listen, so that clients
-wait during a restart; it reports its state (Type=notify) and feeds the watchdog (WatchdogSec=).`,
+wait during a restart; it reports its state (Type=notify) and feeds the watchdog (WatchdogSec=).
+
+With --cluster it is one of several nodes that have the same links: 'shunt help cluster'.`,
 		Example: `  shunt serve
   shunt serve --data /var/lib/shunt --listen :8080 --base-url https://sho.rt --trusted-proxy 10.0.0.0/8
   shunt serve --config /etc/shunt.toml`,
