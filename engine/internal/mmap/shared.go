@@ -68,7 +68,9 @@ func (p Part) Free() {
 	s := p.shared
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	drop(s.memory[p.extent.start:p.extent.end])
+	if b := s.memory[p.extent.start:p.extent.end]; !drop(b) {
+		clear(b) // it stays resident, but must be zero
+	}
 	i, _ := slices.BinarySearchFunc(s.free, p.extent, func(e, of extent) int { return e.start - of.start })
 	s.free = slices.Insert(s.free, i, p.extent)
 	for _, k := range []int{i + 1, i} { // unite it with the next one and the one before
