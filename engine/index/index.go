@@ -23,7 +23,7 @@ type Index struct {
 
 // Init prepares an empty index.
 func (x *Index) Init() {
-	x.key, x.counters, x.coder, x.memory = hash.NewKey(), new(counters), new(coder), &memory{tables: mmap.NewShared(), calmly: func(collect func()) { collect() }}
+	x.key, x.counters, x.coder, x.memory = hash.NewKey(), new(counters), new(coder), &memory{tables: mmap.NewShared(tablesBytes), calmly: func(collect func()) { collect() }}
 	x.coder.sampling.Store(true)
 	for i := range x.shards {
 		x.shards[i].init(i, x.coder, x.memory)
