@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"os"
@@ -16,23 +17,24 @@ import (
 	"shunt/storage"
 )
 
-// BenchmarkStart loads links with their hits from a real store, as a start of the process does. It
-// reports the links a second, the processor time of each, and the resident memory per link at its
-// highest during the load and after it. SHUNT_BENCH_STORE names the folder of the store, which is
-// made if it does not exist and then kept, so that two programs can be compared on the same store.
+// BenchmarkStart loads links with their hits from a real store, as a start of the process does: once
+// with targets that compress (SHUNT_BENCH_URLS, or generated ones), once with random bytes of the same
+// lengths, which stay plain. It reports the links a second, the processor time of each, and the resident
+// memory per link at its highest during the load and after it. SHUNT_BENCH_STORE names the folder of the
+// stores, which are made if they do not exist and then kept, so that two programs can be compared on the
+// same ones.
 func BenchmarkStart(b *testing.B) {
-	b.Run("links="+human(links()), func(b *testing.B) {
-		dir := os.Getenv("SHUNT_BENCH_STORE")
-		if dir == "" {
-			dir = filepath.Join(b.TempDir(), "store")
-		}
-		if _, err := os.Stat(dir); os.IsNotExist(err) {
-			plantLinks(b, dir, links())
-		}
-		for b.Loop() {
-			benchmarkStart(b, dir)
-		}
-	})
+	for _, targets := range []kind{urls(), random(urls())} {
+		b.Run("links="+human(links())+"/targets="+targets.name, func(b *testing.B) {
+			dir := filepath.Join(cmp.Or(os.Getenv("SHUNT_BENCH_STORE"), b.TempDir()), targets.name)
+			if _, err := os.Stat(dir); os.IsNotExist(err) {
+				plantLinks(b, dir, links(), targets)
+			}
+			for b.Loop() {
+				benchmarkStart(b, dir)
+			}
+		})
+	}
 }
 
 func benchmarkStart(b *testing.B, dir string) {
@@ -72,10 +74,13 @@ func benchmarkStart(b *testing.B, dir string) {
 	b.StartTimer()
 }
 
-// plantLinks makes a store of n generated links, each with imported hits. Codes are drawn, so that
+// plantLinks makes a store of n links with targets of kind k, each with imported hits. Codes are drawn, so that
 // they come in another order than their ids.
-func plantLinks(b *testing.B, dir string, n uint64) {
+func plantLinks(b *testing.B, dir string, n uint64, k kind) {
 	b.Helper()
+	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
+		b.Fatal(err)
+	}
 	s, err := storage.Open(dir, storage.Options{Create: true, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		b.Fatal(err)
@@ -91,7 +96,7 @@ func plantLinks(b *testing.B, dir string, n uint64) {
 	for i := range n {
 		code := string(appendCode(nil, i))
 		m := engine.Mutation{
-			Hot:  engine.Hot{Code: code, ID: first + i, Owner: 1, Target: string(appendTarget(nil, i))},
+			Hot:  engine.Hot{Code: code, ID: first + i, Owner: 1, Target: string(k.append(nil, i))},
 			Cold: engine.Cold{Code: code, Version: 1, CreatedAtMs: 1000, UpdatedAtMs: 1000, ImportedHits: 1 + i%100},
 		}
 		slots <- struct{}{}
