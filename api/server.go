@@ -169,7 +169,7 @@ func (s *Server) buildAdmin(o Options, hosts admin.Hosts) {
 	sources := s.metricSources(o)
 	s.metrics = admin.NewMetrics(o.Version, sources)
 	s.adminAddress = admin.NewAddress(sources, s.metrics, s.drain.Begun)
-	s.adminAddress.Hosts, s.adminAddress.Profiles, s.adminAddress.Calmly = hosts, o.Pprof, s.WithoutImmediate
+	s.adminAddress.Hosts, s.adminAddress.Profiles = hosts, o.Pprof
 	s.adminAddress.Stalled, s.adminAddress.Now = func() bool { return s.stall.stalled(s.now.time()) }, s.now.time
 	s.adminAddress.PrefersJSON = page.PrefersJSON
 }

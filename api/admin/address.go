@@ -18,7 +18,6 @@ import (
 type Address struct {
 	Hosts    Hosts            // besides loopback ones
 	Profiles bool             // /debug/pprof even if the address is not loopback
-	Calmly   func(f func())   // calls what makes a profile, as soon as the process is prepared; default: at once
 	Draining func() bool      // reports whether the server is shutting down
 	Stalled  func() bool      // reports whether the store does not answer writes of links; nil: it does
 	Now      func() time.Time // nil: time.Now
@@ -33,7 +32,7 @@ type Address struct {
 
 // NewAddress returns an Address that shows m, and the health that follows from sources.
 func NewAddress(sources Sources, m *Metrics, draining func() bool) *Address {
-	a := &Address{sources: sources, Draining: draining, started: time.Now(), Calmly: func(f func()) { f() }}
+	a := &Address{sources: sources, Draining: draining, started: time.Now()}
 	a.pages = map[string]fasthttp.RequestHandler{
 		"/metrics": fasthttpadaptor.NewFastHTTPHandler(promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})),
 		"/healthz": a.healthy,
@@ -59,7 +58,10 @@ func (a *Address) Answer(ctx *fasthttp.RequestCtx, local netip.Addr) error {
 	path := string(ctx.Path())
 	handle, found := a.pages[path]
 	if !found && strings.HasPrefix(path, pprofIndexPath) && a.mayProfile(local) {
-		handle, found = a.profile, true
+		handle, found = pprofhandler.PprofHandler, true
+		if path == pprofIndexPath {
+			handle = pprofIndex // PprofHandler refuses every path that ends in a slash
+		}
 	}
 	switch {
 	case !found:
@@ -71,15 +73,6 @@ func (a *Address) Answer(ctx *fasthttp.RequestCtx, local netip.Addr) error {
 	ctx.Response.Header.Set("Cache-Control", "no-store")
 	handle(ctx)
 	return nil
-}
-
-// profile answers a request for a profile.
-func (a *Address) profile(ctx *fasthttp.RequestCtx) {
-	handle := pprofhandler.PprofHandler
-	if string(ctx.Path()) == pprofIndexPath {
-		handle = pprofIndex // PprofHandler refuses every path that ends in a slash
-	}
-	a.Calmly(func() { handle(ctx) })
 }
 
 // mayProfile reports whether profiles may be read on that local address. Profiles show the contents

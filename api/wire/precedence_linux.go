@@ -3,13 +3,7 @@ package wire
 import (
 	"bytes"
 	"os"
-	"runtime"
 	"strconv"
-	"strings"
-	"sync"
-	"sync/atomic"
-	"syscall"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -17,55 +11,25 @@ import (
 // A precedence is the place of a loop's thread before the other threads on its core. A redirect takes
 // some microseconds, a flush, a compaction or the garbage collector many milliseconds, and the kernel
 // gives both equal shares of the core. So a redirect that comes during a flush waits, although loops
-// need little.
-//
-// A preferred thread has a high priority (nice). But the kernel evens out its shares within moments: a
-// thread that has waited for the loop runs next, for as long as the loop ran, and nothing takes the core
-// from it until it waits or the next tick comes. An immediate thread (SCHED_FIFO) has the core as soon as
-// something comes. That is dangerous: if it waits in a loop without rest for another thread of its core,
-// that one never runs, and the kernel ends this only after a second. The runtime waits so in places, for
-// the one that has marked a goroutine in order to stop it or to read its stack. So the thread is
-// immediate only
-//
-//   - while it handles events, and waits for the next ones with its P held (hold), which the runtime
-//     takes for running. It is lowered before it gives anything to other goroutines, yields or waits long;
-//   - while nobody collects garbage or makes a profile (Group.WithoutImmediate).
-//
-// What remains is a collection that Go begins by itself, because memory is needed faster than anybody
-// looks, and that stops the loop while it handles events. 1,600 of them in two minutes stopped it for 19 ms
-// at most.
+// need little. A thread with precedence has a high priority (nice), and the kernel runs it as soon as it wakes up.
 //
 // A loop that keeps its core busy has no precedence: creates, the fold and everything else would get
 // next to nothing. What counts is how long the thread ran or was ready to run, so a loop that is kept
 // from running does not look idle.
 //
-// The kernel permits both to root, or within RLIMIT_NICE and RLIMIT_RTPRIO. Without them the thread still
-// has a short slice. All methods but lower, which others may call, belong to the loop's goroutine.
+// The kernel gives precedence to root, or within RLIMIT_NICE. Without it the thread still has a short
+// slice. It belongs to the goroutine of the loop.
 type precedence struct {
-	stat         *os.File          // of the thread; nil: there is no precedence
-	set          func(level) error // of the thread
-	mayImmediate bool              // the kernel permits it, and the loop may hold a P
-	suspended    *atomic.Int32     // above 0: no thread may be immediate now
-	lowered      unix.SchedAttr    // of a preferred thread
-	taken        bool              // the loop does not keep its core busy
-	sinceMs      int64
-	usedNs       int64 // at sinceMs
-
-	mu    sync.Mutex    // held to change the level
-	level atomic.Uint32 // a level
+	stat    *os.File               // of the thread; nil: there is no precedence
+	set     func(nice int32) error // of the thread
+	usual   int32                  // the priority of other threads
+	taken   bool
+	sinceMs int64
+	usedNs  int64 // at sinceMs
 }
 
-// A level is how soon the kernel runs a thread that wakes up.
-type level uint32
-
 const (
-	usual     level = iota // as all others
-	preferred              // soon
-	immediate              // at once
-)
-
-const (
-	preferredNice     = -19
+	precedingNice     = -19
 	sliceNs           = 100_000 // the shortest that the kernel gives
 	otherSliceNs      = 200_000 // of all other threads; the kernel's own is some 3 ms
 	precedenceEveryMs = 100
@@ -75,37 +39,25 @@ const (
 	busyShare, calmShare = 0.9, 0.75
 )
 
-// begin gives precedence to the thread that calls it, if the kernel permits that. The thread may become
-// immediate if it may hold a P.
-func (p *precedence) begin(mayHold bool) {
+// begin gives precedence to the thread that calls it, if the kernel permits that.
+func (p *precedence) begin() {
 	a, err := unix.SchedGetAttr(0, 0)
 	if err != nil || a.Policy != unix.SCHED_NORMAL {
 		return
 	}
-	thread := unix.Gettid()
-	p.set = func(l level) error { return setLevel(thread, l, a.Nice) }
-	p.lowered = attrOf(preferred, a.Nice)
-	if p.taken = p.change(preferred); !p.taken {
-		_ = p.set(usual)
+	p.set, p.usual = setPriority, a.Nice
+	if p.set(precedingNice) != nil {
+		_ = p.set(p.usual)
 		return
 	}
+	p.taken = true
 	p.stat, _ = os.Open("/proc/thread-self/schedstat")
 	if p.stat == nil { // then nobody could tell whether the loop is busy
 		p.take(false)
-		return
-	}
-	p.mayImmediate = mayHold && p.set(immediate) == nil
-	if err := p.set(preferred); err != nil {
-		p.mayImmediate, p.taken = false, false
-		_ = p.set(usual)
-		p.level.Store(uint32(usual))
 	}
 }
 
-// end leaves the thread as it is, except that it is not immediate any more. lower does nothing then: the
-// thread may be gone.
 func (p *precedence) end() {
-	p.lower()
 	if p.stat != nil {
 		p.stat.Close()
 	}
@@ -134,69 +86,15 @@ func (p *precedence) check(nowMs int64) {
 	}
 }
 
-// take takes precedence, or gives it up. An immediate thread must be lowered before.
+// take takes precedence, or gives it up.
 func (p *precedence) take(precedence bool) {
-	want := usual
+	nice := p.usual
 	if precedence {
-		want = preferred
+		nice = precedingNice
 	}
-	if precedence != p.taken && p.change(want) {
+	if precedence != p.taken && p.set(nice) == nil {
 		p.taken = precedence
 	}
-}
-
-// rise makes the thread immediate if it may be.
-func (p *precedence) rise() {
-	if !p.mayImmediate || !p.taken || p.isImmediate() {
-		return
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.suspended.Load() == 0 && p.set(immediate) == nil {
-		p.level.Store(uint32(immediate))
-	}
-}
-
-func (p *precedence) isImmediate() bool { return level(p.level.Load()) == immediate }
-
-// lower makes an immediate thread a preferred one. It may be called by any goroutine.
-func (p *precedence) lower() {
-	if !p.isImmediate() {
-		return
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.isImmediate() && p.set(preferred) == nil {
-		p.level.Store(uint32(preferred))
-	}
-}
-
-// change gives the thread a level. It returns whether the thread has it.
-func (p *precedence) change(to level) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if level(p.level.Load()) != to && p.set(to) == nil {
-		p.level.Store(uint32(to))
-	}
-	return level(p.level.Load()) == to
-}
-
-// hold waits for events without giving up its P, so that the goroutine goes on at once. It returns 0
-// when a signal interrupts it, which the runtime sends to stop the goroutine, and when the goroutine has
-// had its P for 10 ms. The thread is not immediate any more then, though its level still says so; call
-// lower. That is done before the runtime stops the goroutine, which it does at the next call of a function
-// that may grow the stack: this one must not.
-//
-//go:norace
-//go:nosplit
-func (p *precedence) hold(epoll int, events []unix.EpollEvent) int {
-	n, _, errno := syscall.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(epoll), uintptr(unsafe.Pointer(&events[0])),
-		uintptr(len(events)), ^uintptr(0), 0, 0)
-	if errno == 0 && n > 0 {
-		return int(n)
-	}
-	_, _, _ = syscall.RawSyscall(unix.SYS_SCHED_SETATTR, 0, uintptr(unsafe.Pointer(&p.lowered)), 0)
-	return 0
 }
 
 // used returns how many nanoseconds the thread has run or been ready to run.
@@ -223,32 +121,13 @@ func parseSchedstat(text []byte) (ns int64, ok bool) {
 	return ns, true
 }
 
-// setLevel gives a level to a thread.
-func setLevel(thread int, l level, usualNice int32) error {
-	a := attrOf(l, usualNice)
-	// Raw: the runtime marks goroutines in system calls that it knows of.
-	_, _, errno := syscall.RawSyscall(unix.SYS_SCHED_SETATTR, uintptr(thread), uintptr(unsafe.Pointer(&a)), 0)
-	if errno != 0 {
-		return errno
-	}
-	return nil
-}
-
-// attrOf returns what a level is for the kernel. A thread that is not immediate has a time slice so short
-// that the kernel runs it soon after it wakes up: since Linux 6.12 a thread whose slice is shorter than
-// that of the running one takes its place, without a larger share of the core. Threads that it makes have
-// neither.
-func attrOf(l level, usualNice int32) unix.SchedAttr {
-	a := unix.SchedAttr{
-		Size: unix.SizeofSchedAttr, Policy: unix.SCHED_NORMAL, Flags: unix.SCHED_FLAG_RESET_ON_FORK, Nice: usualNice, Runtime: sliceNs,
-	}
-	switch l {
-	case preferred:
-		a.Nice = preferredNice
-	case immediate:
-		a.Policy, a.Nice, a.Runtime, a.Priority = unix.SCHED_FIFO, 0, 0, 1
-	}
-	return a
+// setPriority sets the priority of this thread, and a time slice so short that the kernel runs it soon
+// after it wakes up: since Linux 6.12 a thread whose slice is shorter than that of the running one
+// takes its place, without a larger share of the core. Threads that this one makes have neither.
+func setPriority(nice int32) error {
+	return unix.SchedSetAttr(0, &unix.SchedAttr{
+		Size: unix.SizeofSchedAttr, Policy: unix.SCHED_NORMAL, Flags: unix.SCHED_FLAG_RESET_ON_FORK, Nice: nice, Runtime: sliceNs,
+	}, 0)
 }
 
 // shortenSlices gives short time slices to the threads of this process that have longer ones; those
@@ -272,22 +151,3 @@ func shortenSlices() {
 		}
 	}
 }
-
-// sparePsOfHolding is how many Ps there must be besides those that loops hold.
-const sparePsOfHolding = 2
-
-// mayHold reports whether one more loop of the group may wait with its P held. There must be Ps for all
-// other goroutines, and the runtime must be able to interrupt the wait. If so, the loop counts in
-// g.holders.
-func (g *Group) mayHold() bool {
-	if strings.Contains(os.Getenv("GODEBUG"), "asyncpreemptoff=1") {
-		return false
-	}
-	if int(g.holders.Add(1))+sparePsOfHolding > runtime.GOMAXPROCS(0) {
-		g.holders.Add(-1)
-		return false
-	}
-	return true
-}
-
-func (lp *loop) lower() { lp.precedence.lower() }

@@ -1,17 +1,12 @@
 package wire
 
 import (
-	"bytes"
 	"fmt"
-	"io"
-	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -25,22 +20,21 @@ func TestALoopHasPrecedenceUnlessItKeepsItsCoreBusy(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer stat.Close()
-	var set []level
-	p := precedence{stat: stat, taken: true, set: func(l level) error { set = append(set, l); return nil }}
-	p.level.Store(uint32(preferred))
+	var set []int32
+	p := precedence{stat: stat, taken: true, usual: 3, set: func(nice int32) error { set = append(set, nice); return nil }}
 	var nowMs, ranNs, waitedNs int64 = 1000, 0, 0
 	for _, c := range []struct {
 		ran, waited int // of 100 ms
-		want        []level
+		want        []int32
 	}{
 		{50, 0, nil}, // the first shows nothing yet
 		{74, 0, nil},
-		{89, 0, nil},             // in between, nothing changes
-		{88, 4, []level{usual}},  // as good as always
-		{40, 60, []level{usual}}, // others keep it from running, so it is as busy as before
-		{50, 30, []level{usual}},
-		{60, 14, []level{usual, preferred}},
-		{100, 0, []level{usual, preferred, usual}},
+		{89, 0, nil},         // in between, nothing changes
+		{88, 4, []int32{3}},  // as good as always
+		{40, 60, []int32{3}}, // others keep it from running, so it is as busy as before
+		{50, 30, []int32{3}},
+		{60, 14, []int32{3, precedingNice}},
+		{100, 0, []int32{3, precedingNice, 3}},
 	} {
 		nowMs, ranNs, waitedNs = nowMs+100, ranNs+int64(c.ran)*1e6, waitedNs+int64(c.waited)*1e6
 		if err := os.WriteFile(name, fmt.Appendf(nil, "%d %d 17\n", ranNs, waitedNs), 0o600); err != nil {
@@ -68,11 +62,10 @@ func TestWithoutSchedstatALoopHasNoPrecedence(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer stat.Close()
-	var set []level
-	p := precedence{stat: stat, taken: true, set: func(l level) error { set = append(set, l); return nil }}
-	p.level.Store(uint32(preferred))
+	var set []int32
+	p := precedence{stat: stat, taken: true, set: func(nice int32) error { set = append(set, nice); return nil }}
 	p.check(1000)
-	if !slices.Equal(set, []level{usual}) || p.taken {
+	if !slices.Equal(set, []int32{0}) || p.taken {
 		t.Errorf("set %v, want the usual priority", set)
 	}
 }
@@ -83,7 +76,7 @@ func TestOnlyTheThreadOfALoopHasPrecedence(t *testing.T) {
 	usual := prioritiesOfThreads(t, 1)[0]
 	want := usual
 	if mayTakePrecedence() {
-		want = 20 - preferredNice // as the system call counts
+		want = 20 - precedingNice // as the system call counts
 	}
 	st := newLoopSite(t, 1, Limits{})
 	lp := st.l.loops.each[0]
@@ -107,7 +100,7 @@ func mayTakePrecedence() bool {
 	may := make(chan bool)
 	go func() {
 		runtime.LockOSThread()
-		may <- setLevel(0, preferred, 0) == nil
+		may <- setPriority(precedingNice) == nil
 	}()
 	return <-may
 }
@@ -149,147 +142,6 @@ func TestNoThreadHasALongSliceBesideLoops(t *testing.T) {
 		// An error: the thread has ended. Earlier kernels than 6.12 have no slices of threads, and say 0.
 		if a, err := unix.SchedGetAttr(id, 0); err == nil && a.Policy == unix.SCHED_NORMAL && a.Runtime > otherSliceNs {
 			t.Errorf("thread %d has a slice of %d ns, want at most %d", id, a.Runtime, otherSliceNs)
-		}
-	}
-}
-
-func TestAThreadIsImmediateOnlyWhileItMayBe(t *testing.T) {
-	var set []level
-	var suspended atomic.Int32
-	p := precedence{mayImmediate: true, taken: true, suspended: &suspended, set: func(l level) error { set = append(set, l); return nil }}
-	p.level.Store(uint32(preferred))
-	wants := func(want ...level) {
-		t.Helper()
-		if !slices.Equal(set, want) {
-			t.Errorf("set %v, want %v", set, want)
-		}
-		set = nil
-	}
-	p.rise()
-	p.rise()
-	wants(immediate)
-	suspended.Add(1)
-	p.lower() // as WithoutImmediate does
-	p.lower()
-	p.rise()
-	wants(preferred)
-	suspended.Add(-1)
-	p.rise()
-	p.lower()
-	wants(immediate, preferred)
-	p.take(false)
-	p.rise()
-	wants(usual)
-	p.take(true)
-	p.mayImmediate = false
-	p.rise()
-	wants(preferred)
-}
-
-// Loops that wait with their Ps held keep neither a collection, which stops all goroutines, nor another
-// goroutine from running, and are not immediate meanwhile.
-func TestLoopsThatHoldTheirPsHoldNothingUp(t *testing.T) {
-	const loops = 2
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(loops + sparePsOfHolding))
-	st := newLoopSite(t, loops, Limits{Connections: 10})
-	var ended atomic.Bool
-	var traffic sync.WaitGroup
-	defer traffic.Wait()
-	defer ended.Store(true)
-	for range 4 {
-		c, answers := st.dial(requestText("GET", "/x"))
-		traffic.Go(func() {
-			for !ended.Load() {
-				answer, err := http.ReadResponse(answers, nil)
-				if err != nil || answer.StatusCode != http.StatusFound {
-					t.Errorf("got %v, %v", answer, err)
-					return
-				}
-				if _, err := io.WriteString(c, requestText("GET", "/x")); err != nil {
-					t.Error(err)
-					return
-				}
-			}
-		})
-	}
-	if mayTakePrecedence() && mayBeImmediate() {
-		awaitPolicy(t, st, unix.SCHED_FIFO)
-	}
-	for range 20 {
-		if got := st.talk(requestText("GET", "/a/b")); !bytes.Contains(got, []byte("Via: fasthttp")) { // from another goroutine
-			t.Errorf("got %q", got)
-		}
-		st.WithoutImmediate(func() {
-			runtime.GC()
-			for _, lp := range st.l.loops.each {
-				if a, err := unix.SchedGetAttr(int(lp.thread.Load()), 0); err != nil || a.Policy != unix.SCHED_NORMAL {
-					t.Errorf("the policy of a loop's thread is %v (%v) during a collection, want SCHED_NORMAL", a, err)
-				}
-			}
-		})
-		runtime.GC() // as Go does by itself
-	}
-}
-
-// awaitPolicy waits until the thread of a loop has a policy of the kernel's scheduler. Another loop may
-// have no connection.
-func awaitPolicy(t *testing.T, st *loopSite, policy uint32) {
-	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); ; runtime.Gosched() {
-		for _, lp := range st.l.loops.each {
-			if a, err := unix.SchedGetAttr(int(lp.thread.Load()), 0); err == nil && a.Policy == policy {
-				return
-			}
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("no loop's thread has the policy %d", policy)
-		}
-	}
-}
-
-// mayBeImmediate reports whether the kernel permits it, to a thread that ends then.
-func mayBeImmediate() bool {
-	may := make(chan bool)
-	go func() {
-		runtime.LockOSThread()
-		may <- setLevel(0, immediate, 0) == nil
-	}()
-	return <-may
-}
-
-func TestPsAreHeldOnlyWhereThereAreOthers(t *testing.T) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
-	g := new(Group)
-	for loop, want := range []bool{true, true, false, false} {
-		if got := g.mayHold(); got != want {
-			t.Errorf("loop %d and 4 Ps: got %v", loop, got)
-		}
-	}
-	g.holders.Add(-1)
-	if !g.mayHold() {
-		t.Error("another loop has ended, but none may hold its P")
-	}
-	t.Setenv("GODEBUG", "gctrace=0,asyncpreemptoff=1")
-	if new(Group).mayHold() {
-		t.Error("nothing interrupts a wait, but a loop may hold its P")
-	}
-}
-
-// What the kernel permits in part leaves the thread as all others.
-func TestAThreadThatCannotBeLoweredIsNeverImmediate(t *testing.T) {
-	for _, denied := range []level{preferred, immediate} {
-		var set []level
-		p := precedence{suspended: new(atomic.Int32), mayImmediate: true, taken: true, set: func(l level) error {
-			if set = append(set, l); l == denied {
-				return unix.EPERM
-			}
-			return nil
-		}}
-		p.level.Store(uint32(preferred))
-		p.rise()
-		p.lower()
-		if got := level(p.level.Load()); denied == immediate && (got != preferred || len(set) != 1) || denied == preferred && got != immediate {
-			t.Errorf("%d is denied: level %d after %v", denied, got, set)
 		}
 	}
 }

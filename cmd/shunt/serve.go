@@ -327,7 +327,7 @@ func (s *server) openData(ctx context.Context) error {
 	if err := s.joinCluster(ctx); err != nil {
 		return err
 	}
-	s.parts.run("heap", memory.NewHeapKeeper(s.core.store.Metrics, s.calmly).Run)
+	s.parts.run("heap", memory.NewHeapKeeper(s.core.store.Metrics).Run)
 	if err := s.warnOfOpenFolder(); err != nil {
 		return err
 	}
@@ -337,7 +337,7 @@ func (s *server) openData(ctx context.Context) error {
 	s.parts.onStop("socket", closeListener(s.local))
 	options := engine.Options{
 		FlushInterval: s.cfg.flushInterval, KeptHours: s.cfg.keptHours, KeptDays: s.cfg.keptDays, KeptAuditDays: s.cfg.audit.keptDays,
-		Full: s.memory.Full, Calmly: s.calmly, Logger: s.say.Log, Cluster: s.node != nil,
+		Full: s.memory.Full, Logger: s.say.Log, Cluster: s.node != nil,
 	}
 	options.CapNode, _ = s.core.store.OutboxID()
 	if err := s.core.openEngine(s.parts, &s.cfg.data, options); err != nil {

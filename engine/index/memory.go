@@ -14,7 +14,6 @@ type memory struct {
 	arenaBytes   atomic.Int64 // of all live arenas; for metrics
 	retiredBytes atomic.Int64 // given up since the last collection that retire began
 	collecting   atomic.Bool  // by retire
-	calmly       func(collect func())
 }
 
 // maxRetiredBytes is how much memory that the index has given up may wait for a collection.
@@ -33,6 +32,6 @@ func (m *memory) retire(sizeBytes int) {
 	m.retiredBytes.Store(0)
 	go func() {
 		defer m.collecting.Store(false)
-		m.calmly(runtime.GC)
+		runtime.GC()
 	}()
 }
