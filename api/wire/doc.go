@@ -70,8 +70,9 @@
 //     not keep the core busy (precedence_linux.go): nice -19 and a time slice of 0.1 ms. So the kernel
 //     runs it as soon as it wakes up, while a flush waits: p99 at 30,000 redirects/s on one core went
 //     from 0.41 ms, with the slice alone, to 0.06 (figures in bench/RESULTS.md). Rejected: SCHED_FIFO, which
-//     takes p99 beside creates from 0.16 to 0.05 ms, but under which the loop waits up to 0.95 s, and without
-//     rest, for a thread of its core that reads its stack, which never runs; lower priorities for the background, because it then holds locks of the runtime for long. All other threads have slices of
+//     takes p99 beside creates from 0.16 to 0.05 ms, but under which the loop waits up to 0.95 s, and
+//     without rest, for a thread of its core that reads its stack, which never runs; lower priorities for
+//     the background, because it then holds locks of the runtime for long. All other threads have slices of
 //     0.2 ms, so that the thread that a yield needs is not kept waiting by a flush.
 //   - A new connection is read from at once, because its request has usually come. With Connection:
 //     close, epoll never hears of it. NODELAY and the size of the send buffer are the listening
