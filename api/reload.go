@@ -20,9 +20,6 @@ func (s *Server) Reload(r Reloadable) {
 	s.limiter.rules.Replace(r.RateLimits, s.now.time())
 }
 
-// WithoutImmediate calls f, a collection of garbage, as wire.Group.WithoutImmediate does.
-func (s *Server) WithoutImmediate(f func()) { s.public.WithoutImmediate(f) }
-
 // Beat reports whether the event loops of the public listeners have run since the last call. It waits
 // for nothing.
 func (s *Server) Beat() bool { return s.public.Beat() }

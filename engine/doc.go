@@ -126,7 +126,7 @@
 //
 // Locks. shard.mu and counters.mu (of the index), pending.mu, ids.mu, owners.mu, receipts.mu, and
 // the mutexes of the keeper and the dictionary (of the journal). None is taken while another is
-// held. The store's callbacks take shard.mu, counters.mu, owners.mu and receipts.mu; a rewrite of a
+// held, but the index takes two of its own under shard.mu (see there). The store's callbacks take shard.mu, counters.mu, owners.mu and receipts.mu; a rewrite of a
 // shard happens in a callback, and holds up all writers: for about 0.1 µs a link, or 0.6 µs while it is
 // so small that its targets are coded again.
 //

@@ -72,10 +72,6 @@ type Options struct {
 	// it, for each link. Default: never.
 	Full func() bool
 
-	// Calmly calls its argument, a collection of garbage, as soon as the process is prepared for it.
-	// Default: at once.
-	Calmly func(collect func())
-
 	Logger *slog.Logger // default: discards
 	Now    func() time.Time
 }
@@ -116,9 +112,6 @@ func (o *Options) setDefaults() error {
 	}
 	if o.Full == nil {
 		o.Full = func() bool { return false }
-	}
-	if o.Calmly == nil {
-		o.Calmly = func(collect func()) { collect() }
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -201,7 +194,6 @@ func Open(store Store, o Options) (*Engine, error) {
 		options: o, log: o.Logger, now: o.Now, random: rand.Reader,
 	}
 	e.index.Init()
-	e.index.CollectBy(o.Calmly)
 	e.folders = o.folders(e.identity)
 	e.ids.init()
 	e.receipts.init(o.MaxReceipts)

@@ -23,7 +23,8 @@ const (
 
 	// commitBatchBytes is the size at which a batch is committed and the next one begins. The
 	// mutations of one ApplyAll are never split: at worst, with 1,000 links of 32 tags each, a
-	// batch has 45 MB.
+	// batch has 45 MB. In a cluster it is half of an entry of the log. The other half has room for the
+	// mutation that reached it, so whatever is not a bulk is one entry.
 	commitBatchBytes = 4 << 20
 )
 
@@ -38,7 +39,7 @@ var errRunning = errors.New("the committer is running")
 type committer struct {
 	db     *pebble.DB
 	share  func(b *pebble.Batch, doing string) error
-	limit  int // bytes of a batch: commitBatchBytes, or about an entry of the cluster's log
+	limit  int // bytes at which a batch is committed: commitBatchBytes, or half an entry of the cluster's log
 	stamps *auditStamps
 	wake   chan struct{} // one token: the queue is not empty
 

@@ -141,7 +141,7 @@ func TestRunRunsOnceAndHoldsTheStoreOpen(t *testing.T) {
 
 func TestMutationsLargerThanABatchAreCommittedInSeveral(t *testing.T) {
 	s := openMem(t, vfs.NewMem())
-	const n = 2000 // of 8 KB: four batches
+	const n = 1900 // of 8 KB: four batches
 	var answers atomic.Int64
 	for i := range n {
 		rec := link(fmt.Sprintf("c%d", i), uint64(i+1), 1)

@@ -21,7 +21,8 @@ type mutationBatch struct {
 	key, value []byte
 
 	creations []*engine.Mutation // whose rows writeCreations writes
-	byCode    []codeOfCreation   // of these
+	waiting   int                // bytes of these rows, at most
+	byCode    []codeOfCreation   // of these creations
 
 	entry   engine.AuditEntry // the last one, kept for its memory
 	after   engine.Record     // its
@@ -35,8 +36,8 @@ type auditPlace struct {
 	end   int
 }
 
-// size returns the number of bytes of the batch.
-func (b *mutationBatch) size() int { return b.batch.Len() + len(b.entries) }
+// size returns the number of bytes of the batch, or a little more: see creationBytes.
+func (b *mutationBatch) size() int { return b.batch.Len() + len(b.entries) + b.waiting }
 
 // finish writes the creations and entries that wait.
 func (b *mutationBatch) finish() {
@@ -181,15 +182,32 @@ type codeOfCreation struct {
 	index int32  // of the creation
 }
 
-// mostTogether is how many creations of single requests are written together. More callers rarely share
-// a commit, and what waits does not count in size.
-const mostTogether = 64
-
 // addCreation adds a creation whose rows are written later.
 func (b *mutationBatch) addCreation(m *engine.Mutation) {
-	if b.creations = append(b.creations, m); len(b.creations) == mostTogether {
-		b.writeCreations()
+	b.creations = append(b.creations, m)
+	b.waiting += creationBytes(m)
+}
+
+// rowHeadBytes is at most what a row of a creation has in a batch besides the texts of the link: its kind,
+// two lengths, the numbers of its key, and those of its value. A cold row has the most, 58.
+const rowHeadBytes = 64
+
+// creationBytes returns how many bytes the rows that writeCreations makes of m have at most. It takes the
+// target for its own host, up to the length that indexes keep, because looking for the host costs more.
+func creationBytes(m *engine.Mutation) int {
+	code, target, title := len(m.Hot.Code), len(m.Hot.Target), len(m.Cold.Title)
+	indexed := rowHeadBytes + code + min(target, row.MaxHostBytes) + title
+	total := 2*rowHeadBytes + 2*code + target + title + indexed // hot, cold, by owner
+	for _, tag := range m.Cold.Tags {
+		total += indexed + 2*len(tag) // in the row by tag, and in the cold one
 	}
+	if m.Cold.ImportedHits > 0 {
+		total += rowHeadBytes
+	}
+	if m.Cap != nil {
+		total += (1+len(m.Cap.Cap.Blocks))*rowHeadBytes + code
+	}
+	return total
 }
 
 // writeCreations writes the rows of the creations that wait, but for receipts and entries of the audit
@@ -214,7 +232,7 @@ func (b *mutationBatch) writeCreations() {
 		b.addHot(all[c.index])
 	}
 	clear(all)
-	b.creations = all[:0]
+	b.creations, b.waiting = all[:0], 0
 }
 
 // sortByCode sets byCode.

@@ -24,10 +24,12 @@ var linkReaders = sync.Pool{New: func() any { return new(linkReader) }}
 // release gives the reader to a later request.
 func (r *linkReader) release() {
 	r.asked, r.sent = askedLink{}, r.sent[:0]
+	clear(r.members[:]) // they alias the body, also if it had more members, or was refused in the middle
 	linkReaders.Put(r)
 }
 
-// A linkReader reads bodies about links, one after the other, for one goroutine. It reuses its memory.
+// A linkReader reads bodies about links, one after the other, for one goroutine. It reuses its memory, which
+// aliases the last body until the reader is released.
 type linkReader struct {
 	policy engine.TargetPolicy
 	owner  uint32
@@ -70,7 +72,6 @@ func (r *linkReader) read(text []byte, fields jsonbody.Fields[askedLink]) error 
 	if err != nil {
 		return err
 	}
-	defer clear(members) // they alias text
 	r.asked = askedLink{policy: r.policy, now: r.now}
 	var invalid engine.InvalidError
 	r.sent, _, invalid = jsonbody.AppendRead(r.sent[:0], members, &r.asked, fields)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -86,5 +87,21 @@ func TestReadingAPlainLinkNeedsFewAllocations(t *testing.T) {
 	})
 	if got > 7 { // the draft, Same, the names that were sent, the address as sent and as kept
 		t.Errorf("got %v allocations, want at most 7", got)
+	}
+}
+
+func TestAReaderThatIsReleasedKeepsNothingOfABody(t *testing.T) {
+	many := `{"url":"https://a.example/"` + strings.Repeat(`,"x":1`, 30) + `}`
+	for name, body := range map[string]string{
+		"plain": benchBodies[0].text, "more members than it has room for": many, "cut off": many[:60], "not plain": `{"url":"https://a.example/","x":{}}`,
+	} {
+		r := &linkReader{policy: (&Calls{}).targets, owner: 1, now: benchNow}
+		_ = r.readDraft(&engine.Draft{}, []byte(body)) // some are refused
+		r.release()
+		for i := range r.members {
+			if r.members[i].Name != nil || r.members[i].Value != nil {
+				t.Errorf("%s: member %d is left", name, i)
+			}
+		}
 	}
 }

@@ -24,18 +24,6 @@ func epollNow(epoll int, events []unix.EpollEvent) int {
 	return int(n)
 }
 
-// epollHold waits for events without giving up its P, so that the goroutine goes on at once. It returns 0
-// when a signal interrupts it: the runtime sends one when it needs the P, and when the goroutine has had
-// it for 10 ms.
-func epollHold(epoll int, events []unix.EpollEvent) int {
-	n, _, errno := syscall.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(epoll), uintptr(unsafe.Pointer(&events[0])),
-		uintptr(len(events)), ^uintptr(0), 0, 0)
-	if errno != 0 {
-		return 0
-	}
-	return int(n)
-}
-
 // epollWait waits for events, for ms milliseconds at most; -1: as long as it takes.
 func epollWait(epoll int, events []unix.EpollEvent, ms int) int {
 	n, err := unix.EpollWait(epoll, events, ms)

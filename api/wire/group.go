@@ -66,7 +66,6 @@ type Group struct {
 	once      sync.Once        // makes http
 	http      *fasthttp.Server // use server()
 	answers   sync.Pool        // of *answers, for lanes
-	suspended atomic.Int32     // calls of WithoutImmediate under way
 	accepting sync.WaitGroup   // calls of http.Serve; added to before the drain begins, with mu held
 	mu        struct {
 		sync.Mutex
@@ -139,20 +138,6 @@ func (g *Group) remove(l *listener) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.mu.listeners = slices.DeleteFunc(g.mu.listeners, func(other *listener) bool { return other == l })
-}
-
-// WithoutImmediate calls f while no thread of a loop is one that the kernel runs at once. Such a thread
-// must not wait for another one of the process, as the runtime may while it collects garbage.
-func (g *Group) WithoutImmediate(f func()) {
-	g.suspended.Add(1)
-	defer g.suspended.Add(-1)
-	g.mu.Lock()
-	listeners := slices.Clone(g.mu.listeners)
-	g.mu.Unlock()
-	for _, l := range listeners {
-		l.loops.lower()
-	}
-	f()
 }
 
 // Open returns the number of open connections.

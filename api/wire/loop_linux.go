@@ -68,7 +68,7 @@ const (
 func (lp *loop) run() {
 	runtime.LockOSThread()
 	lp.thread.Store(int32(unix.Gettid()))
-	lp.precedence.begin(mayHold(lp.g.Loops))
+	lp.precedence.begin()
 	defer lp.precedence.end()
 	for !lp.ended {
 		told, connecting := false, false
@@ -103,11 +103,9 @@ func (lp *loop) run() {
 // core, that thread waits for it. So there are few.
 func (lp *loop) yield() {
 	if lp.nowMs-lp.yieldedMs >= yieldMs {
-		lp.precedence.lower()
 		runtime.Gosched()
 		lp.yieldedMs = lp.nowMs
 		lp.precedence.check(lp.nowMs)
-		lp.precedence.rise()
 	}
 }
 
@@ -119,26 +117,11 @@ func (lp *loop) wait() (n int) {
 	}
 	if n == 0 {
 		lp.press(false)
-		n = lp.waitLong()
+		n = epollWait(lp.epoll, lp.events[:], lp.intake.waitMs())
 	}
 	many := n >= manyEvents
 	lp.begin(many)
 	lp.press(many)
-	return n
-}
-
-// waitLong waits for events when there are none. An immediate loop holds its P, until nothing comes for some
-// milliseconds.
-func (lp *loop) waitLong() (n int) {
-	ms := lp.intake.waitMs()
-	if lp.precedence.mayImmediate && ms < 0 {
-		if n = epollHold(lp.epoll, lp.events[:]); n > 0 {
-			return n
-		}
-	}
-	lp.precedence.lower()
-	n = epollWait(lp.epoll, lp.events[:], ms)
-	lp.precedence.rise()
 	return n
 }
 

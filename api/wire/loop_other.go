@@ -18,8 +18,6 @@ type loop struct {
 
 func (*loop) run() {}
 
-func (*loop) lower() {}
-
 // newLoops returns nil: fasthttp serves ln.
 func (*Group) newLoops(*listener, net.Listener) *loops { return nil }
 

@@ -85,16 +85,6 @@ func (ls *loops) tellAll(kind orderKind) {
 	}
 }
 
-// lower makes no loop's thread immediate any more, until its loop makes it so again.
-func (ls *loops) lower() {
-	if ls == nil {
-		return
-	}
-	for _, lp := range ls.each {
-		lp.lower()
-	}
-}
-
 // beat reports whether every loop has taken the order of the last call, or waits in the kernel for
 // something that is not ours, and gives the next.
 func (ls *loops) beat() (all bool) {

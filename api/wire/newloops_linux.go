@@ -109,7 +109,6 @@ func (g *Group) newLoop(l *listener, number int32, socket int) (*loop, error) {
 	lp := &loop{
 		number: number, l: l, epoll: epoll, wakeup: wakeup, answers: newAnswers(g), intake: intake{socket: socket, asleep: true},
 	}
-	lp.precedence.suspended = &g.suspended
 	if isUnix(socket) {
 		lp.stand = &unixPeer{addr: net.UnixAddr{Net: "unix"}}
 	}

@@ -2,15 +2,11 @@ package wire
 
 import (
 	"fmt"
-	"io"
-	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -24,22 +20,21 @@ func TestALoopHasPrecedenceUnlessItKeepsItsCoreBusy(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer stat.Close()
-	var set []level
-	p := precedence{stat: stat, taken: true, set: func(l level) error { set = append(set, l); return nil }}
-	p.mu.level = preferred
+	var set []int32
+	p := precedence{stat: stat, taken: true, usual: 3, set: func(nice int32) error { set = append(set, nice); return nil }}
 	var nowMs, ranNs, waitedNs int64 = 1000, 0, 0
 	for _, c := range []struct {
 		ran, waited int // of 100 ms
-		want        []level
+		want        []int32
 	}{
 		{50, 0, nil}, // the first shows nothing yet
 		{74, 0, nil},
-		{89, 0, nil},             // in between, nothing changes
-		{88, 4, []level{usual}},  // as good as always
-		{40, 60, []level{usual}}, // others keep it from running, so it is as busy as before
-		{50, 30, []level{usual}},
-		{60, 14, []level{usual, preferred}},
-		{100, 0, []level{usual, preferred, usual}},
+		{89, 0, nil},         // in between, nothing changes
+		{88, 4, []int32{3}},  // as good as always
+		{40, 60, []int32{3}}, // others keep it from running, so it is as busy as before
+		{50, 30, []int32{3}},
+		{60, 14, []int32{3, precedingNice}},
+		{100, 0, []int32{3, precedingNice, 3}},
 	} {
 		nowMs, ranNs, waitedNs = nowMs+100, ranNs+int64(c.ran)*1e6, waitedNs+int64(c.waited)*1e6
 		if err := os.WriteFile(name, fmt.Appendf(nil, "%d %d 17\n", ranNs, waitedNs), 0o600); err != nil {
@@ -67,11 +62,10 @@ func TestWithoutSchedstatALoopHasNoPrecedence(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer stat.Close()
-	var set []level
-	p := precedence{stat: stat, taken: true, set: func(l level) error { set = append(set, l); return nil }}
-	p.mu.level = preferred
+	var set []int32
+	p := precedence{stat: stat, taken: true, set: func(nice int32) error { set = append(set, nice); return nil }}
 	p.check(1000)
-	if !slices.Equal(set, []level{usual}) || p.taken {
+	if !slices.Equal(set, []int32{0}) || p.taken {
 		t.Errorf("set %v, want the usual priority", set)
 	}
 }
@@ -82,7 +76,7 @@ func TestOnlyTheThreadOfALoopHasPrecedence(t *testing.T) {
 	usual := prioritiesOfThreads(t, 1)[0]
 	want := usual
 	if mayTakePrecedence() {
-		want = 20 - preferredNice // as the system call counts
+		want = 20 - precedingNice // as the system call counts
 	}
 	st := newLoopSite(t, 1, Limits{})
 	lp := st.l.loops.each[0]
@@ -106,7 +100,7 @@ func mayTakePrecedence() bool {
 	may := make(chan bool)
 	go func() {
 		runtime.LockOSThread()
-		may <- setLevel(0, preferred, 0) == nil
+		may <- setPriority(precedingNice) == nil
 	}()
 	return <-may
 }
@@ -149,121 +143,5 @@ func TestNoThreadHasALongSliceBesideLoops(t *testing.T) {
 		if a, err := unix.SchedGetAttr(id, 0); err == nil && a.Policy == unix.SCHED_NORMAL && a.Runtime > otherSliceNs {
 			t.Errorf("thread %d has a slice of %d ns, want at most %d", id, a.Runtime, otherSliceNs)
 		}
-	}
-}
-
-func TestAThreadIsImmediateOnlyWhileItMayBe(t *testing.T) {
-	var set []level
-	var suspended atomic.Int32
-	p := precedence{mayImmediate: true, taken: true, suspended: &suspended, set: func(l level) error { set = append(set, l); return nil }}
-	p.mu.level = preferred
-	wants := func(want ...level) {
-		t.Helper()
-		if !slices.Equal(set, want) {
-			t.Errorf("set %v, want %v", set, want)
-		}
-		set = nil
-	}
-	p.rise()
-	p.rise()
-	wants(immediate)
-	suspended.Add(1)
-	p.lower() // as WithoutImmediate does
-	p.lower()
-	p.rise()
-	wants(preferred)
-	suspended.Add(-1)
-	p.rise()
-	p.lower()
-	wants(immediate, preferred)
-	p.take(false)
-	p.rise()
-	wants(usual)
-	p.take(true)
-	p.mayImmediate = false
-	p.rise()
-	wants(preferred)
-}
-
-// Loops that wait with their Ps held keep neither a collection, which stops all goroutines, nor another
-// goroutine from running, and are not immediate meanwhile.
-func TestLoopsThatHoldTheirPsHoldNothingUp(t *testing.T) {
-	const loops = 2
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(loops + sparePsOfHolding))
-	st := newLoopSite(t, loops, Limits{Connections: 10})
-	var ended atomic.Bool
-	var traffic sync.WaitGroup
-	defer traffic.Wait()
-	defer ended.Store(true)
-	for range 4 { // some for each loop
-		c, answers := st.dial(requestText("GET", "/x"))
-		traffic.Go(func() {
-			for !ended.Load() {
-				answer, err := http.ReadResponse(answers, nil)
-				if err != nil || answer.StatusCode != http.StatusFound {
-					t.Errorf("got %v, %v", answer, err)
-					return
-				}
-				if _, err := io.WriteString(c, requestText("GET", "/x")); err != nil {
-					t.Error(err)
-					return
-				}
-			}
-		})
-	}
-	if mayTakePrecedence() && mayBeImmediate() {
-		awaitPolicy(t, st, unix.SCHED_FIFO)
-	}
-	for range 20 {
-		st.WithoutImmediate(func() {
-			runtime.GC()
-			for _, lp := range st.l.loops.each {
-				if a, err := unix.SchedGetAttr(int(lp.thread.Load()), 0); err != nil || a.Policy != unix.SCHED_NORMAL {
-					t.Errorf("the policy of a loop's thread is %v (%v) during a collection, want SCHED_NORMAL", a, err)
-				}
-			}
-		})
-		runtime.GC() // as Go does by itself
-	}
-}
-
-// awaitPolicy waits until the threads of all loops have a policy of the kernel's scheduler.
-func awaitPolicy(t *testing.T, st *loopSite, policy uint32) {
-	t.Helper()
-	deadline := time.Now().Add(10 * time.Second)
-	for _, lp := range st.l.loops.each {
-		for {
-			a, err := unix.SchedGetAttr(int(lp.thread.Load()), 0)
-			if err == nil && a.Policy == policy {
-				break
-			}
-			if time.Now().After(deadline) {
-				t.Fatalf("the policy of a loop's thread is %v (%v), want %d", a, err, policy)
-			}
-			runtime.Gosched()
-		}
-	}
-}
-
-// mayBeImmediate reports whether the kernel permits it, to a thread that ends then.
-func mayBeImmediate() bool {
-	may := make(chan bool)
-	go func() {
-		runtime.LockOSThread()
-		may <- setLevel(0, immediate, 0) == nil
-	}()
-	return <-may
-}
-
-func TestPsAreHeldOnlyWhereThereAreOthers(t *testing.T) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
-	for loops, want := range []bool{true, true, true, false, false} {
-		if got := mayHold(loops); got != want {
-			t.Errorf("%d loops and 4 Ps: got %v", loops, got)
-		}
-	}
-	t.Setenv("GODEBUG", "gctrace=0,asyncpreemptoff=1")
-	if mayHold(1) {
-		t.Error("nothing interrupts a wait, but a loop may hold its P")
 	}
 }

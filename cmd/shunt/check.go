@@ -58,6 +58,7 @@ start will count, because its data folder is gone for good. 'shunt serve' names 
 starts.`,
 		Example: `  shunt check
   shunt check --data /backups/monday --json
+  shunt check --hash
   shunt check --remove-standby /dev/shm/shunt-0123456789abcdef`,
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -73,11 +74,10 @@ starts.`,
 	addFolder(cmd, &where.data)
 	addJournal(cmd, &where.data)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
-	cmd.Flags().BoolVar(&hash, "hash", false, "print only a hash of what all nodes of a cluster share, and the sequence of the last entry that is applied: "+
+	cmd.Flags().BoolVar(&hash, "hash", false, "print only a hash of what all nodes of a cluster share, and the sequence of the last entry that is applied; "+
 		"at equal sequences the hashes of all nodes are equal")
 	cmd.Flags().StringVar(&left, "remove-standby", "", "remove `DIR`, which a killed server left in memory, instead of checking")
 	cmd.Flags().BoolVar(&force, "force", false, "remove it even if it has hits that are counted nowhere else")
-	_ = cmd.Flags().MarkHidden("hash") // as all of clusters
 	settings.MarkArguments(cmd.Flags(), "json", "hash", "remove-standby", "force")
 	return cmd
 }

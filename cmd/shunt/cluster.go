@@ -20,14 +20,19 @@ import (
 func newCluster(stdout, stderr io.Writer) *cobra.Command {
 	cluster, asJSON := node.Settings{}, false
 	cmd := &cobra.Command{
-		Use:    "cluster",
-		Hidden: true, // as join
-		Short:  "Show the nodes of a cluster",
+		Use:   "cluster",
+		Short: "Show the nodes of a cluster",
 		Long: `Show the nodes of a cluster, which of them leads, how far each has come, and how full the servers of
-etcd are. It asks etcd, so it works on any machine that has the certificate of a node.`,
+etcd are. It asks etcd, so it works on any machine that has the certificate of a node.
+
+The nodes of a cluster have the same links, accounts and figures, and one log on servers of etcd
+(3.6.16 or newer), which you run. Each redirects by itself and takes every request. 'shunt serve' starts
+a node if it has --cluster, --node-name, --advertise, --cluster-listen, --cluster-ca, --cluster-cert and
+--cluster-key. The first node begins the cluster, with the data that it has; each other one begins with
+'shunt join'.`,
 		Example: `  shunt cluster --config /etc/shunt.toml
   shunt cluster --json | jq .leader`,
-		Args: exactly(),
+		Args: knownCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := cluster.CheckJoin(); err != nil {
 				return err
@@ -103,13 +108,13 @@ func clusterText(st *node.Status) string {
 func newClusterForget(stderr io.Writer) *cobra.Command {
 	cluster := node.Settings{}
 	cmd := &cobra.Command{
-		Use:    "forget NODE",
-		Hidden: true,
-		Short:  "Take a node that is gone for good out of a cluster",
+		Use:   "forget NODE",
+		Short: "Take a node that is gone for good out of a cluster",
 		Long: `Take a node that is gone for good out of a cluster, so that its name is free and nothing waits for it.
 A node that runs is not forgotten. One that comes back must join again. Hits that it has counted and no
 other node has pulled yet are lost, and its part of the caps of links counts as used.`,
-		Args: exactly("NODE"),
+		Example: `  shunt cluster forget b --config /etc/shunt.toml`,
+		Args:    exactly("NODE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := cluster.CheckJoin(); err != nil {
 				return err
@@ -131,13 +136,13 @@ other node has pulled yet are lost, and its part of the caps of links counts as 
 func newClusterLeave(stderr io.Writer) *cobra.Command {
 	data := dataSettings{}
 	cmd := &cobra.Command{
-		Use:    "leave",
-		Hidden: true,
-		Short:  "Make the data folder of a node one of its own again",
+		Use:   "leave",
+		Short: "Make the data folder of a node one of its own again",
 		Long: `Make the data folder of a node (--data) one of no cluster again, with all links, accounts and figures
 that it has. The node must be stopped. Afterwards 'shunt serve' starts it without --cluster. Run
 'shunt cluster forget' with its name if the others go on without it.`,
-		Args: exactly(),
+		Example: `  shunt cluster leave --data /var/lib/shunt`,
+		Args:    exactly(),
 		RunE: func(_ *cobra.Command, _ []string) (err error) {
 			parts, c := newStack(), core{}
 			defer func() { err = errors.Join(err, parts.stop()) }()
@@ -158,17 +163,17 @@ that it has. The node must be stopped. Afterwards 'shunt serve' starts it withou
 func newJoin(stdout, stderr io.Writer) *cobra.Command {
 	data, cluster, from, asJSON := dataSettings{}, node.Settings{}, "", false
 	cmd := &cobra.Command{
-		Use:    "join",
-		Hidden: true, // until a cluster has everything that a single node has
-		Short:  "Make the data folder of a new node of a cluster",
+		Use:   "join",
+		Short: "Make the data folder of a new node of a cluster",
 		Long: `Make the data folder (--data) of a new node of a cluster, from a copy of another full node's data, which
-that node sends. The data folder must be empty or must not exist. The copy is verified. With --role edge, the
-copy has links only, and the certificate must have the organizational unit edge. Then start the
-node with 'shunt serve' and the same settings: it follows the cluster's log from where the copy ends.
+that node sends. The data folder must be empty or must not exist. The copy is verified. With --role
+edge, the copy has links only, and the certificate must have the organizational unit edge. Then start
+the node with 'shunt serve' and the same settings, within an hour: it follows the cluster's log from
+where the copy ends.
 
 A node that was off for too long, or whose disk was lost, begins again in the same way.`,
-		Example: `  shunt join --from a=https://a:8443 --node-name b --cluster etcd://h1:2379,h2:2379,h3:2379 \
-    --cluster-ca ca.crt --cluster-cert b.crt --cluster-key b.key --data /var/lib/shunt`,
+		Example: `  shunt join --from a=https://a:8443 --config /etc/shunt.toml
+  shunt join --from a=https://a:8443 --config /etc/shunt.toml --role edge --node-name edge-1`,
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			name, url, found := strings.Cut(from, "=")

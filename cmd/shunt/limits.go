@@ -69,7 +69,7 @@ func (s *server) chooseMemory() {
 			usable = limit
 		}
 	}
-	s.memory = memory.NewLimit(limit, s.linksInMemory, s.calmly, s.say.Log)
+	s.memory = memory.NewLimit(limit, s.linksInMemory, s.say.Log)
 	if s.cfg.data.cacheBytes = s.cfg.cacheSize; s.cfg.cacheSize == cacheSizeByMemory {
 		s.cfg.data.cacheBytes = memory.CacheBytes(usable)
 	}

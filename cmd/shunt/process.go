@@ -36,25 +36,15 @@ func openTables() int { return max(16, min(storage.DefaultOpenFiles, descriptors
 // maxConnections is how many clients may be connected at a time.
 func maxConnections() int { return max(16, descriptors()-openTables()-otherDescriptors) }
 
-// sparePs is how many Ps serve adds to two for each core. An event loop that wakes up needs a P at
+// sparePs is how many Ps serve adds to one for each core. An event loop that wakes up needs a P at
 // once. If every P runs something else, such as a flush, a compaction or the garbage collector, the
 // loop waits until Go's scheduler takes one away, which can last 10 ms. With a spare P its thread
-// runs at once: then the kernel shares the cores, and it prefers the loop's thread. A loop may also hold
-// its P while it waits (api/wire), so there is one for each loop, and as many as cores for all else.
-const sparePs = 2
+// runs at once: then the kernel shares the cores, and it prefers a thread that has slept.
+const sparePs = 3
 
 // addSparePs adds the spare Ps, unless the operator has chosen a number.
 func addSparePs() {
 	if os.Getenv("GOMAXPROCS") == "" {
-		runtime.GOMAXPROCS(2*engine.Cores() + sparePs)
-	}
-}
-
-// calmly calls f, a collection of garbage, while no event loop has the highest priority.
-func (s *server) calmly(f func()) {
-	if served := s.served.Load(); served != nil {
-		served.WithoutImmediate(f)
-	} else {
-		f()
+		runtime.GOMAXPROCS(engine.Cores() + sparePs)
 	}
 }

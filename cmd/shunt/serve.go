@@ -47,7 +47,9 @@ log line names the settings that need a restart. The access log is opened again,
 
 Under systemd, the server takes the sockets that a socket unit names public, http and admin
 (FileDescriptorName=) instead of --listen, --http-redirect-listen and --admin-listen, so that clients
-wait during a restart; it reports its state (Type=notify) and feeds the watchdog (WatchdogSec=).`,
+wait during a restart; it reports its state (Type=notify) and feeds the watchdog (WatchdogSec=).
+
+With --cluster it is one of several nodes that have the same links: 'shunt help cluster'.`,
 		Example: `  shunt serve
   shunt serve --data /var/lib/shunt --listen :8080 --base-url https://sho.rt --trusted-proxy 10.0.0.0/8
   shunt serve --config /etc/shunt.toml`,
@@ -325,7 +327,7 @@ func (s *server) openData(ctx context.Context) error {
 	if err := s.joinCluster(ctx); err != nil {
 		return err
 	}
-	s.parts.run("heap", memory.NewHeapKeeper(s.core.store.Metrics, s.calmly).Run)
+	s.parts.run("heap", memory.NewHeapKeeper(s.core.store.Metrics).Run)
 	if err := s.warnOfOpenFolder(); err != nil {
 		return err
 	}
@@ -335,7 +337,7 @@ func (s *server) openData(ctx context.Context) error {
 	s.parts.onStop("socket", closeListener(s.local))
 	options := engine.Options{
 		FlushInterval: s.cfg.flushInterval, KeptHours: s.cfg.keptHours, KeptDays: s.cfg.keptDays, KeptAuditDays: s.cfg.audit.keptDays,
-		Full: s.memory.Full, Calmly: s.calmly, Logger: s.say.Log, Cluster: s.node != nil,
+		Full: s.memory.Full, Logger: s.say.Log, Cluster: s.node != nil,
 	}
 	options.CapNode, _ = s.core.store.OutboxID()
 	if err := s.core.openEngine(s.parts, &s.cfg.data, options); err != nil {

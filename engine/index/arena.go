@@ -16,6 +16,7 @@ const (
 	firstChunkBytes = 1 << 14
 	maxChunkBytes   = 1 << chunkOffsetBits
 	maxChunks       = 32
+	maxArenaBytes   = 19 * maxChunkBytes // chunks 0 to 14 have two times maxChunkBytes, the others 17 times
 
 	// smallChunks is the number of chunks that fill one huge page together.
 	smallChunks = 8
@@ -23,10 +24,13 @@ const (
 	// An offset names a record in an arena: the chunk in its high bits, the place in the chunk in
 	// its low bits. It has 32 bits, so that an arena may have 2.4 GiB and all 64 have 150 GiB.
 	chunkOffsetBits = 27
-	firstOffset     = 8 // offset 0 means an empty slot; the bytes there stay 0
+	firstOffset     = 8 // offset 0 means an empty slot; what is there is not a link
 
 	cacheLineBytes = 64
 )
+
+// lastChunk is the last chunk that an arena fills. It is a variable for tests.
+var lastChunk = maxChunks - 1
 
 // arena holds the records of one shard. It only grows: bytes that were published are never written
 // again. Readers may call at and record at any time; appends need the shard's mutex. The memory
@@ -58,7 +62,7 @@ func chunkBytes(k int) int {
 }
 
 // chunkPlace returns where chunk k is in the arena's list of chunks, and in offsets. Chunk 0 comes first,
-// because the bytes at offset 0 are zero, and then those that are not small: a large arena has nearly all
+// because an empty slot means its first word, and then those that are not small: a large arena has nearly all
 // records in the first of them, so that what a look-up reads of the arena is in one cache line.
 func chunkPlace(k int) int {
 	if k == 0 {
@@ -96,7 +100,7 @@ func (a *arena) alloc(sizeBytes, readBytes int) (offset uint32, b []byte, ok boo
 		start += left
 	}
 	if start+sizeBytes > chunkBytes(a.last) { // the rest of the chunk is too small: use the next one
-		if a.last+1 == maxChunks {
+		if a.last == lastChunk {
 			return 0, nil, false
 		}
 		a.collapseFull(before, len(a.chunks[chunkPlace(a.last)]))
@@ -110,6 +114,11 @@ func (a *arena) alloc(sizeBytes, readBytes int) (offset uint32, b []byte, ok boo
 	a.usedBytes += uint64(a.lastBytes - before)
 	a.collapseFull(before, a.lastBytes)
 	return uint32(place)<<chunkOffsetBits | uint32(start), a.chunks[place][start:a.lastBytes], true
+}
+
+// nearlyFull reports whether less than a quarter of the last chunk is left: 32 MiB.
+func (a *arena) nearlyFull() bool {
+	return a.last == lastChunk && a.lastBytes > chunkBytes(lastChunk)/4*3
 }
 
 // collapseFull makes a huge page of each part of the last chunk's mapping that has become full as the
@@ -140,6 +149,9 @@ func (a *arena) addChunk(k int) {
 		a.chunks[place] = a.small[chunkStart(k):][:chunkBytes]
 	}
 	a.bases[place] = unsafe.Pointer(unsafe.SliceData(a.chunks[place]))
+	if k == 0 {
+		*(*uint64)(a.bases[place]) = noLink
+	}
 	memory := a.memory
 	memory.arenaBytes.Add(int64(chunkBytes))
 	runtime.AddCleanup(a, func(chunkBytes int) { memory.arenaBytes.Add(-int64(chunkBytes)) }, chunkBytes)

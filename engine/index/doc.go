@@ -53,9 +53,14 @@
 // shard whose garbage passes a quarter of its arena gets a new arena and table. Readers go on with
 // the arena that they have. The memory of the old table is given back at once: a look-up that still reads
 // it may find zeros in place of its entry, and so looks again in the current table before it says that
-// there is no link. Each reads whole tables, so it pins them first. Slots are never emptied, because a deleted code stays taken: its record is a tombstone,
-// which is ignored once its time is over. When the link is purged, the slot gets an empty record,
-// which counts as garbage and is dropped by the next rewrite.
+// there is no link. Each reads whole tables, so it pins them first. Slots are never emptied, because a
+// deleted code stays taken: its record is a tombstone, which is ignored once its time is over. When the
+// link is purged, the slot gets an empty record, which counts as garbage and is dropped by the next
+// rewrite.
+//
+// A shard takes 2.4 GiB of records, the index 150 GiB. One that is nearly full is rewritten as soon as it
+// has 16 MiB of garbage. In a full one a new link fails; an edit or a deletion, which the store has
+// already, fails only if there is no garbage at all.
 //
 // Ids are never reused and counters never move, so no hit is lost to a racing edit, growth or
 // rewrite. The word of a counter also counts the changes of its link's cap (counter.go), so that
@@ -65,9 +70,10 @@
 // Several Puts of one code at once are safe and take effect in some order. A caller that must read
 // and check before it puts takes the CodeLock first: the index itself does not ask for it.
 //
-// Locks: shard.mu and counters.mu; neither is taken while another lock is held. The rewrite of a
-// shard takes about 0.1 µs a link, with the shard locked; 0.6 µs when it is small and its targets are
-// coded by another table.
+// Locks: shard.mu and counters.mu; neither is taken while another lock of the index is held. Under shard.mu
+// a new table takes the lock of the memory that tables share (mmap.Shared), and a put may take the coder's.
+// The rewrite of a shard takes about 0.1 µs a link, with the shard locked; 0.6 µs when it is small and its
+// targets are coded by another table.
 //
 // # Decisions
 //

@@ -23,16 +23,12 @@ type Index struct {
 
 // Init prepares an empty index.
 func (x *Index) Init() {
-	x.key, x.counters, x.coder, x.memory = hash.NewKey(), new(counters), new(coder), &memory{tables: mmap.NewShared(), calmly: func(collect func()) { collect() }}
+	x.key, x.counters, x.coder, x.memory = hash.NewKey(), new(counters), new(coder), &memory{tables: mmap.NewShared(tablesBytes)}
 	x.coder.sampling.Store(true)
 	for i := range x.shards {
 		x.shards[i].init(i, x.coder, x.memory)
 	}
 }
-
-// CollectBy makes calmly call each collection of garbage that the index begins, as soon as the process is
-// prepared for it. Call it before the first link is put in.
-func (x *Index) CollectBy(calmly func(collect func())) { x.memory.calmly = calmly }
 
 // Resolve returns the live link that code names; ok is false if there is none. It takes no lock,
 // allocates nothing and does no I/O. Call Release when done with the link.

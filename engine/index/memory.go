@@ -15,7 +15,6 @@ type memory struct {
 	retiredBytes atomic.Int64 // given up since the last collection that retire began
 	collecting   atomic.Bool  // by retire
 	expected     atomic.Int64 // entries a shard, see Index.Expect
-	calmly       func(collect func())
 }
 
 // maxRetiredBytes is how much memory that the index has given up may wait for a collection.
@@ -34,6 +33,6 @@ func (m *memory) retire(sizeBytes int) {
 	m.retiredBytes.Store(0)
 	go func() {
 		defer m.collecting.Store(false)
-		m.calmly(runtime.GC)
+		runtime.GC()
 	}()
 }

@@ -60,6 +60,10 @@ const (
 	unusualBits = wideMark | expiresBit | cappedBit
 
 	wideTombstone = 1 << 24
+
+	// noLink is the word at offset 0, which a look-up finds in a slot that is empty or was dropped: the
+	// tombstone of no code.
+	noLink = wideMark | wideTombstone
 )
 
 // HotView is the part of a link that redirects need. Put takes it; Variants and a store that loads

@@ -1,7 +1,6 @@
 package index
 
 import (
-	"errors"
 	"fmt"
 	"runtime"
 	"sync"
@@ -20,8 +19,9 @@ const (
 	minGarbageBytes = 64 << 10
 )
 
-// errShardFull reports that a shard cannot take another record (2.4 GiB or 2^24 groups).
-var errShardFull = errors.New("shard is full")
+// errShardFull reports that a shard cannot take another record.
+var errShardFull = fmt.Errorf("one of the %d parts of the index is full: a part takes %.1f GiB of records and %d M codes",
+	numShards, float64(maxArenaBytes)/(1<<30), maxGroups*groupSlots*25/32/1_000_000)
 
 // shard is one part of the index with its arena. Readers use only current.
 type shard struct {
@@ -74,10 +74,21 @@ func (s *shard) lookupFrom(t *table, tag uint64, code []byte) (l Link, ok bool) 
 		if r != nil && !isTombstone(r) {
 			return Link{record: r, arena: t.arena}, true
 		}
+		loadsDone()
 		before := t
 		if t = s.current.Load(); t == before {
 			return Link{}, false
 		}
+	}
+}
+
+// loadsDone orders earlier loads before later ones: the rests of tags, which find loads plainly, before
+// the current table. Otherwise find could read zeros of a table that still seems to be the current one.
+// amd64 keeps loads in order. Elsewhere an atomic addition does, to a word that no other core has.
+func loadsDone() {
+	if runtime.GOARCH != "amd64" {
+		var word atomic.Uint32
+		word.Add(1)
 	}
 }
 
@@ -90,11 +101,12 @@ func (s *shard) pinned() *table {
 	return t
 }
 
-// replaceLocked publishes fresh, which has all entries, in place of old.
+// replaceLocked publishes fresh, which has all entries, in place of old. The memory of old is given back
+// before huge pages take more. It must be after the publication: see lookupFrom.
 func (s *shard) replaceLocked(old, fresh *table) {
-	fresh.settle()
 	s.publishTable(fresh)
 	old.drop()
+	fresh.settle()
 	s.memory.retire(old.bytes())
 }
 
@@ -124,12 +136,33 @@ func (s *shard) put(tag uint64, h *HotView) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.leavePlainLocked()
+	s.collectNearlyFullLocked()
 	arena := s.current.Load().arena
 	if arena.symbols != table { // the shard was rewritten meanwhile
 		kept.Target = coded(room[:0], arena.symbols, h.Target)
 	}
 	s.coder.count(&s.mu.recent, arena, len(h.Target), len(kept.Target))
+	err := s.putLocked(tag, &kept)
+	if err == nil || !s.roomForEditLocked(tag, h.Code) {
+		return err
+	}
+	kept.Target = coded(room[:0], s.current.Load().arena.symbols, h.Target)
 	return s.putLocked(tag, &kept)
+}
+
+// collectNearlyFullLocked rewrites a shard that is nearly full, if half of the room that is left would be
+// won by it. So the rewrite is worth its time.
+func (s *shard) collectNearlyFullLocked() {
+	if s.current.Load().arena.nearlyFull() && s.mu.garbageBytes > uint64(chunkBytes(lastChunk)/8) {
+		s.rewriteLocked()
+	}
+}
+
+// roomForEditLocked rewrites a full shard for the next record of a code that it has, however little there
+// is to win: an edit or a deletion that the store has must be published.
+func (s *shard) roomForEditLocked(tag uint64, code []byte) bool {
+	record, _ := s.current.Load().find(tag, code)
+	return record != nil && s.mu.garbageBytes > 0 && s.rewriteLocked()
 }
 
 // leavePlainLocked rewrites a shard whose targets are plain once there is a table to code them by,
@@ -228,8 +261,9 @@ func (s *shard) roomLocked(t *table) (*table, error) {
 
 // rewriteLocked copies the live records and tombstones into a new arena and publishes it. Targets of
 // a small arena are coded by the newest table. Readers that still hold a link of the old arena keep
-// that arena alive. Purged codes are dropped.
-func (s *shard) rewriteLocked() {
+// that arena alive. Purged codes are dropped. It reports whether there was room: in another order the records
+// of a full arena may leave larger gaps. If not, nothing has changed.
+func (s *shard) rewriteLocked() bool {
 	old := s.current.Load()
 	symbols := old.arena.symbols
 	if old.arena.usedBytes <= maxRecodedBytes {
@@ -243,7 +277,7 @@ func (s *shard) rewriteLocked() {
 		}
 		copied, ok := fresh.arena.appendCopy(old.arena, offset)
 		if !ok {
-			panic("index: a rewritten arena is larger than the one it came from")
+			return false
 		}
 		fresh.insert(tag, copied)
 		used++
@@ -251,7 +285,8 @@ func (s *shard) rewriteLocked() {
 	s.mu.used, s.mu.garbageBytes = used, 0
 	s.garbage.Store(0)
 	s.replaceLocked(old, fresh)
-	s.memory.retire(int(old.arena.usedBytes))
+	s.memory.retire(int(old.arena.usedBytes)) // what is resident: mmap.Memory takes no more
+	return true
 }
 
 // checkLocked verifies the whole shard in builds with invariants: at every write while it is small,

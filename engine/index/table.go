@@ -65,6 +65,10 @@ func (g *group) rest(i int) uint64 {
 // together take 32 MiB at most, and copying a huge page takes longer than copying a table.
 const collapsedTableBytes = 1 << 19
 
+// tablesBytes is the size of the memory that tables share. Tables of 30 M links have some 350 MB; a table
+// that does not fit has a mapping of its own.
+const tablesBytes = 512 << 20
+
 // mappedTableBytes is the size from which a table is mapped outside the Go heap. It is a variable
 // for tests.
 var mappedTableBytes = 1 << 16
@@ -89,6 +93,7 @@ func (t *table) settle() {
 	if t.bytes() >= collapsedTableBytes {
 		t.part.Collapse()
 	}
+	runtime.KeepAlive(t) // afterwards the part may be another table's
 }
 
 // drop gives the memory of a table that was replaced back to the kernel, unless somebody reads all of
@@ -97,6 +102,7 @@ func (t *table) drop() {
 	if !t.pinned {
 		t.part.Drop()
 	}
+	runtime.KeepAlive(t) // afterwards the part may be another table's
 }
 
 // full reports whether the table must grow before it takes another entry, when it has used of them.

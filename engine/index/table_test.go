@@ -59,12 +59,27 @@ func TestATableThatWasReplacedHidesNoLink(t *testing.T) {
 	}
 }
 
+// TestAnEmptySlotIsNoLink looks for the code whose word is zero, as a dropped slot is.
+func TestAnEmptySlotIsNoLink(t *testing.T) {
+	x := newIndex()
+	code := make([]byte, wordBytes)
+	p := placeOf(&x.key, code)
+	s := &x.shards[p.shard]
+	for n := 0; s.links.Load() == 0; n++ { // so that the arena has memory
+		x.put(t, HotView{Code: binary.LittleEndian.AppendUint64(nil, spreadCode(n)), ID: uint64(n)})
+	}
+	s.current.Load().insert(p.tag, 0)
+	if l, ok := x.Resolve(code); ok {
+		t.Errorf("code %q is found: link %d", code, l.ID())
+	}
+}
+
 // spreadCode returns the word of code n: eight ASCII characters.
 func spreadCode(n int) uint64 { return uint64(n+1) * 0x9e3779b97f4a7c15 & charBits }
 
 func TestGrowthKeepsEveryEntryWhereALookUpFindsIt(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
-	table := newTable(1, newArena(&memory{tables: mmap.NewShared()}, nil))
+	table := newTable(1, newArena(&memory{tables: mmap.NewShared(tablesBytes)}, nil))
 	tags := make(map[uint64]int)
 	for used := 0; used < 20_000; used++ {
 		if table.full(used) {

@@ -229,7 +229,7 @@ func TestRecordsAreReadAsTheyWereWritten(t *testing.T) {
 			t.Fatalf("receipt: got %+v, %v, want %+v", got, err, receipt)
 		}
 		index := IndexValue{
-			genText(engine.MaxCodeBytes).Draw(t, "code"), genText(maxHostBytes).Draw(t, "host"),
+			genText(engine.MaxCodeBytes).Draw(t, "code"), genText(MaxHostBytes).Draw(t, "host"),
 			genText(engine.MaxTitleBytes).Draw(t, "title"),
 		}
 		if got, err := DecodeIndexValue(AppendIndexValue(nil, index)); err != nil || got != index {
@@ -329,7 +329,7 @@ func TestTheHostEndsBeforePathQueryAndFragment(t *testing.T) {
 		"http://[2001:db8::1]:80#f":                      "[2001:db8::1]:80",
 		"https://a.b/https://c.d/":                       "a.b",
 		"no url":                                         "",
-		"https://" + strings.Repeat("h", 400) + ".com/x": strings.Repeat("h", maxHostBytes),
+		"https://" + strings.Repeat("h", 400) + ".com/x": strings.Repeat("h", MaxHostBytes),
 	} {
 		if got := HostOf(target); got != want {
 			t.Errorf("hostOf(%q): got %q, want %q", target, got, want)

@@ -19,9 +19,9 @@ const (
 	// fields follow; a new bit without a field needs no change here.
 	knownFlags = engine.DurableFlags
 
-	// maxHostBytes bounds the part of a host that the indexes keep. A host name has at most 253
+	// MaxHostBytes bounds the part of a host that the indexes keep. A host name has at most 253
 	// bytes.
-	maxHostBytes = 255
+	MaxHostBytes = 255
 )
 
 // AppendHot appends a hot record; its code is in the key.
@@ -149,7 +149,7 @@ func AppendIndexValue(dst []byte, x IndexValue) []byte {
 func DecodeIndexValue(v []byte) (IndexValue, error) {
 	r := readValue("index value", v, indexVersion)
 	x := IndexValue{
-		Code: string(r.bytes(engine.MaxCodeBytes)), Host: string(r.bytes(maxHostBytes)),
+		Code: string(r.bytes(engine.MaxCodeBytes)), Host: string(r.bytes(MaxHostBytes)),
 		Title: string(r.remaining(engine.MaxTitleBytes)),
 	}
 	return x, r.end()
@@ -188,7 +188,7 @@ func HostOf(target string) string {
 	if end := strings.IndexAny(host, "/?#"); end >= 0 {
 		host = host[:end]
 	}
-	return host[:min(len(host), maxHostBytes)]
+	return host[:min(len(host), MaxHostBytes)]
 }
 
 // CheckMutation returns an error for a mutation that could be written but not read back.
@@ -261,7 +261,7 @@ func checkTags(tags []string) error {
 func DecodeLinkEntry(v []byte) (engine.LinkEntry, error) {
 	r := readValue("index value", v, indexVersion)
 	x := engine.LinkEntry{
-		Code: r.bytes(engine.MaxCodeBytes), Host: r.bytes(maxHostBytes), Title: r.remaining(engine.MaxTitleBytes),
+		Code: r.bytes(engine.MaxCodeBytes), Host: r.bytes(MaxHostBytes), Title: r.remaining(engine.MaxTitleBytes),
 	}
 	return x, r.end()
 }

@@ -29,6 +29,8 @@ func TestShellsCompleteWordsAndFolders(t *testing.T) {
 		{"serve --log-format ", "text json :4"},
 		{"serve --log-level d", "debug info warn error :4"},
 		{"serve --private-targets ", "allow refuse auto :4"},
+		{"serve --role ", "full edge :4"},
+		{"serve --cluster-key ", ":0"},
 		{"stats x --interval ", "hour day :4"},
 		{"ls --state ", "active expired exhausted blocked disabled :4"},
 		{"add https://a.example --status 30", "301 302 307 308 :4"},
@@ -42,6 +44,8 @@ func TestShellsCompleteWordsAndFolders(t *testing.T) {
 		{"completion ", "bash zsh fish powershell :4"},
 		{"del", ":4"},
 		{"help token ", "add ls rm :4"},
+		{"cluster ", "forget leave :4"},
+		{"join --role e", "full edge :4"},
 	} {
 		words := strings.Split(c.typed, " ")
 		r := shunt(t, "", nil, append([]string{"__completeNoDesc"}, words...)...)

@@ -27,6 +27,10 @@ func TestHelpShowsOnlySettingsThatTheCommandReads(t *testing.T) {
 		"version":         "help",
 		"completion bash": "help",
 		"health":          "admin-listen config help json live",
+		"join":            "cluster cluster-ca cluster-cert cluster-key config data from help json node-name role",
+		"cluster":         "cluster cluster-ca cluster-cert cluster-key config help json node-name",
+		"cluster forget":  "cluster cluster-ca cluster-cert cluster-key config help node-name",
+		"cluster leave":   "config data help",
 	} {
 		if got := strings.Join(flagsOf(t, command), " "); got != want {
 			t.Errorf("%s: got %s, want %s", command, got, want)
@@ -56,14 +60,17 @@ func TestHelpShowsOnlySettingsThatTheCommandReads(t *testing.T) {
 
 func TestHelpExplainsCommandsAndTopics(t *testing.T) {
 	for args, want := range map[string]string{
-		"help":             `(?s)serve +Serve.*shunt environment.*shunt exit-codes.*shunt https`,
-		"help serve":       `--trusted-proxy NETWORK`,
+		"help":             `(?s)cluster +Show.*join +Make.*serve +Serve.*shunt environment.*shunt exit-codes.*shunt https`,
+		"help serve":       `(?s)--cluster ADDRESSES.*--role ROLE.*--stale-after DURATION.*--trusted-proxy NETWORK`,
 		"help token add":   `--name NAME`,
 		"help environment": `SHUNT_TRUSTED_PROXY=10\.0\.0\.0/8,::1`,
 		"help exit-codes":  `(?s)0 +done.*1 +failed.*2 +a mistake`,
 		"help https":       `setcap 'cap_net_bind_service=\+ep'`,
 		"help config":      `trusted-proxy = \["10\.0\.0\.0/8", "::1"\]`,
 		"help backup":      `shunt restore DIR`,
+		"help join":        `--from NAME=URL`,
+		"help cluster":     `(?s)forget +Take.*leave +Make`,
+		"help check":       `--hash +print only`,
 		"config --help":    `SHUNT_TRUSTED_PROXY=10\.0\.0\.0/8,::1`,
 	} {
 		shunt(t, "", nil, strings.Fields(args)...).want(t, exitDone, want, "")

@@ -139,9 +139,20 @@ var mistakes = []mistake{
 	{call: "ls", environ: "SHUNT_TOKEN_FILE=none", code: 2, stderr: "shunt: SHUNT_TOKEN_FILE: none does not exist\n"},
 	{call: "version --x", environ: "SHUNT_LISEN=x", code: 2, stderr: "shunt: there is no flag --x (see 'shunt version --help')\n"},
 
+	// Clusters.
+	{call: "cluster", code: 2, stderr: "shunt: --cluster is missing: name the servers of etcd, such as etcd://h1:2379,h2:2379,h3:2379\n"},
+	{call: "join --from a", code: 2, stderr: "shunt: --from must be the name and the URL of a node, such as a=https://a:8443\n"},
+	{call: "serve --node-name a", code: 2, stderr: "shunt: --node-name needs --cluster\n"},
+	{call: "serve --cluster-listen 8443", code: 2, stderr: "shunt: --cluster-listen: must be host:port, such as 127.0.0.1:8080 or :8080; it is \"8443\"" + seeServe},
+	{call: "serve --role leader", code: 2, stderr: "shunt: --role: must be one of full, edge; it is \"leader\"" + seeServe},
+	{call: "serve --stale-after 1ms", code: 2, stderr: "shunt: --stale-after: must be from 1s to 1h; it is \"1ms\"" + seeServe},
+	{call: "backup elsewhere --role edge", code: 2,
+		stderr: "shunt: 'shunt backup' takes no --role; that is for 'shunt join', 'shunt serve' (see 'shunt backup --help')\n"},
+
 	// Commands and arguments.
 	{call: "sreve", code: 2, stderr: "shunt: there is no command \"shunt sreve\"; did you mean shunt serve? (see 'shunt --help')\n"},
 	{call: "token crate", code: 2, stderr: "shunt: there is no command \"shunt token crate\"; did you mean shunt token create? (see 'shunt token --help')\n"},
+	{call: "cluster forgt b", code: 2, stderr: "shunt: there is no command \"shunt cluster forgt\"; did you mean shunt cluster forget? (see 'shunt cluster --help')\n"},
 	{call: "help enviroment", code: 2, stderr: "shunt: there is no command or topic \"shunt enviroment\"; did you mean shunt environment? (see 'shunt --help')\n"},
 	{call: "completion csh", code: 2, stderr: "shunt: there is no completion for \"csh\": choose one of bash, zsh, fish, powershell\n"},
 	{call: "serve now", code: 2, stderr: "shunt: unexpected argument \"now\"" + seeServe},

@@ -18,10 +18,6 @@
 // the block cache. After that import it was 500 to 605 MiB in all (make import-memory). A restart
 // releases the memtables.
 //
-// The keeper begins each collection itself, at 0.65 of the growth, where Go would at 0.7 or later. So the
-// event loops know of it, whose threads must not have a real-time priority meanwhile (api/wire). Go
-// still collects when memory is needed faster than the keeper looks, or when its limit demands it.
-//
 // If GOGC is set, it is left as it is; so is GOMEMLIMIT, which counts the heap and not what the
 // engine maps outside it.
 //

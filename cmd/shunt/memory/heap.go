@@ -3,7 +3,6 @@ package memory
 import (
 	"context"
 	"os"
-	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
 	"time"
@@ -24,40 +23,31 @@ const (
 	defaultGCPercent = 100
 )
 
-// A HeapKeeper keeps the heap small, and collects its garbage. It is used by one goroutine.
+// A HeapKeeper keeps the heap small. It is used by one goroutine.
 type HeapKeeper struct {
 	blocks  func() storage.Metrics
 	fixed   bool // GOGC is set
 	percent int  // as set
 	flushes uint64
-	calmly  func(collect func()) // calls each collection
-	quiet   int                  // looks since the last flush of a memtable; quietLooks: all that was free is given back
+	quiet   int // looks since the last flush of a memtable; quietLooks: all that was free is given back
 }
 
-// NewHeapKeeper returns a keeper for a process whose store has the metrics of blocks. calmly calls its
-// argument, a collection of garbage, as soon as the process is prepared for it.
-func NewHeapKeeper(blocks func() storage.Metrics, calmly func(collect func())) *HeapKeeper {
-	return &HeapKeeper{blocks: blocks, calmly: calmly, fixed: os.Getenv("GOGC") != "", percent: defaultGCPercent, quiet: quietLooks}
+// NewHeapKeeper returns a keeper for a process whose store has the metrics of blocks.
+func NewHeapKeeper(blocks func() storage.Metrics) *HeapKeeper {
+	return &HeapKeeper{blocks: blocks, fixed: os.Getenv("GOGC") != "", percent: defaultGCPercent, quiet: quietLooks}
 }
 
 // Run looks at the heap until ctx is done, and leaves the collector as it was.
 func (k *HeapKeeper) Run(ctx context.Context) error {
 	defer k.pace(defaultGCPercent)
-	tick, garbage := time.NewTicker(heapInterval), time.NewTimer(0)
+	tick := time.NewTicker(heapInterval)
 	defer tick.Stop()
-	defer garbage.Stop()
-	for c := newCollector(); ; {
+	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
 			k.look()
-		case <-garbage.C:
-			due, next := c.look(time.Now())
-			if due {
-				k.calmly(runtime.GC)
-			}
-			garbage.Reset(next)
 		}
 	}
 }
@@ -68,7 +58,7 @@ func (k *HeapKeeper) look() {
 		k.flushes, k.quiet = m.MemTableFlushes, 0
 	} else if k.quiet < quietLooks {
 		if k.quiet++; k.quiet == quietLooks {
-			k.calmly(debug.FreeOSMemory)
+			debug.FreeOSMemory()
 		}
 	}
 	if blocksOnHeap {

@@ -35,7 +35,7 @@ var garbage []byte
 func TestMemoryIsGivenBackOnceWritesAreOver(t *testing.T) {
 	const size = 256 << 20
 	store := storage.Metrics{}
-	k := NewHeapKeeper(func() storage.Metrics { return store }, func(collect func()) { collect() })
+	k := NewHeapKeeper(func() storage.Metrics { return store })
 	defer k.pace(defaultGCPercent)
 	memory := func() (held uint64, given uint32) {
 		var m runtime.MemStats

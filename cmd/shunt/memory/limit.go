@@ -71,7 +71,6 @@ type Limit struct {
 	bytes   uint64 // 0: none
 	fixed   bool   // GOMEMLIMIT is set
 	links   func() Links
-	calmly  func(collect func()) // calls each collection
 	log     *slog.Logger
 	full    atomic.Bool
 	kernel  kernelUsage
@@ -87,9 +86,9 @@ type Links struct {
 	Loading     bool   // more will come that cannot be refused
 }
 
-// NewLimit returns a limit of bytes; 0: there is none. calmly is as for NewHeapKeeper.
-func NewLimit(bytes uint64, links func() Links, calmly func(collect func()), log *slog.Logger) *Limit {
-	return &Limit{bytes: bytes, fixed: os.Getenv("GOMEMLIMIT") != "", links: links, calmly: calmly, log: log, kernel: openKernelUsage()}
+// NewLimit returns a limit of bytes; 0: there is none.
+func NewLimit(bytes uint64, links func() Links, log *slog.Logger) *Limit {
+	return &Limit{bytes: bytes, fixed: os.Getenv("GOMEMLIMIT") != "", links: links, log: log, kernel: openKernelUsage()}
 }
 
 // Bytes returns the limit; 0: there is none.
@@ -134,7 +133,7 @@ func (l *Limit) look(now time.Time, u Usage) {
 	l.collect(goLimitFor(l.bytes, u, liveHeap()))
 	if l.reached(u) && now.Sub(l.freed) >= freeInterval {
 		l.freed = now
-		l.calmly(debug.FreeOSMemory)
+		debug.FreeOSMemory()
 		u = l.Used()
 	}
 	full := l.reached(u)

@@ -16,7 +16,7 @@ const mib = 1 << 20
 // testLimit returns a limit whose Go limit no test touches, and what it logs.
 func testLimit(bytes uint64, links Links) (*Limit, *strings.Builder) {
 	log := new(strings.Builder)
-	l := NewLimit(bytes, func() Links { return links }, func(collect func()) { collect() }, slog.New(slog.NewTextHandler(log, nil)))
+	l := NewLimit(bytes, func() Links { return links }, slog.New(slog.NewTextHandler(log, nil)))
 	l.fixed = true
 	return l, log
 }

@@ -42,17 +42,29 @@ type Settings struct {
 
 // Add adds the flags of s.
 func Add(fs *pflag.FlagSet, s *Settings) {
-	fs.StringVar(&s.Cluster, "cluster", "", "`ADDRESSES` of the servers of etcd that keep the cluster's log, such as etcd://h1:2379,h2:2379,h3:2379 (default: no cluster)")
-	fs.StringVar(&s.Name, "node-name", "", "`NAME` of this node in its cluster; its certificate must have it as a DNS name")
+	fs.StringVar(&s.Cluster, "cluster", "", "`ADDRESSES` of the servers of etcd that keep the cluster's log, such as etcd://h1:2379,h2:2379,h3:2379, "+
+		"and at the end the prefix of its keys if that is not /shunt/ (default: no cluster)")
+	fs.StringVar(&s.Name, "node-name", "", "`NAME` of this node in its cluster, of a-z, 0-9 and -; the first DNS name of its certificate")
 	fs.StringVar(&s.Advertise, "advertise", "", "`URL` at which other nodes reach --cluster-listen, such as https://a:8443")
-	settings.WordVar(fs, &s.Role, "role", "ROLE", Full, "what the node has: everything (full), or links only (edge), so that it redirects and sends API requests on", Full, Edge)
-	fs.StringVar(&s.Listen, "cluster-listen", "", "`ADDRESS` for the other nodes of the cluster, such as :8443")
-	fs.StringVar(&s.CA, "cluster-ca", "", "`FILE` with the certificate of the authority that signs those of all nodes, and of etcd")
-	fs.StringVar(&s.Cert, "cluster-cert", "", "`FILE` with this node's certificate, for the other nodes and for etcd")
-	fs.StringVar(&s.Key, "cluster-key", "", "`FILE` with the key of --cluster-cert")
-	fs.DurationVar(&s.StaleAfter, "stale-after", DefaultStaleAfter, "how long the node answers API requests (not redirects) without its cluster's log")
-	// Hits are of one node as yet, and caps are not exact.
-	settings.MarkUnfinished(fs, "cluster", "node-name", "advertise", "role", "cluster-listen", "cluster-ca", "cluster-cert", "cluster-key", "stale-after")
+	settings.WordVar(fs, &s.Role, "role", "ROLE", Full,
+		"what this node has: full (everything) or edge (links only; it sends API requests on to full nodes)", Full, Edge)
+	settings.Var(fs, &s.Listen, "cluster-listen", "ADDRESS", "", "address for the other nodes of the cluster, such as :8443", settings.ParseListen)
+	fs.StringVar(&s.CA, "cluster-ca", "", "PEM `FILE` of the authority that signs the certificates of all nodes and of etcd's servers; read once, at start")
+	fs.StringVar(&s.Cert, "cluster-cert", "", "PEM `FILE` of this node's certificate, for the other nodes and for etcd; read once, at start")
+	fs.StringVar(&s.Key, "cluster-key", "", "PEM `FILE` of the private key of --cluster-cert")
+	settings.Var(fs, &s.StaleAfter, "stale-after", "DURATION", DefaultStaleAfter.String(),
+		"how long this node answers API requests without the log of its cluster; redirects go on", parseStaleAfter)
+}
+
+func parseStaleAfter(text string) (time.Duration, error) {
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		return 0, errors.New("must be a duration such as 10s or 1m")
+	}
+	if d < time.Second || d > time.Hour {
+		return 0, errors.New("must be from 1s to 1h")
+	}
+	return d, nil
 }
 
 // AddJoin adds the flags of s that a copy of another node's data needs, and more of them.
@@ -67,10 +79,10 @@ func AddJoin(fs *pflag.FlagSet, s *Settings, more ...string) {
 // CheckJoin is Check for the settings of AddJoin.
 func (s *Settings) CheckJoin() error {
 	if s.Cluster == "" {
-		return settings.UsageErrorf("join needs --cluster")
+		return settings.UsageErrorf("--cluster is missing: name the servers of etcd, such as etcd://h1:2379,h2:2379,h3:2379")
 	}
 	full := *s
-	full.Advertise, full.Listen, full.StaleAfter = "https://this.invalid:1", ":1", DefaultStaleAfter
+	full.Advertise, full.Listen = "https://this.invalid:1", ":1"
 	return full.Check()
 }
 
@@ -103,9 +115,6 @@ func (s *Settings) Check() error {
 	}
 	if _, err := addressOf(s.Advertise); err != nil {
 		return settings.UsageErrorf("--advertise: %w", err)
-	}
-	if s.StaleAfter < time.Second || s.StaleAfter > time.Hour {
-		return settings.UsageErrorf("--stale-after must be from 1s to 1h")
 	}
 	return nil
 }

@@ -28,14 +28,6 @@ func MarkSecret(fs *pflag.FlagSet, name string) {
 // IsSetting reports whether f may also be set by the environment and the file.
 func IsSetting(f *pflag.Flag) bool { return f.Name != "help" && !annotated(f, argumentAnnotation) }
 
-// MarkUnfinished keeps settings of something that is not finished out of help, samples and lists.
-func MarkUnfinished(fs *pflag.FlagSet, names ...string) {
-	for _, name := range names {
-		must(fs.MarkHidden(name))
-		must(fs.SetAnnotation(name, unfinishedAnnotation, []string{"true"}))
-	}
-}
-
 // Words returns the words that shells complete for f, nil if it may be anything.
 func Words(f *pflag.Flag) []string { return f.Annotations[wordsAnnotation] }
 

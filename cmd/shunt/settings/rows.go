@@ -30,7 +30,7 @@ const (
 // derived returns its text and the name of the other, or "".
 func Rows(fs *pflag.FlagSet, derived func(name string) (text, from string)) (rows Table) {
 	fs.VisitAll(func(f *pflag.Flag) {
-		if !IsSetting(f) || annotated(f, unfinishedAnnotation) && !f.Changed {
+		if !IsSetting(f) {
 			return
 		}
 		r := row{name: f.Name, text: f.Value.String(), source: sourceOf(f), secret: annotated(f, secretAnnotation)}

@@ -22,7 +22,7 @@ func Sample(fs *pflag.FlagSet, note func(name string) string) string {
 	fs.SortFlags = false
 	defer func() { fs.SortFlags = sorted }()
 	fs.VisitAll(func(f *pflag.Flag) {
-		if !IsSetting(f) || annotated(f, unfinishedAnnotation) || annotated(f, secretAnnotation) || f.Name == "config" { // a file names no other
+		if !IsSetting(f) || annotated(f, secretAnnotation) || f.Name == "config" { // a file names no other
 			return
 		}
 		kind, usage := pflag.UnquoteUsage(f)

@@ -16,11 +16,10 @@ const (
 	EnvPrefix  = "SHUNT_"
 	fileSuffix = "-file" // SHUNT_TOKEN_FILE holds the path of a file that holds the token
 
-	argumentAnnotation   = "shunt argument"   // belongs to one call: a flag only
-	secretAnnotation     = "shunt secret"     // may be given as the path of a file, and is never shown
-	sourceAnnotation     = "shunt source"     // the variable, or FILE:LINE:COLUMN, that has set it
-	wordsAnnotation      = "shunt words"      // the words that it may be
-	unfinishedAnnotation = "shunt unfinished" // is not shown to anybody who does not know it
+	argumentAnnotation = "shunt argument" // belongs to one call: a flag only
+	secretAnnotation   = "shunt secret"   // may be given as the path of a file, and is never shown
+	sourceAnnotation   = "shunt source"   // the variable, or FILE:LINE:COLUMN, that has set it
+	wordsAnnotation    = "shunt words"    // the words that it may be
 
 	// maxSecretFileBytes stops a wrong path (a device, a log) from being read whole. A token has 43
 	// bytes.

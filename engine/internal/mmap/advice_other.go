@@ -5,6 +5,7 @@ package mmap
 // Advice that only Linux knows; other kernels answer EINVAL.
 const (
 	madvHugePage      = -1
+	madvNoHugePage    = -1
 	madvPopulateWrite = -1
 	madvCollapse      = -1
 )

@@ -16,8 +16,8 @@ import (
 const Lazy = true
 
 // Memory returns sizeBytes of zeroed memory outside the Go heap; Unmap returns it to the kernel.
-// Pages that are never touched take no memory. From HugePageBytes on it begins at the boundary of a
-// huge page. If the kernel cannot map it, memory is used up: Memory panics, as the runtime ends a
+// Pages that are never touched take no memory, although the kernel may be set to huge pages for all. From
+// HugePageBytes on it begins at the boundary of a huge page. If the kernel cannot map it, memory is used up: Memory panics, as the runtime ends a
 // process that is out of memory.
 func Memory(sizeBytes int) []byte {
 	slack := 0
@@ -35,7 +35,11 @@ func Memory(sizeBytes int) []byte {
 		page := os.Getpagesize()
 		unmapPtr(unsafe.Add(p, (sizeBytes+page-1)&^(page-1)), slack-before)
 	}
-	return unsafe.Slice((*byte)(p), sizeBytes)
+	b := unsafe.Slice((*byte)(p), sizeBytes)
+	if slack > 0 {
+		_ = unix.Madvise(b, madvNoHugePage) // without it, one byte may take a huge page
+	}
+	return b
 }
 
 // HugeMemory is Memory for memory that will be touched everywhere: it asks for huge pages from the
@@ -51,8 +55,13 @@ func HugeMemory(sizeBytes int) []byte {
 // Collapse turns full pages of a huge page's size and alignment into huge pages. It is advice: on a
 // kernel before 6.1, or without free huge pages, they stay small, and look-ups have some more TLB
 // misses.
+//
+// Pages that must not become huge by themselves (Memory) may do so only during the call. Afterwards the
+// kernel leaves huge pages as they are, and does not fill up what is dropped of them.
 func Collapse(b []byte) {
+	_ = unix.Madvise(b, madvHugePage)
 	_ = unix.Madvise(b, madvCollapse)
+	_ = unix.Madvise(b, madvNoHugePage)
 }
 
 // Unmap returns memory of Memory, HugeMemory or File to the kernel.

@@ -6,10 +6,6 @@ import (
 	"sync"
 )
 
-// sharedBytes is the size of the memory that a Shared hands out: addresses, which cost nothing until
-// they are used. It is a variable for tests.
-var sharedBytes = 512 << 20
-
 // Shared hands out memory in parts that need not be as large as a huge page, but lie in huge pages
 // together. So what is a little smaller than a huge page is in one, too, and takes no more memory than
 // its own pages. Its memory is unmapped when neither it nor a part is reachable.
@@ -19,8 +15,9 @@ var sharedBytes = 512 << 20
 type Shared struct {
 	memory []byte // nil: the kernel has none
 
-	mu   sync.Mutex
-	free []extent // by place; no two touch
+	mu      sync.Mutex
+	free    []extent // by place; no two touch
+	dropped []extent // not free, and without memory
 }
 
 // extent is part of a Shared's memory: whole pages.
@@ -33,9 +30,10 @@ type Part struct {
 	extent extent // empty: a mapping of its own
 }
 
-// NewShared returns memory of which all is free.
-func NewShared() *Shared {
-	s := &Shared{memory: sharedMemory(sharedBytes)}
+// NewShared returns sizeBytes of memory, whole huge pages, of which all is free. They are addresses, which
+// cost nothing until they are used.
+func NewShared(sizeBytes int) *Shared {
+	s := &Shared{memory: sharedMemory(sizeBytes)}
 	if s.memory != nil {
 		s.free = []extent{{0, len(s.memory)}}
 		runtime.AddCleanup(s, Unmap, s.memory)
@@ -68,7 +66,10 @@ func (p Part) Free() {
 	s := p.shared
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	drop(s.memory[p.extent.start:p.extent.end])
+	if b := s.memory[p.extent.start:p.extent.end]; !drop(b) {
+		clear(b) // it stays resident, but must be zero
+	}
+	s.dropped = slices.DeleteFunc(s.dropped, func(e extent) bool { return e == p.extent })
 	i, _ := slices.BinarySearchFunc(s.free, p.extent, func(e, of extent) int { return e.start - of.start })
 	s.free = slices.Insert(s.free, i, p.extent)
 	for _, k := range []int{i + 1, i} { // unite it with the next one and the one before
@@ -81,10 +82,17 @@ func (p Part) Free() {
 
 // Drop gives the memory of a part back to the kernel, before its Free. Who still reads it finds the old
 // bytes or zeros.
-func (p Part) Drop() { drop(p.Bytes[:cap(p.Bytes)]) }
+func (p Part) Drop() {
+	if s := p.shared; s != nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.dropped = append(s.dropped, p.extent)
+	}
+	drop(p.Bytes[:cap(p.Bytes)])
+}
 
-// Collapse makes huge pages of the part and of what lies in the same pages, where none of it is free:
-// a huge page takes all its memory.
+// Collapse makes huge pages of the part and of what lies in the same pages, where all of it is in use: a
+// huge page takes all its memory.
 func (p Part) Collapse() {
 	if p.shared == nil {
 		return
@@ -93,12 +101,14 @@ func (p Part) Collapse() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for start := p.extent.start &^ (HugePageBytes - 1); start < p.extent.end; start += HugePageBytes {
-		if end := start + HugePageBytes; end <= len(s.memory) && !s.anyFreeLocked(extent{start, end}) {
+		if end := start + HugePageBytes; end <= len(s.memory) && s.allUsedLocked(extent{start, end}) {
 			Collapse(s.memory[start:end])
 		}
 	}
 }
 
-func (s *Shared) anyFreeLocked(e extent) bool {
-	return slices.ContainsFunc(s.free, func(f extent) bool { return f.start < e.end && e.start < f.end })
+// allUsedLocked reports whether nothing of e is free or dropped.
+func (s *Shared) allUsedLocked(e extent) bool {
+	meets := func(f extent) bool { return f.start < e.end && e.start < f.end }
+	return !slices.ContainsFunc(s.free, meets) && !slices.ContainsFunc(s.dropped, meets)
 }

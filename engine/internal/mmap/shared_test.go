@@ -10,7 +10,7 @@ import (
 // TestPartsAreZeroedAndNeverOverlap allocates, fills, drops and frees parts at random.
 func TestPartsAreZeroedAndNeverOverlap(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	s := NewShared()
+	s := NewShared(512 << 20)
 	parts := make(map[byte]Part)
 	for n := range 3000 {
 		mark := byte(1 + n%100)
@@ -42,7 +42,7 @@ func TestPartsAreZeroedAndNeverOverlap(t *testing.T) {
 }
 
 func TestAPartThatSharedMemoryHasNoRoomForIsAMappingOfItsOwn(t *testing.T) {
-	s := NewShared()
+	s := NewShared(512 << 20)
 	s.memory, s.free = nil, nil
 	p := s.Alloc(3 * HugePageBytes)
 	p.Bytes[0], p.Bytes[len(p.Bytes)-1] = 1, 2

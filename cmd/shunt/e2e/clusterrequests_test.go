@@ -1,0 +1,137 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// An answer is that to a request of the API.
+type answer struct {
+	status int
+	body   map[string]any
+	text   string
+	header http.Header
+	err    error
+}
+
+// call sends a request of the API to a node.
+func (n *siteNode) call(method, path string, body any, fields ...string) (a answer) {
+	var sent io.Reader
+	if body != nil {
+		text, err := json.Marshal(body)
+		if err != nil {
+			return answer{err: err}
+		}
+		sent = bytes.NewReader(text)
+	}
+	req, err := http.NewRequestWithContext(context.Background(), method, n.url+"/api/v1"+path, sent)
+	if err != nil {
+		return answer{err: err}
+	}
+	req.Header.Set("Authorization", "Bearer "+n.site.token)
+	req.Header.Set("Content-Type", "application/json")
+	for i := 0; i+1 < len(fields); i += 2 {
+		req.Header.Set(fields[i], fields[i+1])
+	}
+	resp, err := n.site.requests.Do(req)
+	if err != nil {
+		return answer{err: err}
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	a = answer{status: resp.StatusCode, text: string(text), header: resp.Header, err: err}
+	_ = json.Unmarshal(text, &a.body) // an answer may have none
+	return a
+}
+
+func (a answer) want(t *testing.T, status int) answer {
+	t.Helper()
+	if a.err != nil || a.status != status {
+		t.Fatalf("got status %d, %v, want %d: %s", a.status, a.err, status, a.text)
+	}
+	return a
+}
+
+// redirect follows a code at a node and returns the status and where it leads.
+func (n *siteNode) redirect(code string) (status int, location string, err error) {
+	resp, err := n.site.requests.Get(n.url + "/" + code)
+	var dialing *net.OpError
+	switch {
+	case errors.As(err, &dialing) && dialing.Op == "dial": // nobody was asked
+		return 0, "", err
+	case err != nil:
+		n.site.lost(code).Add(1)
+		return 0, "", err
+	}
+	defer resp.Body.Close()
+	_, _ = io.Copy(io.Discard, resp.Body)
+	if resp.StatusCode == http.StatusFound {
+		n.site.answered(code).Add(1)
+	}
+	return resp.StatusCode, resp.Header.Get("Location"), nil
+}
+
+// answered returns the counter of the redirects of a code that were answered.
+func (s *site) answered(code string) *atomic.Int64 { return counter(&s.counts, code) }
+
+// lost returns the counter of the redirects of a code whose answer was lost.
+func (s *site) lost(code string) *atomic.Int64 { return counter(&s.losses, code) }
+
+func counter(of *sync.Map, code string) *atomic.Int64 {
+	n, _ := of.LoadOrStore(code, new(atomic.Int64))
+	return n.(*atomic.Int64)
+}
+
+// hammer follows a code at all nodes that are not left out, until stop, and counts what fails.
+func (s *site) hammer(code, target string, out *atomic.Pointer[siteNode], stop <-chan struct{}) (done func() (good, failed int64)) {
+	var wg sync.WaitGroup
+	var good, failed atomic.Int64
+	for _, n := range s.nodes {
+		wg.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				if out.Load() == n {
+					time.Sleep(10 * time.Millisecond)
+					continue
+				}
+				_, location, err := n.redirect(code)
+				switch {
+				case err == nil && location == target:
+					good.Add(1)
+				case out.Load() != n:
+					failed.Add(1)
+				}
+				time.Sleep(time.Millisecond)
+			}
+		})
+	}
+	return func() (int64, int64) { wg.Wait(); return good.Load(), failed.Load() }
+}
+
+// writesAfter returns how long after a moment a write succeeds by way of one of the nodes.
+func (s *site) writesAfter(since time.Time, nodes ...*siteNode) time.Duration {
+	s.t.Helper()
+	for time.Since(since) < 30*time.Second {
+		for _, n := range nodes {
+			if n.call("POST", "/shorten", map[string]any{"url": "https://example.com/after"}).status == 201 {
+				return time.Since(since)
+			}
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	s.t.Fatal("no write for 30 s")
+	return 0
+}

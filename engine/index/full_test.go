@@ -1,0 +1,47 @@
+package index
+
+import (
+	"encoding/binary"
+	"errors"
+	"testing"
+)
+
+// TestAFullShardTakesEditsAndDeletions fills the only chunks that its arena may have. One record is garbage.
+func TestAFullShardTakesEditsAndDeletions(t *testing.T) {
+	defer func(k int) { lastChunk = k }(lastChunk)
+	lastChunk = 1
+	x := newIndex()
+	target := make([]byte, 100)
+	var codes [][]byte
+	put := func(code []byte, flags Flags) error {
+		p := placeOf(&x.key, code)
+		return x.shards[p.shard].put(p.tag, &HotView{Code: code, Target: target, ID: 1, Flags: flags})
+	}
+	for n := 0; ; n++ {
+		code := binary.LittleEndian.AppendUint64(nil, spreadCode(n))
+		if placeOf(&x.key, code).shard != 3 {
+			continue
+		}
+		if err := put(code, 0); errors.Is(err, errShardFull) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if codes = append(codes, code); len(codes) == 1 {
+			must(t, put(code, 0))
+		}
+	}
+	for range 3 * len(codes) {
+		must(t, put(codes[0], FlagForwardQuery))
+	}
+	target = nil
+	for _, code := range codes[1:] {
+		must(t, put(code, FlagTombstone))
+		if _, ok := x.Resolve(code); ok {
+			t.Fatalf("code %q was deleted and is found", code)
+		}
+	}
+	if l, ok := x.Resolve(codes[0]); !ok || l.Flags()&FlagForwardQuery == 0 {
+		t.Error("an edited link is lost")
+	}
+}
