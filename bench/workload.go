@@ -7,6 +7,7 @@ import (
 	"os"
 	"strconv"
 	"sync"
+	"sync/atomic"
 
 	"shunt/engine"
 )
@@ -141,6 +142,7 @@ func (c *codes) next() []byte {
 type discard struct {
 	n         uint64
 	targets   kind
+	loaded    atomic.Uint64
 	hits      uint64 // of each link when it is loaded
 	positions engine.Positions
 }
@@ -156,10 +158,16 @@ func (d *discard) Apply(_ engine.Mutation, done func(error)) { done(nil) }
 func (d *discard) ApplyAll(_ engine.Bulk, done func(error)) { done(nil) }
 
 func (d *discard) LoadLinks(_ context.Context, fn func([]engine.HotView) error) error {
-	return generate(d.n, d.targets, fn)
+	return generate(d.n, d.targets, func(links []engine.HotView) error {
+		d.loaded.Add(uint64(len(links)))
+		return fn(links)
+	})
 }
 
-func (d *discard) Scanned() float64 { return 0 }
+func (d *discard) Scanned() (share float64, records uint64) {
+	n := d.loaded.Load()
+	return float64(n) / float64(d.n), n
+}
 
 func (d *discard) ReadHot(string) (engine.Hot, error) { return engine.Hot{}, engine.ErrNotFound }
 

@@ -130,14 +130,29 @@ func (e *Engine) Load(ctx context.Context, progress func(loaded uint64)) (err er
 }
 
 func (e *Engine) loadAllLinks(ctx context.Context, progress func(loaded uint64)) error {
-	const progressEvery = 1 << 16
+	const progressEvery, collectEvery = 1 << 16, 1 << 17
+	defer e.index.Expect(0)
 	return e.store.LoadLinks(ctx, func(links []index.HotView) error {
 		n := e.loading.links.Add(uint64(len(links)))
-		if before := n - uint64(len(links)); progress != nil && n/progressEvery > before/progressEvery {
-			progress(n)
+		if before := n - uint64(len(links)); n/progressEvery > before/progressEvery {
+			e.expectLinks()
+			if n/collectEvery > before/collectEvery {
+				e.index.CollectLoad()
+			}
+			if progress != nil {
+				progress(n)
+			}
 		}
 		return e.loadLinks(links)
 	})
+}
+
+// expectLinks tells the index how many links there will be, as soon as that is known well enough.
+func (e *Engine) expectLinks() {
+	const wellEnough = 0.1 // share that is done
+	if share, records := e.store.Scanned(); share > wellEnough {
+		e.index.Expect(uint64(float64(records) / share))
+	}
 }
 
 func (e *Engine) loadLinks(links []index.HotView) error {
@@ -227,7 +242,8 @@ func (e *Engine) LoadProgress() Progress {
 	case stage == stageReceipts:
 		p.Share = stages[stage]
 	default:
-		p.Share = stages[stage] + (stages[stage+1]-stages[stage])*e.store.Scanned()
+		share, _ := e.store.Scanned()
+		p.Share = stages[stage] + (stages[stage+1]-stages[stage])*share
 	}
 	if p.Share >= estimateFrom && p.Share < 1 {
 		p.Left = time.Duration(float64(time.Since(*begun)) * (1 - p.Share) / p.Share)

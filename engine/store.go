@@ -39,8 +39,8 @@ type Store interface {
 	LoadLinks(ctx context.Context, fn func([]index.HotView) error) error
 
 	// Scanned returns the share, from 0 to 1, of the running LoadLinks or View.LoadHits that is done,
-	// or of the last one.
-	Scanned() float64
+	// or of the last one, and the number of records in that share.
+	Scanned() (share float64, records uint64)
 
 	// ReadHot returns the hot record of code; also a tombstone. ErrNotFound if there is none.
 	ReadHot(code string) (Hot, error)

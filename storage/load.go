@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -125,33 +126,78 @@ func (f rowFunc) read(key, value []byte) error { return f(key, value) }
 
 func (f rowFunc) end() error { return nil }
 
-// scanned is how far the latest scan is, counted in parts. They differ in size, so it is a rough
-// measure.
-type scanned struct{ parts, done atomic.Int64 }
+// scanned is how far the latest scan is: what its finished parts take of all, and their rows.
+type scanned struct {
+	mu struct {
+		sync.Mutex
+		bytes, doneBytes uint64
+		rows             uint64
+	}
+}
 
-func (s *scanned) begin(parts int) {
-	s.done.Store(0)
-	s.parts.Store(int64(parts))
+func (s *scanned) begin(parts []part) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.bytes, s.mu.doneBytes, s.mu.rows = 0, 0, 0
+	for i := range parts {
+		s.mu.bytes += parts[i].bytes
+	}
+}
+
+func (s *scanned) end(p *part, rows uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.doneBytes += p.bytes
+	s.mu.rows += rows
 }
 
 // Scanned implements engine.Store.
-func (s *Store) Scanned() float64 {
-	return float64(s.scanned.done.Load()) / float64(max(s.scanned.parts.Load(), 1))
+func (s *Store) Scanned() (share float64, records uint64) {
+	s.scanned.mu.Lock()
+	defer s.scanned.mu.Unlock()
+	return float64(s.scanned.mu.doneBytes) / float64(max(s.scanned.mu.bytes, 1)), s.scanned.mu.rows
+}
+
+// A part of a scan is read by one goroutine.
+type part struct {
+	row.Range
+	bytes uint64 // more or less, in tables; at least 1
+}
+
+// weigh returns the parts that these ranges are. Parts of a snapshot count as equal: Pebble only says what
+// a database takes.
+func weigh(r pebble.Reader, ranges []row.Range) ([]part, error) {
+	parts := make([]part, len(ranges))
+	for i, keys := range ranges {
+		parts[i] = part{keys, 1}
+		if db, ok := r.(*pebble.DB); ok {
+			n, err := db.EstimateDiskUsage(keys.Lower, keys.Upper)
+			if err != nil {
+				return nil, err
+			}
+			parts[i].bytes += n
+		}
+	}
+	return parts, nil
 }
 
 // scan reads every row in ranges, on as many goroutines as there are cores, each with a reader of
 // its own, and notes its progress. The first error stops the scan and is returned.
 func scan(ctx context.Context, r pebble.Reader, ranges []row.Range, progress *scanned, newReader func() reader) error {
 	workers := engine.Cores()
-	var parts []row.Range
+	var cuts []row.Range
 	for _, keys := range ranges {
 		cut, err := cutRange(r, keys, workers*partsAWorker)
 		if err != nil {
 			return err
 		}
-		parts = append(parts, cut...)
+		cuts = append(cuts, cut...)
 	}
-	progress.begin(len(parts))
+	parts, err := weigh(r, cuts)
+	if err != nil {
+		return err
+	}
+	progress.begin(parts)
 	g, ctx := errgroup.WithContext(ctx)
 	var next atomic.Int64
 	for range min(workers, len(parts)) {
@@ -162,7 +208,7 @@ func scan(ctx context.Context, r pebble.Reader, ranges []row.Range, progress *sc
 
 // scanParts takes parts, by the counter next, and reads them until none are left.
 func scanParts(
-	ctx context.Context, r pebble.Reader, parts []row.Range, next *atomic.Int64, progress *scanned, to reader,
+	ctx context.Context, r pebble.Reader, parts []part, next *atomic.Int64, progress *scanned, to reader,
 ) (err error) {
 	it, err := r.NewIter(&pebble.IterOptions{LowerBound: parts[0].Lower, UpperBound: parts[0].Upper})
 	if err != nil {
@@ -171,29 +217,29 @@ func scanParts(
 	defer func() { err = errors.Join(err, it.Close()) }()
 	for i := next.Add(1) - 1; i < int64(len(parts)); i = next.Add(1) - 1 {
 		it.SetBounds(parts[i].Lower, parts[i].Upper)
-		if err := scanPart(ctx, it, to); err != nil {
+		rows, err := scanPart(ctx, it, to)
+		if err != nil {
 			return err
 		}
-		progress.done.Add(1)
+		progress.end(&parts[i], rows)
 	}
 	return to.end()
 }
 
-func scanPart(ctx context.Context, it *pebble.Iterator, to reader) error {
-	rows := 0
+func scanPart(ctx context.Context, it *pebble.Iterator, to reader) (rows uint64, err error) {
 	for valid := it.First(); valid; valid = it.Next() {
 		if rows++; rows%rowsBetweenChecks == 0 && ctx.Err() != nil {
 			break
 		}
 		value, err := it.ValueAndErr()
 		if err != nil {
-			return err
+			return rows, err
 		}
 		if err := to.read(it.Key(), value); err != nil {
-			return err
+			return rows, err
 		}
 	}
-	return errors.Join(ctx.Err(), it.Error())
+	return rows, errors.Join(ctx.Err(), it.Error())
 }
 
 // cutRange cuts a range into at most n parts. They have about the same number of rows if keys are

@@ -103,7 +103,7 @@
 //     drawn uniformly, medians of the ratios: Resolve 0.88 of the time, with Hit 0.90.
 //   - Tables grow by an eighth, not by doubling, and a tag is mapped to a group by multiplication, so
 //     that any number of groups will do. An entry is copied eight times on average as its shard fills,
-//     in order of memory. Shards begin with different sizes, so that they grow at different times.
+//     in order of memory; a load that knows how many records come (Expect) copies it about once. Shards begin with different sizes, so that they grow at different times.
 //     Arenas that rewrites leave behind wait for a collection, which the index begins itself after each
 //     8 MiB (memory.go). Tables waited for it too, which was 3 to 5 % of all memory while links are loaded.
 //   - Huge pages: an arena asks for each one when it has filled it (MADV_COLLAPSE), counters ask from the

@@ -6,6 +6,19 @@ import "runtime"
 // stay in the processor's first two caches until the links are put.
 const batchLinks = 256
 
+// Expect tells the index how many records, more or less, it will have when a load that is under way ends;
+// 0: no load is under way. A table that is full then grows to its last size at once. Growing by an eighth
+// each time copies every entry eight times, while the goroutines that load wait for the shard. A table
+// that is too large would stay so, and cost more memory than copying the entries once more: Expect takes a
+// little off the number.
+func (x *Index) Expect(records uint64) {
+	x.memory.expected.Store(int64(records / numShards * 63 / 64))
+}
+
+// CollectLoad collects garbage soon. What a load reads is garbage on the heap, which would else double
+// before it is collected, at a time when memory should not pass its later level.
+func (x *Index) CollectLoad() { x.memory.retire(maxRetiredBytes) }
+
 // PutAll is Put for many links, in their order. It stops at the first error.
 //
 // The group where a link belongs is at a random place in memory, so a Put alone waits for it, as

@@ -55,3 +55,26 @@ func TestLoadingStopsAtALinkThatCannotBePut(t *testing.T) {
 		t.Error("the link after it is there")
 	}
 }
+
+// TestALoadThatIsExpectedMakesNoLargerTables compares an index that expects its records with one that does
+// not. Keys differ, so the sizes of shards differ a little.
+func TestALoadThatIsExpectedMakesNoLargerTables(t *testing.T) {
+	const records = 100_000
+	indexBytes := func(expected uint64) uint64 {
+		x := newIndex()
+		for id := uint64(1); id <= records; id++ {
+			if id == records/10 {
+				x.Expect(expected)
+			}
+			h := HotView{Code: fmt.Appendf(nil, "%08x", id), ID: id, Owner: 1, Target: []byte("https://www.example.com/")}
+			if err := x.Put(&h); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return x.Figures().IndexBytes
+	}
+	unaware, aware := indexBytes(0), indexBytes(records)
+	if aware > unaware*105/100 {
+		t.Errorf("tables take %d bytes where their size was expected, want at most 5 %% over %d", aware, unaware)
+	}
+}

@@ -14,6 +14,7 @@ type memory struct {
 	arenaBytes   atomic.Int64 // of all live arenas; for metrics
 	retiredBytes atomic.Int64 // given up since the last collection that retire began
 	collecting   atomic.Bool  // by retire
+	expected     atomic.Int64 // entries a shard, see Index.Expect
 }
 
 // maxRetiredBytes is how much memory that the index has given up may wait for a collection.

@@ -251,7 +251,7 @@ func (s *shard) roomLocked(t *table) (*table, error) {
 	if len(t.groups) >= maxGroups {
 		return nil, errShardFull
 	}
-	larger := t.larger()
+	larger := t.larger(int(s.memory.expected.Load()))
 	for tag, offset := range t.entries {
 		larger.insert(tag, offset)
 	}

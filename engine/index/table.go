@@ -107,11 +107,19 @@ func (t *table) drop() {
 
 // full reports whether the table must grow before it takes another entry, when it has used of them.
 // It is full at 25 of 32 slots. By then one entry in fourteen is not in its first group.
-func (t *table) full(used int) bool { return 32*used >= 25*groupSlots*len(t.groups) }
+func (t *table) full(used int) bool { return fullAt(used, len(t.groups)) }
 
-// larger returns an empty table with an eighth more groups over the same arena.
-func (t *table) larger() *table {
-	return newTable(min(len(t.groups)+(len(t.groups)+7)/8, maxGroups), t.arena)
+// fullAt reports whether a table of this many groups is full with used entries.
+func fullAt(used, groups int) bool { return 32*used >= 25*groupSlots*groups }
+
+// larger returns an empty table over the same arena: with an eighth more groups, and as often an eighth
+// more as it needs for the entries that are expected. So what is expected makes no other sizes.
+func (t *table) larger(expected int) *table {
+	groups := len(t.groups)
+	for next := true; next; next = groups < maxGroups && fullAt(expected, groups) {
+		groups = min(groups+(groups+7)/8, maxGroups)
+	}
+	return newTable(groups, t.arena)
 }
 
 // home returns the group where probing for tag starts: tag / 2^tagBits of the way through the table.
@@ -256,6 +264,9 @@ func (t *table) probe(tag uint64) iter.Seq[*uint32] {
 // variants of one code. superseded reports that h itself is a tombstone that adds nothing to what the
 // index already blocks, as may happen on loading. The shard's mutex is held.
 func (t *table) tombstoneVariant(tag uint64, h *HotView) (old unsafe.Pointer, slot *uint32, superseded bool) {
+	if !t.hasTag(tag) {
+		return nil, nil, false
+	}
 	var a, b [limits.MaxCodeBytes]byte
 	folded := string(foldCase(&a, h.Code))
 	for s := range t.probe(tag) {

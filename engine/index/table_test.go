@@ -83,7 +83,7 @@ func TestGrowthKeepsEveryEntryWhereALookUpFindsIt(t *testing.T) {
 	tags := make(map[uint64]int)
 	for used := 0; used < 20_000; used++ {
 		if table.full(used) {
-			larger := table.larger()
+			larger := table.larger(0)
 			for tag, offset := range table.entries {
 				larger.insert(tag, offset)
 			}

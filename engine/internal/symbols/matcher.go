@@ -153,18 +153,35 @@ const (
 
 func (c *costs) at(i int) *uint64 { return &c[uint(i)%uint(len(c))] }
 
+// plainFrom returns where the first byte is that no symbol has, so that no coding goes further, or else
+// the length of text.
+func (m *matcher) plainFrom(text []byte) int {
+	for i, b := range text {
+		if m.class[b] == 0 && m.single[b] == unknown {
+			return i
+		}
+	}
+	return len(text)
+}
+
 // parse stores into codes, for each place in text, the code with which the shortest coding of the
 // rest begins: that of a symbol that begins there, or 0 for the rest as it is. So the codes that
 // one meets from the start, symbol by symbol, are the shortest coding of the text. Of equally short
 // ones it takes the one with the smallest codes, the longest symbols. codes is as long as text, c is
 // zero.
 //
-// It goes from the end to the start, which is how the shortest way to the end becomes known for
+// It goes from the end (or from the first byte that no symbol has) to the start, which is how the shortest way to the end becomes known for
 // each place (dynamic programming), and takes no other memory.
 func parse[C uint8 | uint16](m *matcher, text []byte, codes []C, c *costs) {
 	state, after := uint32(0), uint64(0)
 	codes = codes[:len(text)]
-	for i := len(text) - 1; i >= 0; i-- {
+	end := m.plainFrom(text)
+	if end < len(text) {
+		codes[end] = 0
+		after = uint64(len(text)-end+1) * oneCode
+		*c.at(end) = after
+	}
+	for i := end - 1; i >= 0; i-- {
 		b := text[i]
 		state = m.next[state>>codeBits+uint32(m.class[b])]
 		best := min(uint64(len(text)-i+1)*oneCode, after+m.single[b])
