@@ -51,9 +51,9 @@
 // were published are never written again: an edit appends a record and stores another slot. A table
 // of which 25 of 32 slots are used is replaced by one that is an eighth larger, over the same arena; a
 // shard whose garbage passes a quarter of its arena gets a new arena and table. Readers go on with
-// the arena that they have. The memory of the old table is given back at once: a look-up that still reads
-// it may find zeros in place of its entry, and so looks again in the current table before it says that
-// there is no link. Each reads whole tables, so it pins them first. Slots are never emptied, because a
+// the arena that they have. The memory of the old table is given back at once. So a look-up that still reads
+// it may find zeros in place of its entry; before it says that there is no link, it looks again in the
+// current table. Each reads a table from end to end, and pins it first, so that it is not given back. Slots are never emptied, because a
 // deleted code stays taken: its record is a tombstone, which is ignored once its time is over. When the
 // link is purged, the slot gets an empty record, which counts as garbage and is dropped by the next
 // rewrite.
@@ -103,9 +103,9 @@
 //     drawn uniformly, medians of the ratios: Resolve 0.88 of the time, with Hit 0.90.
 //   - Tables grow by an eighth, not by doubling, and a tag is mapped to a group by multiplication, so
 //     that any number of groups will do. An entry is copied eight times on average as its shard fills,
-//     in order of memory; a load that knows how many records come (Expect) copies it about once. Shards begin with different sizes, so that they grow at different times.
-//     Arenas that rewrites leave behind wait for a collection, which the index begins itself after each
-//     8 MiB (memory.go). Tables waited for it too, which was 3 to 5 % of all memory while links are loaded.
+//     in order of memory; a load that knows how many records come (Expect) copies it about once. Shards
+//     begin with different sizes, so that they grow at different times. Arenas that rewrites leave behind
+//     wait for a collection, which the index begins itself after each 8 MiB (memory.go). Tables waited for it too, which was 3 to 5 % of all memory while links are loaded.
 //   - Huge pages: an arena asks for each one when it has filled it (MADV_COLLAPSE), counters ask from the
 //     start, tables lie in huge pages together (mmap.Shared). At 10 M links a table has 1.7 MB; on pages of
 //     4 KB, with the first 2 MB of each arena as well, Resolve took 1.06 to 1.2 of the time. Rejected:

@@ -42,7 +42,7 @@ type Settings struct {
 
 // Add adds the flags of s.
 func Add(fs *pflag.FlagSet, s *Settings) {
-	fs.StringVar(&s.Cluster, "cluster", "", "`ADDRESSES` of the servers of etcd that keep the cluster's log, such as etcd://h1:2379,h2:2379,h3:2379, "+
+	fs.Var(addresses{&s.Cluster}, "cluster", "`ADDRESSES` of the servers of etcd that keep the cluster's log, such as etcd://h1:2379,h2:2379,h3:2379, "+
 		"and at the end the prefix of its keys if that is not /shunt/ (default: no cluster)")
 	fs.StringVar(&s.Name, "node-name", "", "`NAME` of this node in its cluster, of a-z, 0-9 and -; the first DNS name of its certificate")
 	fs.StringVar(&s.Advertise, "advertise", "", "`URL` at which other nodes reach --cluster-listen, such as https://a:8443")
@@ -166,13 +166,24 @@ func (s *Settings) etcd() (o etcdlog.Options, err error) {
 	return o, nil
 }
 
-// redacted returns the addresses without the password.
+// addresses is the flag of the cluster's addresses. What it shows has no password.
+type addresses struct{ text *string }
+
+func (a addresses) Set(text string) error {
+	*a.text = text
+	return nil
+}
+
+func (a addresses) String() string { return redacted(*a.text) }
+
+func (addresses) Type() string { return "string" }
+
+// redacted returns the addresses without what is before @, which may be a password.
 func redacted(cluster string) string {
-	scheme, rest, _ := strings.Cut(cluster, "://")
-	if at := strings.LastIndexByte(rest, '@'); at >= 0 {
-		rest = "…" + rest[at:]
+	if at := strings.LastIndexByte(cluster, '@'); at >= 0 {
+		return "…" + cluster[at:]
 	}
-	return scheme + "://" + rest
+	return cluster
 }
 
 // identity is the node's certificate, and the authority that it believes.

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/spf13/pflag"
 )
 
 func TestTheFirstNameOfACertificateIsTheNodes(t *testing.T) {
@@ -61,4 +63,23 @@ func writeCertificate(t *testing.T, names []string) (cert, key string) {
 		return path
 	}
 	return write("a.crt", "CERTIFICATE", der), write("a.key", "EC PRIVATE KEY", secret)
+}
+
+func TestNoPasswordOfEtcdIsShown(t *testing.T) {
+	fs, s := pflag.NewFlagSet("", pflag.ContinueOnError), new(Settings)
+	Add(fs, s)
+	for text, want := range map[string]string{
+		"":                            "",
+		"h1:2379":                     "h1:2379",
+		"etcd://h1:2379,h2:2379/a/":   "etcd://h1:2379,h2:2379/a/",
+		"etcd://ann:hidden@h1:2379":   "…@h1:2379",
+		"http://ann:hid@den@h1:2379/": "…@h1:2379/",
+	} {
+		if err := fs.Set("cluster", text); err != nil {
+			t.Fatal(err)
+		}
+		if got := fs.Lookup("cluster").Value.String(); got != want || s.Cluster != text {
+			t.Errorf("%q is shown as %q and set as %q, want %q", text, got, s.Cluster, want)
+		}
+	}
 }
