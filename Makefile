@@ -279,7 +279,8 @@ cluster-test: OPERATIONS = 200000
 cluster-test: OUTAGE = 60
 cluster-test: NEMESIS = 120
 cluster-test: CLUSTER = SHUNTTEST_OPERATIONS=$(OPERATIONS) SHUNTTEST_OUTAGE=$(OUTAGE) SHUNTTEST_NEMESIS=$(NEMESIS) SHUNTTEST_SEED=$(SEED)
-cluster-test: ## test clusters against real servers of etcd that are paused, killed and cut off (20 min; ROUNDS, OPERATIONS, OUTAGE; fetches etcd)
+cluster-test: ## test clusters against real servers of etcd that are paused, killed and cut off (20 min, as root; ROUNDS, OPERATIONS, OUTAGE; fetches etcd)
+	@command -v ip >/dev/null || { apt-get update -q; DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends iproute2; }
 	@tools=$$(mktemp -d); trap 'rm -rf "$$tools"' EXIT; \
 		CGO_ENABLED=0 $(GO) build -C storage/etcdlog/server -o "$$tools/etcd" .; \
 		export SHUNTTEST_ETCD=$$tools/etcd; \
