@@ -30,6 +30,9 @@ const (
 
 	// eventSilence is how long any node may be silent between events; it sends comments every 15 s.
 	eventSilence = 40 * time.Second
+
+	// exportSilence is how long any node may be silent in the middle of an export: a disk that stalls may need it.
+	exportSilence = answerTimeout
 )
 
 var eventStream = []byte("text/event-stream")
@@ -143,7 +146,7 @@ type passed struct {
 
 var (
 	errEnding = errors.New("the server shuts down")
-	errSilent = errors.New("the node that answers is silent, and another one leads")
+	errSilent = errors.New("the node that answers is silent")
 )
 
 // Read implements io.Reader.
@@ -226,11 +229,12 @@ func (p *passed) wait() error {
 // itself.
 func (p *passed) endSilence() error {
 	p.silent += streamRenew
-	switch {
-	case p.silent >= streamSilence && p.overtaken() && !p.events:
-		return errSilent
-	case p.events && (p.silent >= eventSilence || p.silent >= streamSilence && p.overtaken()):
-		return io.EOF
+	longest, err := exportSilence, errSilent
+	if p.events {
+		longest, err = eventSilence, io.EOF
+	}
+	if p.silent >= longest || p.silent >= streamSilence && p.overtaken() {
+		return err
 	}
 	return nil
 }

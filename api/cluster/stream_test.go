@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -69,6 +70,50 @@ func TestNoStreamWaitsForALeaderThatIsCutOff(t *testing.T) {
 			if stream, ok := ctx.Response.BodyStream().(io.Closer); ok {
 				_ = stream.Close()
 			}
+		})
+	}
+}
+
+// TestNoStreamWaitsForAnyNodeForEver: one that never led is cut off in the middle of its answer.
+func TestNoStreamWaitsForAnyNodeForEver(t *testing.T) {
+	for name, c := range map[string]struct {
+		events bool
+		after  time.Duration
+		err    error
+	}{
+		"an export": {false, exportSilence, errSilent},
+		"events":    {true, eventSilence, io.EOF},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			client, server := net.Pipe()
+			body, node := io.Pipe()
+			renewed := 0
+			p := &passed{
+				Stream: Stream{Renew: func(net.Conn) { renewed++ }}, body: body, stop: func() { body.Close(); server.Close() },
+				overtaken: func() bool { return false }, conn: server, events: c.events, chunks: make(chan []byte), closed: make(chan struct{}),
+			}
+			go func() {
+				_, _ = io.WriteString(node, "one")
+				time.Sleep(c.after - 2*streamRenew)
+				_, _ = io.WriteString(node, "two") // and then nothing
+			}()
+			b := make([]byte, 10)
+			for range 2 {
+				if n, err := p.Read(b); n != 3 || err != nil {
+					t.Errorf("%s: got %d bytes, %v", name, n, err)
+				}
+			}
+			since := time.Now()
+			if n, err := p.Read(b); n != 0 || err != c.err || time.Since(since) != c.after {
+				t.Errorf("%s: got %d bytes, %v after %v, want %v after %v", name, n, err, time.Since(since), c.err, c.after)
+			}
+			if want := int((2*c.after - 2*streamRenew) / streamRenew); renewed < want-1 {
+				t.Errorf("%s: the client's patience was renewed %d times, want %d", name, renewed, want)
+			}
+			if err := p.Close(); err != nil {
+				t.Error(err)
+			}
+			client.Close()
 		})
 	}
 }
