@@ -145,7 +145,7 @@ func TestHistoriesAreLinearizable(t *testing.T) {
 	const writers = 12
 	codes := max(20, operations/400)
 	for c := range writers {
-		clients.Go(func() { s.historyClient(h, c, codes, operations/writers) })
+		clients.Go(func() { s.historyClient(h, c, codes, (operations+writers-1)/writers) })
 	}
 	clients.Wait()
 	close(stop)
