@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 
 	"shunt/engine"
@@ -49,9 +50,20 @@ func AppendHot(dst []byte, h *engine.Hot) []byte {
 }
 
 // DecodeHot decodes the hot record v of code. The result aliases both.
-func DecodeHot(code, v []byte) (engine.HotView, error) {
+func DecodeHot(code, v []byte) (h engine.HotView, err error) {
+	err = ReadHot(&h, code, v)
+	return h, err
+}
+
+// ReadHot is DecodeHot into h, whatever h was.
+func ReadHot(h *engine.HotView, code, v []byte) error {
+	h.Code = code
+	h.ExpiresAtMs, h.MaxHits, h.DeletedAtMs = 0, 0, 0
+	if readUsualHot(h, v) {
+		return nil
+	}
 	r := readValue("hot record", v, hotVersion)
-	h := engine.HotView{Code: code, Flags: engine.Flags(r.byte()), ID: r.uvarint(), Owner: r.uint32()}
+	h.Flags, h.ID, h.Owner = engine.Flags(r.byte()), r.uvarint(), r.uint32()
 	if h.Flags&^knownFlags != 0 {
 		r.fail("unknown flags")
 	}
@@ -67,7 +79,27 @@ func DecodeHot(code, v []byte) (engine.HotView, error) {
 		targetLimit = 0
 	}
 	h.Target = r.remaining(targetLimit)
-	return h, r.end()
+	return r.end()
+}
+
+// readUsualHot reads the record of a link without expiry and cap, as most are, in a third of the time. If
+// it returns false, the record is another one or damaged, and h is undefined.
+func readUsualHot(h *engine.HotView, v []byte) bool {
+	const unusual = ^knownFlags | engine.FlagExpires | engine.FlagCapped | engine.FlagTombstone
+	if len(v) < 4 || v[0] != hotVersion || engine.Flags(v[1])&unusual != 0 {
+		return false
+	}
+	id, idBytes := binary.Uvarint(v[2:])
+	if idBytes <= 0 || idBytes > 1 && v[1+idBytes] == 0 {
+		return false
+	}
+	v, h.Flags, h.ID = v[2+idBytes:], engine.Flags(v[1]), id
+	owner, ownerBytes := binary.Uvarint(v)
+	if ownerBytes <= 0 || ownerBytes > 1 && v[ownerBytes-1] == 0 || owner > math.MaxUint32 {
+		return false
+	}
+	h.Owner, h.Target = uint32(owner), v[ownerBytes:]
+	return len(h.Target) <= engine.MaxTargetBytes
 }
 
 // OwnHot returns a copy of h that shares no memory with it.
