@@ -132,3 +132,12 @@ func StoreLast(p *uint64, w uint64) {
 		atomic.StoreUint64(p, w)
 	}
 }
+
+// StoreHalf is StoreLast for half a word.
+func StoreHalf(p *uint32, w uint32) {
+	if runtime.GOARCH == "amd64" {
+		*p = w
+	} else {
+		atomic.StoreUint32(p, w)
+	}
+}
