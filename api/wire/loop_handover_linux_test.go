@@ -127,7 +127,7 @@ func TestTenThousandHandOversLeakNothing(t *testing.T) {
 	st.l.awaitNone()
 	for i := 0; openFiles(t) > files || runtime.NumGoroutine() > goroutines; i++ {
 		if i == 100_000 {
-			t.Fatalf("%d descriptors and %d goroutines, %d and %d before", openFiles(t), runtime.NumGoroutine(), files, goroutines)
+			t.Fatalf("%d descriptors and %d goroutines, %d and %d before: %s", openFiles(t), runtime.NumGoroutine(), files, goroutines, openNames())
 		}
 		runtime.Gosched()
 	}

@@ -111,7 +111,22 @@ func newLoopSiteAt(t *testing.T, g *Group, ln net.Listener, files int) *loopSite
 	}
 	t.Cleanup(func() { st.wantNothingLeft(t) }) // after it has been shut down
 	st.site = serveSite(t, g, ln)
+	st.awaitLoops(t)
 	return st
+}
+
+// awaitLoops waits until each loop runs. Until then it has not opened everything that it needs.
+func (st *loopSite) awaitLoops(t *testing.T) {
+	t.Helper()
+	for _, lp := range st.l.loops.each {
+		ran := order{kind: beat}
+		lp.inbox.put(ran)
+		for deadline := time.Now().Add(10 * time.Second); lp.inbox.has(ran); runtime.Gosched() {
+			if time.Now().After(deadline) {
+				t.Fatal("a loop does not run")
+			}
+		}
+	}
 }
 
 // wantNothingLeft checks what must hold once serving has ended and all clients have gone.
@@ -134,7 +149,7 @@ func (st *loopSite) wantNothingLeft(t *testing.T) {
 	}
 	for n := openFiles(t); n > st.files; n = openFiles(t) { // conns of the test close after its own clean-ups
 		if !awaitFewer(t, n) {
-			t.Errorf("%d descriptors are open, %d before", n, st.files)
+			t.Errorf("%d descriptors are open, %d before: %s", n, st.files, openNames())
 			return
 		}
 	}
@@ -151,6 +166,13 @@ func awaitFewer(t *testing.T, n int) bool {
 	return false
 }
 
+// Go opens a poller with its first socket and keeps it. Here it does so before any test counts.
+func init() {
+	if ln, err := net.Listen("tcp", "127.0.0.1:0"); err == nil {
+		_ = ln.Close()
+	}
+}
+
 // openFiles returns the number of descriptors that the process has open.
 func openFiles(t testing.TB) int {
 	t.Helper()
@@ -159,6 +181,17 @@ func openFiles(t testing.TB) int {
 		t.Fatal(err)
 	}
 	return len(files)
+}
+
+// openNames says what is open, for the message of a test that fails.
+func openNames() []string {
+	files, _ := os.ReadDir("/proc/self/fd")
+	names := make([]string, 0, len(files))
+	for _, f := range files {
+		name, _ := os.Readlink("/proc/self/fd/" + f.Name())
+		names = append(names, f.Name()+" "+name)
+	}
+	return names
 }
 
 // A syncLog is a log that tests can read while it is written.
