@@ -115,7 +115,7 @@ func (c *clustered) receive(ctx *fasthttp.RequestCtx) {
 
 // answerFor answers a request that another node has sent on.
 func (c *clustered) answerFor(ctx *fasthttp.RequestCtx, peer cluster.Peer) error {
-	if err := peer.In(c.state); err != nil {
+	if err := peer.In(ctx, c.state); err != nil {
 		return err
 	}
 	local, err := cluster.Receive(ctx, c.state, peer)
@@ -164,7 +164,7 @@ func (c *clustered) answerPeer(ctx *fasthttp.RequestCtx, peer cluster.Peer, path
 		return nil
 	}
 	if path == cluster.OutboxPath && ctx.IsGet() {
-		if err := peer.In(c.state); err != nil {
+		if err := peer.In(ctx, c.state); err != nil {
 			return err
 		}
 		return c.answerOutbox(ctx, peer)
@@ -189,7 +189,7 @@ func (c *clustered) sendCopy(ctx *fasthttp.RequestCtx, peer cluster.Peer, send f
 
 // takeUses notes when tokens were last used at another full node, if this one leads.
 func (c *clustered) takeUses(ctx *fasthttp.RequestCtx, peer cluster.Peer) error {
-	if err := peer.In(c.state); err != nil {
+	if err := peer.In(ctx, c.state); err != nil {
 		return err
 	}
 	if !c.state.Leads() {

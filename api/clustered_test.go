@@ -18,7 +18,7 @@ func (c *clusterState) Leads() bool                                { return c.le
 func (c *clusterState) Leader() (name, address string)             { return "", "" }
 func (c *clusterState) Applied() uint64                            { return 0 }
 func (c *clusterState) AwaitApplied(context.Context, uint64) error { return nil }
-func (c *clusterState) Member(string) bool                         { return true }
+func (c *clusterState) Member(string) (member, known bool)         { return true, true }
 func (c *clusterState) Edge() bool                                 { return false }
 func (c *clusterState) Fulls() []cluster.Place                     { return nil }
 func (c *clusterState) Stale() bool                                { return c.stale.Load() }

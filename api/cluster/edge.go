@@ -63,7 +63,7 @@ func (f *Forwarder) places() []Place {
 // receiveFromEdge is Receive for a node that does not lead, of a request that came directly from an edge.
 func receiveFromEdge(ctx *fasthttp.RequestCtx, state State) error {
 	if state.Edge() || state.Stale() {
-		return refuse(ctx)
+		return refuse(ctx, notLeading)
 	}
 	after, err := strconv.ParseUint(string(ctx.Request.Header.Peek(sequenceField)), 10, 64)
 	if err != nil || !reads(ctx) {
@@ -72,7 +72,7 @@ func receiveFromEdge(ctx *fasthttp.RequestCtx, state State) error {
 	waiting, cancel := context.WithTimeout(context.Background(), engine.CommitTimeout)
 	defer cancel()
 	if state.AwaitApplied(waiting, after) != nil {
-		return refuse(ctx)
+		return refuse(ctx, notLeading)
 	}
 	return nil
 }

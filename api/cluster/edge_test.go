@@ -23,6 +23,7 @@ import (
 // fixedState is a State that a test sets.
 type fixedState struct {
 	leads, stale, edge bool
+	stranger, silent   bool // what the cluster says of any node
 	leader             Place
 	fulls              []Place
 	applied            uint64
@@ -31,10 +32,11 @@ type fixedState struct {
 func (s *fixedState) Leads() bool              { return s.leads }
 func (s *fixedState) Leader() (string, string) { return s.leader.Name, s.leader.Address }
 func (s *fixedState) Applied() uint64          { return s.applied }
-func (s *fixedState) Member(string) bool       { return true }
 func (s *fixedState) Edge() bool               { return s.edge }
 func (s *fixedState) Fulls() []Place           { return s.fulls }
 func (s *fixedState) Stale() bool              { return s.stale }
+
+func (s *fixedState) Member(string) (member, known bool) { return !s.stranger, !s.silent }
 
 func (s *fixedState) AwaitApplied(ctx context.Context, sequence uint64) error {
 	if s.applied >= sequence {
@@ -188,5 +190,29 @@ func TestAnEdgeThatAnswersAsAFullNodeIsRefused(t *testing.T) {
 	}
 	if err := handshake(t, "edge"); !errors.Is(err, errEdge) {
 		t.Errorf("an edge: %v, want errEdge", err)
+	}
+}
+
+// TestANodeIsRefusedForGoodOnlyIfItIsKnownToBeAStranger: while the leader cannot ask, the sender turns to another node.
+func TestANodeIsRefusedForGoodOnlyIfItIsKnownToBeAStranger(t *testing.T) {
+	for name, c := range map[string]struct {
+		state   fixedState
+		kind    *problem.Kind // nil: none
+		refused bool          // for now
+	}{
+		"a node of the cluster":     {fixedState{}, nil, false},
+		"a stranger":                {fixedState{stranger: true}, problem.Forbidden, false},
+		"nobody knows who is there": {fixedState{stranger: true, silent: true}, problem.Stale, true},
+	} {
+		ctx := request("POST")
+		err := Peer{Name: "e", Edge: true}.In(ctx, &c.state)
+		if (err != nil) != (c.kind != nil) {
+			t.Errorf("%s: %v", name, err)
+		} else if p, _ := problem.Of(err); err != nil && p.Kind != c.kind {
+			t.Errorf("%s: %v, want %s", name, err, c.kind.Code)
+		}
+		if said := len(ctx.Response.Header.Peek(refusedField)) > 0; said != c.refused {
+			t.Errorf("%s: refused for now: %t, want %t", name, said, c.refused)
+		}
 	}
 }

@@ -31,8 +31,9 @@ type State interface {
 	Edge() bool
 	// Fulls returns the full nodes as far as this node, an edge, knows them: first those that are live.
 	Fulls() []Place
-	// Member reports whether the cluster has a node of that name, as far as this node can know.
-	Member(name string) bool
+	// Member reports whether the cluster has a node of that name. known is false if nobody can say at present: the
+	// node may have come since this one heard of the others.
+	Member(name string) (member, known bool)
 	// Stale reports whether this node has been without the log for too long to answer API requests.
 	Stale() bool
 }
@@ -49,7 +50,7 @@ const (
 	plainField    = "Shunt-Plain"    // 1: the client came over plain HTTP; or 0
 	localField    = "Shunt-Local"    // 1: a local command, by the user that Shunt-User names; or 0
 	sequenceField = "Shunt-Sequence" // of an answer: the client's node waits for it; of a request of an edge: the reverse
-	refusedField  = "Shunt-Refused"  // of an answer: the node does not lead, and has done nothing
+	refusedField  = "Shunt-Refused"  // of an answer: the node cannot answer at present, and has done nothing
 
 	requestIDField = "X-Request-Id"
 )
@@ -228,11 +229,13 @@ type plainKey struct{}
 // over plain HTTP.
 func CameOverPlainHTTP(ctx *fasthttp.RequestCtx) bool { return ctx.UserValue(plainKey{}) != nil }
 
-// refuse says that this node has done nothing with a request.
-func refuse(ctx *fasthttp.RequestCtx) error {
+// refuse says that this node has done nothing with a request, because of why, and that the sender may try another.
+func refuse(ctx *fasthttp.RequestCtx, why string) error {
 	ctx.Response.Header.Set(refusedField, "1")
-	return problem.New(problem.Stale, "this node does not lead the cluster; nothing was changed")
+	return problem.New(problem.Stale, "%s; nothing was changed", why)
 }
+
+const notLeading = "this node does not lead the cluster"
 
 // Receive makes a request that another node, peer, sent on look like the client's own. local reports
 // whether a local command of that node sent it. It refuses the request if this node does not lead, unless
@@ -240,7 +243,7 @@ func refuse(ctx *fasthttp.RequestCtx) error {
 func Receive(ctx *fasthttp.RequestCtx, state State, peer Peer) (local bool, err error) {
 	if !state.Leads() {
 		if !peer.Edge {
-			return false, refuse(ctx)
+			return false, refuse(ctx, notLeading)
 		}
 		if err := receiveFromEdge(ctx, state); err != nil {
 			return false, err

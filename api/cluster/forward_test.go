@@ -17,7 +17,7 @@ func (followerState) Leader() (name, address string)             { return "a", "
 func (followerState) Applied() uint64                            { return 0 }
 func (followerState) AwaitApplied(context.Context, uint64) error { return nil }
 func (followerState) Stale() bool                                { return false }
-func (followerState) Member(string) bool                         { return true }
+func (followerState) Member(string) (member, known bool)         { return true, true }
 func (followerState) Edge() bool                                 { return false }
 func (followerState) Fulls() []Place                             { return nil }
 

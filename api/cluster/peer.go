@@ -62,9 +62,13 @@ func PeerOf(ctx *fasthttp.RequestCtx) (Peer, error) {
 	return Peer{Name: leaf.DNSNames[0], Edge: IsEdge(leaf)}, nil
 }
 
-// In refuses a node that the cluster does not have: the authority may have signed certificates for others.
-func (p Peer) In(state State) error {
-	if !state.Member(p.Name) {
+// In refuses the request of a node that the cluster does not have: the authority may have signed certificates for
+// others. While this node cannot know that, it refuses the request for now, and another node may take it.
+func (p Peer) In(ctx *fasthttp.RequestCtx, state State) error {
+	switch member, known := state.Member(p.Name); {
+	case !known:
+		return refuse(ctx, "this node cannot ask at present whether the cluster has a node "+p.Name)
+	case !member:
 		return problem.New(problem.Forbidden, "the cluster has no node %s", p.Name)
 	}
 	return nil

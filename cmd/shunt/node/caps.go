@@ -2,10 +2,12 @@ package node
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"shunt/api/cluster"
 	"shunt/engine"
+	"shunt/storage/clusterlog"
 )
 
 // Each node tells the one that leads what it has used of the caps of links, and that one answers through the
@@ -30,6 +32,9 @@ func (n *Node) shareCaps(ctx context.Context) {
 // TakeCaps handles a message about caps from a node of that name, while this one leads.
 func (n *Node) TakeCaps(ctx context.Context, name string, m *engine.CapMessage) error {
 	outboxes, err := n.members.outboxes(ctx)
+	if errors.Is(err, clusterlog.ErrUnavailable) { // soon: it leads, so etcd has answered
+		return fmt.Errorf("%w: %w", engine.ErrNotLeader, err)
+	}
 	if err != nil {
 		return err
 	}

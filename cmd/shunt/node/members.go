@@ -2,7 +2,7 @@ package node
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -19,9 +19,13 @@ type members struct {
 	at time.Time // zero: nothing is remembered
 	no time.Time // of the last attempt that failed
 	by map[string][16]byte
+
+	// last is what etcd has said last, to whomever: it is all there is while etcd does not answer. Only by is given to
+	// those who ask for outboxes: it comes from one read after the other, so it never turns back.
+	last map[string][16]byte
 }
 
-var errMembersUnknown = errors.New("the nodes of the cluster cannot be asked for at present")
+var errMembersUnknown = fmt.Errorf("%w: the nodes of the cluster cannot be asked for at present", clusterlog.ErrUnavailable)
 
 // membersLive is how long the nodes are remembered.
 const membersLive = 5 * time.Second
@@ -47,11 +51,24 @@ func (m *members) outboxes(ctx context.Context) (map[string][16]byte, error) {
 		m.no = time.Now()
 		return nil, err
 	}
-	m.at, m.by = now, make(map[string][16]byte, len(all))
-	for i := range all {
-		m.by[all[i].Name] = all[i].Outbox
-	}
+	m.at, m.no, m.by = now, time.Time{}, outboxesOf(all)
+	m.last = m.by
 	return m.by, nil
+}
+
+func outboxesOf(all []clusterlog.Member) map[string][16]byte {
+	by := make(map[string][16]byte, len(all))
+	for i := range all {
+		by[all[i].Name] = all[i].Outbox
+	}
+	return by
+}
+
+// learn takes what etcd has said to somebody else just now: so it answers, and may be asked.
+func (m *members) learn(all []clusterlog.Member) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.last, m.no = outboxesOf(all), time.Time{}
 }
 
 // recent returns what is remembered and not too old, or an error if it must not be asked for now, or neither.
@@ -82,8 +99,9 @@ const (
 	knownTimeout = 300 * time.Millisecond
 )
 
-// has reports whether there is a node of that name. If etcd does not answer, it is known from before.
-func (m *members) has(name string) bool {
+// has reports whether there is a node of that name. If etcd does not answer, one of before is taken for one of now;
+// whether there is another one is not known then, since it may have come since.
+func (m *members) has(name string) (found, known bool) {
 	patience := memberTimeout
 	if _, known := m.remembered()[name]; known {
 		patience = knownTimeout
@@ -91,23 +109,20 @@ func (m *members) has(name string) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	by, err := m.outboxes(ctx)
-	if _, found := by[name]; err == nil && found {
-		return true
-	}
-	if err == nil { // it may have come since
+	if _, found = by[name]; err == nil && !found { // it may have come since
 		m.forget()
 		by, err = m.outboxes(ctx)
 	}
 	if err != nil {
 		by = m.remembered()
 	}
-	_, found := by[name]
-	return found
+	_, found = by[name]
+	return found, found || err == nil
 }
 
-// remembered returns what outboxes has returned last, however long ago.
+// remembered returns what etcd has said last, however long ago.
 func (m *members) remembered() map[string][16]byte {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.by
+	return m.last
 }

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"shunt/engine"
 	"shunt/storage/clusterlog"
 )
 
@@ -18,17 +19,21 @@ func TestANodeKnowsTheMembersOfItsCluster(t *testing.T) {
 		asked++
 		return there, answer
 	}}
-	if !m.has("a") || asked != 1 {
+	has := func(name string) bool {
+		found, known := m.has(name)
+		return found && known
+	}
+	if !has("a") || asked != 1 {
 		t.Errorf("a member is unknown, or asked for %d times", asked)
 	}
 	there = append(there, clusterlog.Member{Node: clusterlog.Node{Name: "b"}})
-	if !m.has("b") || asked != 2 || m.has("c") {
+	if !has("b") || asked != 2 || has("c") {
 		t.Errorf("a new member is unknown, or somebody else is one; asked %d times", asked)
 	}
 	answer = errors.New("gone")
 	m.forget()
 	asked = 0
-	if !m.has("a") || !m.has("b") || m.has("c") || asked != 1 {
+	if !has("a") || !has("b") || has("c") || asked != 1 {
 		t.Errorf("while etcd is gone, members are unknown, or asked for %d times", asked)
 	}
 }
@@ -45,7 +50,7 @@ func TestNoRequestWaitsForAnEtcdThatDoesNotAnswer(t *testing.T) {
 			}
 			return there, nil
 		}}
-		if !m.has("a") {
+		if found, _ := m.has("a"); !found {
 			t.Fatal("a member is unknown")
 		}
 		time.Sleep(2 * membersLive)
@@ -54,7 +59,7 @@ func TestNoRequestWaitsForAnEtcdThatDoesNotAnswer(t *testing.T) {
 		synctest.Wait()
 		for range 3 {
 			since := time.Now()
-			if !m.has("a") {
+			if found, _ := m.has("a"); !found {
 				t.Error("a member is unknown")
 			}
 			if took := time.Since(since); took > knownTimeout {
@@ -63,4 +68,63 @@ func TestNoRequestWaitsForAnEtcdThatDoesNotAnswer(t *testing.T) {
 		}
 		time.Sleep(memberTimeout)
 	})
+}
+
+// TestNobodyIsRefusedWhileItIsUnknownWhoIsThere has a node come after this one has asked for the others, and etcd say
+// nothing since: whether it is there cannot be known. Only etcd can say that somebody is not one of the cluster.
+func TestNobodyIsRefusedWhileItIsUnknownWhoIsThere(t *testing.T) {
+	gone := errors.New("gone")
+	answer, asked, there := error(nil), 0, []clusterlog.Member{{Node: clusterlog.Node{Name: "a"}}}
+	n := nodeOf(Full)
+	m := &n.members
+	m.list = func(context.Context) ([]clusterlog.Member, error) {
+		asked++
+		return there, answer
+	}
+	want := func(name string, wantFound, wantKnown bool) {
+		t.Helper()
+		if found, known := m.has(name); found != wantFound || known != wantKnown {
+			t.Errorf("%s: found %t, known %t, want %t, %t", name, found, known, wantFound, wantKnown)
+		}
+	}
+	answer = gone
+	want("a", false, false) // nothing has ever been heard
+	answer = nil
+	want("a", true, true)
+	want("edge", false, true)
+	answer = gone
+	want("edge", false, false)
+	asked = 0
+	want("edge", false, false)
+	if asked != 0 {
+		t.Errorf("etcd, which has failed just now, was asked %d times", asked)
+	}
+
+	// Whoever follows the nodes hears of it: then it is known although etcd is gone again, and etcd may be asked.
+	there = append(there, clusterlog.Member{Node: clusterlog.Node{Name: "edge"}})
+	n.hear(t.Context(), new(clockWatch), there)
+	want("edge", true, true)
+	want("a", true, true)
+	if asked != 1 {
+		t.Errorf("etcd was asked %d times, want once", asked)
+	}
+	answer = nil
+	n.hear(t.Context(), new(clockWatch), there[:1])
+	want("edge", true, true) // etcd has the last word
+	there = there[:1]
+	m.forget()
+	want("edge", false, true)
+}
+
+// TestCapsAreStaleWhileNodesAreUnknown: what a node says of caps is said again.
+func TestCapsAreStaleWhileNodesAreUnknown(t *testing.T) {
+	n := nodeOf(Full)
+	n.members.list = func(context.Context) ([]clusterlog.Member, error) { return nil, clusterlog.ErrUnavailable }
+	if err := n.TakeCaps(t.Context(), "edge", &engine.CapMessage{}); !errors.Is(err, engine.ErrNotLeader) {
+		t.Errorf("got %v, want %v", err, engine.ErrNotLeader)
+	}
+	n.members.list = func(context.Context) ([]clusterlog.Member, error) { return nil, clusterlog.ErrCorrupt }
+	if err := n.TakeCaps(t.Context(), "edge", &engine.CapMessage{}); !errors.Is(err, clusterlog.ErrCorrupt) || errors.Is(err, engine.ErrNotLeader) {
+		t.Errorf("got %v, want %v", err, clusterlog.ErrCorrupt)
+	}
 }

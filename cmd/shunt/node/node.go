@@ -274,7 +274,7 @@ func (n *Node) Stale() bool {
 }
 
 // Member implements cluster.State.
-func (n *Node) Member(name string) bool { return n.members.has(name) }
+func (n *Node) Member(name string) (member, known bool) { return n.members.has(name) }
 
 // Figures returns the metrics of the node. Any goroutine may call it.
 func (n *Node) Figures() admin.Cluster {

@@ -63,12 +63,7 @@ func (n *Node) followMembers(ctx context.Context) {
 	var clock clockWatch
 	for {
 		err := n.clusterLog.Members(ctx, func(members []clusterlog.Member) {
-			clock.look(n, time.Now(), members)
-			if n.Edge() {
-				n.noteFulls(members)
-			} else {
-				n.pullFrom(ctx, members)
-			}
+			n.hear(ctx, &clock, members)
 		})
 		if ctx.Err() != nil {
 			return
@@ -78,6 +73,17 @@ func (n *Node) followMembers(ctx context.Context) {
 		case <-time.After(pullPause):
 		case <-ctx.Done():
 		}
+	}
+}
+
+// hear takes what the registry says of all nodes.
+func (n *Node) hear(ctx context.Context, clock *clockWatch, members []clusterlog.Member) {
+	clock.look(n, time.Now(), members)
+	n.members.learn(members)
+	if n.Edge() {
+		n.noteFulls(members)
+	} else {
+		n.pullFrom(ctx, members)
 	}
 }
 
