@@ -58,10 +58,15 @@ func DecodeHot(code, v []byte) (h engine.HotView, err error) {
 // ReadHot is DecodeHot into h, whatever h was.
 func ReadHot(h *engine.HotView, code, v []byte) error {
 	h.Code = code
-	h.ExpiresAtMs, h.MaxHits, h.DeletedAtMs = 0, 0, 0
 	if readUsualHot(h, v) {
 		return nil
 	}
+	return readAnyHot(h, v)
+}
+
+// readAnyHot reads a hot record into all fields of h but the code.
+func readAnyHot(h *engine.HotView, v []byte) error {
+	h.ExpiresAtMs, h.MaxHits, h.DeletedAtMs = 0, 0, 0
 	r := readValue("hot record", v, hotVersion)
 	h.Flags, h.ID, h.Owner = engine.Flags(r.byte()), r.uvarint(), r.uint32()
 	if h.Flags&^knownFlags != 0 {
@@ -82,23 +87,26 @@ func ReadHot(h *engine.HotView, code, v []byte) error {
 	return r.end()
 }
 
-// readUsualHot reads the record of a link without expiry and cap, as most are, in a third of the time. If
-// it returns false, the record is another one or damaged, and h is undefined.
+// fieldFlags are the flags of records that have a field which most have not.
+const fieldFlags = engine.FlagExpires | engine.FlagCapped | engine.FlagTombstone
+
+// readUsualHot is readAnyHot for the record of a link without expiry and cap, as most are, in a third of the
+// time. If it returns false, the record is another one or damaged, and h is undefined.
 func readUsualHot(h *engine.HotView, v []byte) bool {
-	const unusual = ^knownFlags | engine.FlagExpires | engine.FlagCapped | engine.FlagTombstone
-	if len(v) < 4 || v[0] != hotVersion || engine.Flags(v[1])&unusual != 0 {
+	if len(v) < 4 || v[0] != hotVersion || engine.Flags(v[1])&(^knownFlags|fieldFlags) != 0 {
 		return false
 	}
 	id, idBytes := binary.Uvarint(v[2:])
 	if idBytes <= 0 || idBytes > 1 && v[1+idBytes] == 0 {
 		return false
 	}
-	v, h.Flags, h.ID = v[2+idBytes:], engine.Flags(v[1]), id
-	owner, ownerBytes := binary.Uvarint(v)
-	if ownerBytes <= 0 || ownerBytes > 1 && v[ownerBytes-1] == 0 || owner > math.MaxUint32 {
+	rest := v[2+idBytes:]
+	owner, ownerBytes := binary.Uvarint(rest)
+	if ownerBytes <= 0 || ownerBytes > 1 && rest[ownerBytes-1] == 0 || owner > math.MaxUint32 {
 		return false
 	}
-	h.Owner, h.Target = uint32(owner), v[ownerBytes:]
+	h.Flags, h.ID, h.Owner, h.Target = engine.Flags(v[1]), id, uint32(owner), rest[ownerBytes:]
+	h.ExpiresAtMs, h.MaxHits, h.DeletedAtMs = 0, 0, 0
 	return len(h.Target) <= engine.MaxTargetBytes
 }
 
