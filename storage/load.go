@@ -1,10 +1,12 @@
 package storage
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -29,7 +31,7 @@ const (
 // LoadLinks implements engine.Store.
 func (s *Store) LoadLinks(ctx context.Context, fn func([]engine.HotView) error) error {
 	hot := []row.Range{row.TableRange(row.TableHot)}
-	err := scan(ctx, s.db, hot, &s.scanned, func() reader { return &linkBatch{fn: fn, bytes: make([]byte, 0, batchBytes)} })
+	err := scan(ctx, s.db, hot, &s.scanned, func() reader { return newLinkBatch(fn) })
 	if err != nil {
 		return fmt.Errorf("storage: loading links: %w", err)
 	}
@@ -52,6 +54,10 @@ type linkBatch struct {
 	bytes []byte // what links alias; it never moves
 }
 
+func newLinkBatch(fn func([]engine.HotView) error) *linkBatch {
+	return &linkBatch{fn: fn, links: make([]engine.HotView, 0, batchLinks), bytes: make([]byte, 0, batchBytes)}
+}
+
 func (b *linkBatch) read(key, value []byte) error {
 	if len(b.links) == batchLinks || len(b.bytes)+len(key)+len(value) > cap(b.bytes) {
 		if err := b.end(); err != nil {
@@ -61,11 +67,10 @@ func (b *linkBatch) read(key, value []byte) error {
 	start := len(b.bytes)
 	b.bytes = append(append(b.bytes, key[1:]...), value...)
 	code, hot := b.bytes[start:start+len(key)-1], b.bytes[start+len(key)-1:]
-	h, err := row.DecodeHot(code, hot)
-	if err != nil {
+	b.links = b.links[:len(b.links)+1]
+	if err := row.ReadHot(&b.links[len(b.links)-1], code, hot); err != nil {
 		return fmt.Errorf("code %q: %w", code, err)
 	}
-	b.links = append(b.links, h)
 	return nil
 }
 
@@ -197,6 +202,8 @@ func scan(ctx context.Context, r pebble.Reader, ranges []row.Range, progress *sc
 	if err != nil {
 		return err
 	}
+	// The largest parts first, so that all goroutines end at about the same time.
+	slices.SortStableFunc(parts, func(a, b part) int { return cmp.Compare(b.bytes, a.bytes) })
 	progress.begin(parts)
 	g, ctx := errgroup.WithContext(ctx)
 	var next atomic.Int64

@@ -33,8 +33,8 @@
 // Targets are coded by a static table of symbols (engine/internal/symbols). There is one table for all
 // shards, because 64 would evict the first-level cache. It is trained on the first 4,096 targets that
 // are put, and again when recent targets code 20 % worse than its samples did. It hangs on the arena:
-// an arena keeps the table that it began with, and so do its Links. A target is coded before the shard's
-// mutex is taken. It is coded again only when its shard is rewritten while it has at most 4 MiB: for its
+// an arena keeps the table that it began with, and so do its Links. Put codes a target before it
+// takes the shard's mutex; PutAll, with which nobody competes for long, codes it with the mutex held. It is coded again only when its shard is rewritten while it has at most 4 MiB: for its
 // garbage, or because the shard is still plain when the first table is ready. A larger shard keeps its
 // table, so that no rewrite locks it for long; the next start codes everything by a new one.
 //
@@ -66,6 +66,15 @@
 // rewrite. The word of a counter also counts the changes of its link's cap (counter.go), so that
 // Admit is exact about the cap in force: see Admit, and "Concurrency" in the engine's package
 // comment.
+//
+// An entry is stored in this order: rest of the tag, offset, control word. On amd64 these stores, and those of the
+// numbers that metrics read, are plain (mmap.StoreHalf, StoreLast, StoreWord): the processor keeps their order, and a locked
+// instruction would wait until the record's bytes have reached the cache. Elsewhere offset and control word are
+// atomic stores. The numbers are in no order with entries. The release of the shard's mutex completes
+// all of it, so a link is found everywhere once its Put has returned.
+//
+// PutAll takes the mutex of a shard once for the links of 256 that belong there, in their order, and never two at
+// once. It leaves shards that are locked for last, and waits for them as any other does.
 //
 // Several Puts of one code at once are safe and take effect in some order. A caller that must read
 // and check before it puts takes the CodeLock first: the index itself does not ask for it.

@@ -19,32 +19,73 @@ func (x *Index) Expect(records uint64) {
 // before it is collected, at a time when memory should not pass its later level.
 func (x *Index) CollectLoad() { x.memory.retire(maxRetiredBytes) }
 
-// PutAll is Put for many links, in their order. It stops at the first error.
+// PutAll is Put for many links. Those of one code are put in their order. It stops at the first error; then
+// links before the one that cannot be put may be missing.
 //
 // The group where a link belongs is at a random place in memory, so a Put alone waits for it, as
 // long as it takes for everything else. PutAll first reads the groups of many links: these reads do
 // not depend on each other, and the processor waits for some ten at a time.
+//
+// It takes the mutex of a shard once for all links that belong there. A shard whose mutex another goroutine
+// holds comes last: its table may be growing, for which a goroutine that loads would else wait a
+// millisecond, and as long again until it runs.
 func (x *Index) PutAll(links []HotView) error {
-	var places [batchLinks]place
 	for len(links) > 0 {
-		batch := links[:min(len(links), batchLinks)]
-		for i := range batch {
-			places[i] = placeOf(&x.key, batch[i].Code)
+		n := min(len(links), batchLinks)
+		if err := x.putBatch(links[:n]); err != nil {
+			return err
 		}
-		for _, p := range places[:len(batch)] {
-			t := x.shards[p.shard].current.Load()
-			t.firstSlot(p.tag)
-			runtime.KeepAlive(t) // it maps the groups
-		}
-		for i := range batch {
-			if err := x.counters.ensure(batch[i].ID); err != nil {
-				return err
-			}
-			if err := x.shards[places[i].shard].put(places[i].tag, &batch[i]); err != nil {
-				return err
-			}
-		}
-		links = links[len(batch):]
+		links = links[n:]
 	}
+	return nil
+}
+
+// batch is up to batchLinks links, sorted by shard. Numbers of links are one too high, so that 0 is none.
+type batch struct {
+	links []HotView
+	tags  [batchLinks]uint64
+	first [numShards]uint16  // of each shard
+	next  [batchLinks]uint16 // of the same shard
+}
+
+func (x *Index) putBatch(links []HotView) error {
+	b := batch{links: links}
+	for i := len(links) - 1; i >= 0; i-- {
+		if err := x.counters.ensure(links[i].ID); err != nil {
+			return err
+		}
+		p := placeOf(&x.key, links[i].Code)
+		b.tags[i], b.next[i], b.first[p.shard] = p.tag, b.first[p.shard], uint16(i+1)
+		t := x.shards[p.shard].current.Load()
+		t.firstSlot(p.tag)
+		runtime.KeepAlive(t) // it maps the groups
+	}
+	for i := range b.first {
+		if s := &x.shards[i]; b.first[i] != 0 && s.mu.TryLock() {
+			if err := b.putAndUnlock(s, i); err != nil {
+				return err
+			}
+		}
+	}
+	for i := range b.first {
+		if s := &x.shards[i]; b.first[i] != 0 {
+			s.mu.Lock()
+			if err := b.putAndUnlock(s, i); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// putAndUnlock puts the links of shard i, whose mutex is held, and unlocks it.
+func (b *batch) putAndUnlock(s *shard, i int) error {
+	defer s.mu.Unlock()
+	for n := b.first[i]; n != 0; n = b.next[n-1] {
+		if err := s.putPlainLocked(b.tags[n-1], &b.links[n-1]); err != nil {
+			return err
+		}
+	}
+	b.first[i] = 0
 	return nil
 }

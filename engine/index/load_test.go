@@ -2,7 +2,11 @@ package index
 
 import (
 	"fmt"
+	"math/rand/v2"
+	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"shunt/engine/internal/limits"
@@ -48,12 +52,106 @@ func TestLoadingStopsAtALinkThatCannotBePut(t *testing.T) {
 	if err := x.PutAll(links); err == nil {
 		t.Error("an id beyond the limit was accepted")
 	}
-	if _, ok := x.Resolve([]byte("first")); !ok {
-		t.Error("the link before it is missing")
+	if got := x.Figures().Links; got != 0 {
+		t.Errorf("%d links of the same batch were put, want 0", got)
 	}
-	if _, ok := x.Resolve([]byte("third")); ok {
-		t.Error("the link after it is there")
+}
+
+// TestALoadPutsALockedShardLast locks the first shard that gets links. It waits without limit for all other
+// links to be found: a load that waited for the lock would put none of them.
+func TestALoadPutsALockedShardLast(t *testing.T) {
+	const codes = batchLinks / 2
+	x := newIndex()
+	links := make([]HotView, batchLinks) // two of each code: the later one holds
+	first := numShards
+	for i := range links {
+		links[i] = HotView{Code: fmt.Appendf(nil, "c%d", i%codes), ID: uint64(i), Target: []byte("https://x/")}
+		first = min(first, placeOf(&x.key, links[i].Code).shard)
 	}
+	s := &x.shards[first]
+	s.mu.Lock()
+	loaded := make(chan error)
+	go func() { loaded <- x.PutAll(links) }()
+	for i := codes; i < len(links); i++ {
+		for placeOf(&x.key, links[i].Code).shard != first && !x.leadsTo(&links[i]) {
+			runtime.Gosched()
+		}
+	}
+	if s.mu.used != 0 {
+		t.Errorf("%d links were put into a shard that is locked", s.mu.used)
+	}
+	s.mu.Unlock()
+	must(t, <-loaded)
+	for i := codes; i < len(links); i++ {
+		if !x.leadsTo(&links[i]) {
+			t.Errorf("%s: not found, or not the later link", links[i].Code)
+		}
+	}
+}
+
+// leadsTo reports whether the code of h is found with the id of h.
+func (x *Index) leadsTo(h *HotView) bool {
+	l, ok := x.Resolve(h.Code)
+	return ok && l.ID() == h.ID
+}
+
+// TestALinkThatIsFoundDuringALoadIsWhole looks links up while two loads put them. Nothing but the words of the index
+// orders the one after the other, so race builds check that order, and others that of plain stores.
+func TestALinkThatIsFoundDuringALoadIsWhole(t *testing.T) {
+	const loaders, links = 2, 20_000 // of each
+	x := newIndex()
+	var stop atomic.Bool
+	var readers, writers sync.WaitGroup
+	for seed := range uint64(2) {
+		readers.Go(func() {
+			rng := rand.New(rand.NewPCG(seed, 2))
+			for !stop.Load() {
+				x.checkWhole(t, 1+rng.Uint64N(loaders*links), false)
+				x.Figures()
+			}
+		})
+	}
+	for n := range uint64(loaders) {
+		writers.Go(func() {
+			var all []HotView
+			for id := n*links + 1; id <= (n+1)*links; id++ {
+				all = append(all, wholeLink(id))
+			}
+			if err := x.PutAll(all); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	writers.Wait()
+	stop.Store(true)
+	readers.Wait()
+	for id := range uint64(loaders * links) {
+		x.checkWhole(t, id+1, true)
+	}
+	if got := x.Figures().Links; got != loaders*links {
+		t.Errorf("got %d links, want %d", got, loaders*links)
+	}
+}
+
+// wholeLink returns a link all of which follows from its id.
+func wholeLink(id uint64) HotView {
+	return HotView{Code: fmt.Appendf(nil, "%08x", id), ID: id, Owner: uint32(id % 1000), Target: fmt.Appendf(nil, "https://example.com/%d", id)}
+}
+
+// checkWhole looks the link of id up. If it is found, and it must be, it is the whole link.
+func (x *Index) checkWhole(t *testing.T, id uint64, must bool) {
+	want := wholeLink(id)
+	l, ok := x.Resolve(want.Code)
+	if !ok {
+		if must {
+			t.Errorf("link %d is missing", id)
+		}
+		return
+	}
+	if l.ID() != id || l.Owner() != want.Owner || string(l.AppendTarget(nil)) != string(want.Target) {
+		t.Errorf("link %d: found another one, or a part of it", id)
+	}
+	l.Release()
 }
 
 // TestALoadThatIsExpectedMakesNoLargerTables compares an index that expects its records with one that does

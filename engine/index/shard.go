@@ -8,6 +8,8 @@ import (
 
 	"shunt/engine/internal/invariants"
 	"shunt/engine/internal/limits"
+	"shunt/engine/internal/mmap"
+	"shunt/engine/internal/symbols"
 )
 
 const (
@@ -38,12 +40,22 @@ type shard struct {
 	}
 
 	// Written with mu held, read by metrics.
-	links, tombstones, garbage, indexBytes atomic.Int64
+	links, tombstones, garbage, indexBytes gauge
 
 	coder  *coder
 	memory *memory
 	_      [8]byte // shards are an array: keep one's pointer off another's counters
 }
+
+// gauge is a number that is written with a mutex held, and read without it. Unlike atomic.Int64 it has no
+// locked instruction, which would wait until the stores into a new record have reached the cache.
+type gauge struct{ word uint64 }
+
+func (g *gauge) set(n int64) { mmap.StoreWord(&g.word, uint64(n)) }
+func (g *gauge) add(n int64) { mmap.StoreWord(&g.word, g.word+uint64(n)) }
+
+// Load may be called at any time.
+func (g *gauge) Load() int64 { return int64(atomic.LoadUint64(&g.word)) }
 
 // init prepares shard i. Each shard begins with another number of groups. So they grow at different
 // times: writers never wait for many at once, and the whole index is about equally dense at any
@@ -56,7 +68,7 @@ func (s *shard) init(i int, coder *coder, memory *memory) {
 }
 
 func (s *shard) publishTable(t *table) {
-	s.indexBytes.Store(int64(t.bytes()))
+	s.indexBytes.set(int64(t.bytes()))
 	s.current.Store(t)
 }
 
@@ -130,23 +142,37 @@ func (s *shard) variantsLocked(tag uint64, code []byte, fn func(HotView)) (known
 func (s *shard) put(tag uint64, h *HotView) error {
 	s.coder.see(h.Target)
 	var room [256]byte
-	kept := *h
 	table := s.current.Load().arena.symbols
-	kept.Target = coded(room[:0], table, h.Target)
+	kept := coded(room[:0], table, h.Target)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.putCodedLocked(tag, h, kept, table)
+}
+
+// putPlainLocked is put that codes the target with the mutex held.
+func (s *shard) putPlainLocked(tag uint64, h *HotView) error {
+	s.coder.see(h.Target)
+	var room [256]byte
+	table := s.current.Load().arena.symbols
+	return s.putCodedLocked(tag, h, coded(room[:0], table, h.Target), table)
+}
+
+// putCodedLocked is put for a target that was coded by table: target.
+func (s *shard) putCodedLocked(tag uint64, h *HotView, target []byte, table *symbols.Table) error {
+	kept := *h
+	kept.Target = target
 	s.leavePlainLocked()
 	s.collectNearlyFullLocked()
 	arena := s.current.Load().arena
 	if arena.symbols != table { // the shard was rewritten meanwhile
-		kept.Target = coded(room[:0], arena.symbols, h.Target)
+		kept.Target = coded(nil, arena.symbols, h.Target)
 	}
 	s.coder.count(&s.mu.recent, arena, len(h.Target), len(kept.Target))
 	err := s.putLocked(tag, &kept)
 	if err == nil || !s.roomForEditLocked(tag, h.Code) {
 		return err
 	}
-	kept.Target = coded(room[:0], s.current.Load().arena.symbols, h.Target)
+	kept.Target = coded(nil, s.current.Load().arena.symbols, h.Target)
 	return s.putLocked(tag, &kept)
 }
 
@@ -229,16 +255,16 @@ func (s *shard) retireLocked(v HotView) {
 
 func (s *shard) discardLocked(v *HotView) {
 	s.mu.garbageBytes += uint64(s.current.Load().arena.recordBytes(v))
-	s.garbage.Store(int64(s.mu.garbageBytes))
+	s.garbage.set(int64(s.mu.garbageBytes))
 }
 
 func (s *shard) countLocked(v *HotView, n int64) {
 	switch {
 	case v.Purged():
 	case v.Flags&FlagTombstone != 0:
-		s.tombstones.Add(n)
+		s.tombstones.add(n)
 	default:
-		s.links.Add(n)
+		s.links.add(n)
 	}
 }
 
@@ -283,7 +309,7 @@ func (s *shard) rewriteLocked() bool {
 		used++
 	}
 	s.mu.used, s.mu.garbageBytes = used, 0
-	s.garbage.Store(0)
+	s.garbage.set(0)
 	s.replaceLocked(old, fresh)
 	s.memory.retire(int(old.arena.usedBytes)) // what is resident: mmap.Memory takes no more
 	return true

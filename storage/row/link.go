@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 
 	"shunt/engine"
@@ -49,9 +50,25 @@ func AppendHot(dst []byte, h *engine.Hot) []byte {
 }
 
 // DecodeHot decodes the hot record v of code. The result aliases both.
-func DecodeHot(code, v []byte) (engine.HotView, error) {
+func DecodeHot(code, v []byte) (h engine.HotView, err error) {
+	err = ReadHot(&h, code, v)
+	return h, err
+}
+
+// ReadHot is DecodeHot into h, whatever h was.
+func ReadHot(h *engine.HotView, code, v []byte) error {
+	h.Code = code
+	if readUsualHot(h, v) {
+		return nil
+	}
+	return readAnyHot(h, v)
+}
+
+// readAnyHot reads a hot record into all fields of h but the code.
+func readAnyHot(h *engine.HotView, v []byte) error {
+	h.ExpiresAtMs, h.MaxHits, h.DeletedAtMs = 0, 0, 0
 	r := readValue("hot record", v, hotVersion)
-	h := engine.HotView{Code: code, Flags: engine.Flags(r.byte()), ID: r.uvarint(), Owner: r.uint32()}
+	h.Flags, h.ID, h.Owner = engine.Flags(r.byte()), r.uvarint(), r.uint32()
 	if h.Flags&^knownFlags != 0 {
 		r.fail("unknown flags")
 	}
@@ -67,7 +84,30 @@ func DecodeHot(code, v []byte) (engine.HotView, error) {
 		targetLimit = 0
 	}
 	h.Target = r.remaining(targetLimit)
-	return h, r.end()
+	return r.end()
+}
+
+// fieldFlags are the flags of records that have a field which most have not.
+const fieldFlags = engine.FlagExpires | engine.FlagCapped | engine.FlagTombstone
+
+// readUsualHot is readAnyHot for the record of a link without expiry and cap, as most are, in a third of the
+// time. If it returns false, the record is another one or damaged, and h is undefined.
+func readUsualHot(h *engine.HotView, v []byte) bool {
+	if len(v) < 4 || v[0] != hotVersion || engine.Flags(v[1])&(^knownFlags|fieldFlags) != 0 {
+		return false
+	}
+	id, idBytes := binary.Uvarint(v[2:])
+	if idBytes <= 0 || idBytes > 1 && v[1+idBytes] == 0 {
+		return false
+	}
+	rest := v[2+idBytes:]
+	owner, ownerBytes := binary.Uvarint(rest)
+	if ownerBytes <= 0 || ownerBytes > 1 && rest[ownerBytes-1] == 0 || owner > math.MaxUint32 {
+		return false
+	}
+	h.Flags, h.ID, h.Owner, h.Target = engine.Flags(v[1]), id, uint32(owner), rest[ownerBytes:]
+	h.ExpiresAtMs, h.MaxHits, h.DeletedAtMs = 0, 0, 0
+	return len(h.Target) <= engine.MaxTargetBytes
 }
 
 // OwnHot returns a copy of h that shares no memory with it.

@@ -123,12 +123,23 @@ func StoreWord(p *uint64, w uint64) { *p = w }
 
 // StoreLast is StoreWord after all earlier stores. On amd64 every store is visible after earlier
 // ones, and Go 1.26 compiles stores in the order in which they are written (checked in the
-// disassembly of Hit and Ring.Put). So it avoids the locked instruction of an atomic store,
-// which would wait until their cache line has arrived.
+// disassembly of Hit, Ring.Put and the index's insertion of an entry). So it avoids the locked instruction
+// of an atomic store, which would wait until their cache line has arrived. Elsewhere it is an atomic
+// store, which publishes what was stored before. It is no full barrier: on amd64 a later load may be done before
+// others see it, until a mutex is released or another locked instruction is done.
 func StoreLast(p *uint64, w uint64) {
 	if runtime.GOARCH == "amd64" {
 		*p = w
 	} else {
 		atomic.StoreUint64(p, w)
+	}
+}
+
+// StoreHalf is StoreLast for half a word.
+func StoreHalf(p *uint32, w uint32) {
+	if runtime.GOARCH == "amd64" {
+		*p = w
+	} else {
+		atomic.StoreUint32(p, w)
 	}
 }

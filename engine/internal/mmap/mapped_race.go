@@ -48,3 +48,5 @@ func WriteBack(f *os.File, b []byte) error {
 func StoreWord(p *uint64, w uint64) { atomic.StoreUint64(p, w) }
 
 func StoreLast(p *uint64, w uint64) { atomic.StoreUint64(p, w) }
+
+func StoreHalf(p *uint32, w uint32) { atomic.StoreUint32(p, w) }
