@@ -20,9 +20,12 @@ const (
 	nodeRenewInterval = 2 * time.Second        // so four servers in turn may fail
 	saidInterval      = 500 * time.Millisecond // between two values of a node, at least
 	sayAgain          = nodeTTL                // what has not changed, since somebody may have deleted it
-	// A lease of a process that crashed is over after nodeTTL, and after up to twice that if the servers
-	// elect a new leader meanwhile. Whoever holds it longer is alive.
+	// A lease of a process that crashed is over after nodeTTL. But a server that is elected begins the time of
+	// every lease anew, so it lasts as long as servers elect. Who is alive writes each sayAgain. So after
+	// predecessorPatience a holder that has written within signOfLife is alive; requests of one that
+	// crashed, which came late, are older then.
 	predecessorPatience = 3 * nodeTTL
+	signOfLife          = 2 * sayAgain
 )
 
 // announcement implements clusterlog.Announcement.
@@ -47,6 +50,8 @@ type announcement struct {
 	saidAt  time.Time
 	warned  time.Time // when it was last reported that it cannot be said
 	waits   time.Time // since when another process announces itself by the same claim; zero: none does
+	wrote   int64     // the revision of what that process wrote last
+	wroteAt time.Time // when that was seen; zero: it has written nothing since waits
 }
 
 // Announce implements clusterlog.Registry.
@@ -300,11 +305,20 @@ func (a *announcement) contest(nodes, names []*mvccpb.KeyValue) error {
 		a.warn(fmt.Errorf("%w: somebody else wrote %s; delete it", clusterlog.ErrCorrupt, nodes[0].Key))
 		return nil
 	}
-	if a.waits.IsZero() {
-		a.waits = time.Now()
+	return a.await(nodes[0].ModRevision, time.Now())
+}
+
+// await waits for the end of a lease under which another process has written the node's key. wrote is the
+// revision of that. It is an error if the process is alive.
+func (a *announcement) await(wrote int64, now time.Time) error {
+	switch {
+	case a.waits.IsZero():
+		a.waits, a.wrote, a.wroteAt = now, wrote, time.Time{}
 		a.log.logger.Info("An earlier process of this node is still announced; waiting for the end of its lease.", "node", a.name)
+	case wrote != a.wrote:
+		a.wrote, a.wroteAt = wrote, now
 	}
-	if time.Since(a.waits) < predecessorPatience {
+	if now.Sub(a.waits) < predecessorPatience || now.Sub(a.wroteAt) > signOfLife {
 		return nil
 	}
 	return fmt.Errorf("%w: another process announces itself as %s, from a copy of this node's folder. Stop one of the two;"+

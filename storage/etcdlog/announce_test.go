@@ -3,9 +3,12 @@ package etcdlog
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"shunt/storage/clusterlog"
 )
@@ -64,7 +67,7 @@ func TestANodeTellsItsClockAsOfNow(t *testing.T) {
 	eventually(t, "its clock is known although it has nothing to say", shows(1767232800000))
 }
 
-// A process whose predecessor crashed waits for the end of its lease. If that does not end, somebody
+// A process whose predecessor crashed waits for the end of its lease. If the holder goes on writing, somebody
 // runs a copy of the node's folder, and that is what goes on.
 func TestASecondProcessOfANodeIsRefused(t *testing.T) {
 	s := newSite(t, 1)
@@ -81,7 +84,7 @@ func TestASecondProcessOfANodeIsRefused(t *testing.T) {
 	a.(*announcement).waits = time.Now().Add(left - predecessorPatience)
 	start := time.Now()
 	second := s.run(a)
-	await(t, "the second process ends", second.ended)
+	await(t, "the second process ends", second.ended) // it sees what the first writes, if not before then after sayAgain
 	if err := second.stop(); !errors.Is(err, clusterlog.ErrNameTaken) || !strings.Contains(err.Error(), "copy") || time.Since(start) < left {
 		t.Errorf("after %v: got %v, want %v", time.Since(start), err, clusterlog.ErrNameTaken)
 	}
@@ -90,6 +93,73 @@ func TestASecondProcessOfANodeIsRefused(t *testing.T) {
 	}
 	if err := first.stop(); err != nil {
 		t.Errorf("the first: %v", err)
+	}
+}
+
+// Elections of the servers keep the lease of a process that crashed for as long as they go on.
+func TestANodeWaitsForTheLeaseOfACrashedProcessHoweverLongItLasts(t *testing.T) {
+	s := newSite(t, 1)
+	l := s.open()
+	client := s.Client()
+	defer client.Close()
+	a, err := l.Announce(within(t), testNode("a"), clusterlog.Claim{1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lease, err := client.Grant(within(t), 600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	crashed := testNode("a")
+	crashed.Advertise = "https://before.example:7443"
+	value, err := clusterlog.EncodeNode(&crashed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.Put(within(t), l.keys.node("a"), string(value), clientv3.WithLease(lease.ID)); err != nil {
+		t.Fatal(err)
+	}
+	second := a.(*announcement)
+	got, err := client.Get(within(t), l.keys.node("a"))
+	if err != nil || len(got.Kvs) != 1 {
+		t.Fatalf("got %v, %v", got, err)
+	}
+	second.waits, second.wrote = time.Now().Add(-10*predecessorPatience), got.Kvs[0].ModRevision
+	running := s.run(a)
+	select {
+	case <-running.ended:
+		t.Errorf("it has ended: %v", running.stop())
+	case <-time.After(4 * saidInterval):
+	}
+	if _, err := client.Revoke(within(t), lease.ID); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "it is announced", func() bool { m, ok := s.member(l, "a"); return ok && m.Live && m.Node == testNode("a") })
+	if err := running.stop(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A holder is alive if it writes, not if its lease lasts.
+func TestAHolderThatWritesIsAlive(t *testing.T) {
+	a := announcement{log: &Log{logger: slog.New(slog.DiscardHandler)}, name: "a"}
+	begin := time.Now()
+	for _, c := range []struct {
+		at    time.Duration
+		wrote int64
+		alive bool
+	}{
+		{0, 5, false},
+		{time.Second, 6, false}, // a request of the crashed process came late
+		{predecessorPatience - 1, 6, false},
+		{predecessorPatience, 6, false},
+		{100 * predecessorPatience, 6, false},
+		{100*predecessorPatience + sayAgain, 7, true},
+		{100*predecessorPatience + sayAgain + signOfLife + 1, 7, false},
+	} {
+		if err := a.await(c.wrote, begin.Add(c.at)); (err != nil) != c.alive || err != nil && !errors.Is(err, clusterlog.ErrNameTaken) {
+			t.Errorf("after %v, at revision %d: %v", c.at, c.wrote, err)
+		}
 	}
 }
 
