@@ -15,7 +15,7 @@ import (
 // gets an error. Its followers must not wait for it until a timeout that is meant for large imports. So
 // connections are made, TLS included, within dialTimeout, and a request that has lasted for overtakenAfter
 // is given up once two looks have found that another node leads: all connections to the earlier one are
-// closed. What the request did is not known then. One that had no connection yet is sent to the new leader,
+// closed, also those that are being made. What the request did is not known then. One that had no connection yet is sent to the new leader,
 // and so is a read. A leader that hands over answers what it has before the other one leads. A node that is cut
 // off itself hears of no other leader: it gives up what has lasted for forwardPatience once it is stale.
 const (
@@ -26,8 +26,10 @@ const (
 
 // conns are the connections to one node.
 type conns struct {
-	mu  sync.Mutex
-	all map[*conn]struct{}
+	making context.Context // ended by closeAll
+	end    context.CancelFunc
+	mu     sync.Mutex
+	all    map[*conn]struct{}
 }
 
 // conn is one of them.
@@ -46,7 +48,9 @@ func (c *conn) Close() error {
 
 // dial returns a connection over which TLS stands. Every error is one of dialing: no request was sent.
 func (c *conns) dial(address string, config *tls.Config) (net.Conn, error) {
-	raw, err := fasthttp.DialDualStackTimeout(address, dialTimeout)
+	ctx, cancel := context.WithTimeout(c.making, dialTimeout)
+	defer cancel()
+	raw, err := new(net.Dialer).DialContext(ctx, "tcp", address)
 	if err != nil {
 		return nil, err
 	}
@@ -58,8 +62,6 @@ func (c *conns) dial(address string, config *tls.Config) (net.Conn, error) {
 	c.all[made] = struct{}{}
 	c.mu.Unlock()
 	over := tls.Client(made, config)
-	ctx, cancel := context.WithTimeout(context.Background(), dialTimeout)
-	defer cancel()
 	if err := over.HandshakeContext(ctx); err != nil {
 		_ = made.Close()
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: fmt.Errorf("TLS with %s: %w", address, err)}
@@ -67,8 +69,9 @@ func (c *conns) dial(address string, config *tls.Config) (net.Conn, error) {
 	return over, nil
 }
 
-// closeAll closes all connections. Requests under way fail.
+// closeAll closes all connections, for good. Requests under way fail, and none can be made.
 func (c *conns) closeAll() {
+	c.end()
 	c.mu.Lock()
 	all := c.all
 	c.all = nil
@@ -82,6 +85,12 @@ func (c *conns) closeAll() {
 type peer struct {
 	*fasthttp.HostClient
 	conns conns
+}
+
+func newPeer() *peer {
+	p := new(peer)
+	p.conns.making, p.conns.end = context.WithCancel(context.Background())
+	return p
 }
 
 // forget has new connections made to a node, and closes those of p.

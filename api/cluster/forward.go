@@ -97,7 +97,7 @@ func (f *Forwarder) client(p Place) *peer {
 			f.mu.clients = make(map[Place]*peer) // the others close their connections when these are idle
 		}
 		config := FromFull(f.tls, p.Name)
-		c = new(peer)
+		c = newPeer()
 		c.HostClient = &fasthttp.HostClient{
 			Addr: p.Address, IsTLS: true, TLSConfig: config, MaxConns: maxForwardConns, MaxResponseBodySize: maxForwardAnswer,
 			NoDefaultUserAgentHeader: true, DisableHeaderNamesNormalizing: true, DisablePathNormalizing: true,
