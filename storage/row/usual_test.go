@@ -45,18 +45,31 @@ func TestTheShortPathReadsWrittenAndDamagedRecordsAsTheGeneralOneDoes(t *testing
 			t.Errorf("the view that was used has no %s: the test would not see what is left of it", reflect.TypeOf(used).Field(i).Name)
 		}
 	}
-	taken := 0
 	rapid.Check(t, func(t *rapid.T) {
 		v := genRecord().Draw(t, "record")
 		if why := differ(v); why != "" {
 			t.Fatalf("%x: %s", v, why)
 		}
-		if readUsualHot(new(engine.HotView), v) {
-			taken++
-		}
 	})
-	if taken == 0 {
-		t.Error("no record was usual: the test shows nothing")
+}
+
+func TestTheShortPathTakesTheUsualRecordAndNoOther(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		hot   engine.Hot
+		taken bool
+	}{
+		{"usual", engine.Hot{ID: 1 << 40, Owner: math.MaxUint32, Target: "https://a.b/"}, true},
+		{"all fields", goldenHot, false},
+		{"a tombstone", goldenTombstone, false},
+	} {
+		v := AppendHot(nil, &c.hot)
+		if taken := readUsualHot(new(engine.HotView), v); taken != c.taken {
+			t.Errorf("%s: taken is %v", c.name, taken)
+		}
+		if why := differ(v); why != "" {
+			t.Errorf("%s: %s", c.name, why)
+		}
 	}
 }
 
