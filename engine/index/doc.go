@@ -51,9 +51,9 @@
 // were published are never written again: an edit appends a record and stores another slot. A table
 // of which 25 of 32 slots are used is replaced by one that is an eighth larger, over the same arena; a
 // shard whose garbage passes a quarter of its arena gets a new arena and table. Readers go on with
-// the arena that they have. The memory of the old table is given back at once. So a look-up that still reads
-// it may find zeros in place of its entry; before it says that there is no link, it looks again in the
-// current table. Each reads a table from end to end, and pins it first, so that it is not given back. Slots are never emptied, because a
+// the arena that they have. The memory of the old table is given back at once, and whoever still reads it
+// sees zeros. So a look-up that finds no entry looks once more, in the current table, before it reports
+// that there is no link. Each reads a table from end to end, and pins it first, so that it is not given back. Slots are never emptied, because a
 // deleted code stays taken: its record is a tombstone, which is ignored once its time is over. When the
 // link is purged, the slot gets an empty record, which counts as garbage and is dropped by the next
 // rewrite.

@@ -77,8 +77,8 @@ func (s *shard) lookup(tag uint64, code []byte) (l Link, ok bool) {
 	return s.lookupFrom(s.current.Load(), tag, code)
 }
 
-// lookupFrom is lookup that begins in t, which is or was the current table. The memory of a table that was
-// replaced may be gone while find reads it. So only the current table can say that there is no link.
+// lookupFrom is lookup that begins in t, which is the current table or was. The memory of a replaced table may be
+// given back while find reads it. So a miss there means nothing, and lookupFrom looks in the current one.
 func (s *shard) lookupFrom(t *table, tag uint64, code []byte) (l Link, ok bool) {
 	for {
 		r, _ := t.find(tag, code)

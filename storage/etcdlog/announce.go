@@ -20,10 +20,10 @@ const (
 	nodeRenewInterval = 2 * time.Second        // so four servers in turn may fail
 	saidInterval      = 500 * time.Millisecond // between two values of a node, at least
 	sayAgain          = nodeTTL                // what has not changed, since somebody may have deleted it
-	// A lease of a process that crashed is over after nodeTTL. But a server that is elected begins the time of
-	// every lease anew, so it lasts as long as servers elect. Who is alive writes each sayAgain. So after
-	// predecessorPatience a holder that has written within signOfLife is alive; requests of one that
-	// crashed, which came late, are older then.
+	// The lease of a process that crashed ends after nodeTTL. Each election of a server of etcd starts that time
+	// again, so a lease that lasts does not show that its process is alive. But a live process writes at
+	// least every sayAgain. So after predecessorPatience a process is taken for alive if a write of it was seen
+	// within signOfLife. Late requests of a crashed process are older than that by then.
 	predecessorPatience = 3 * nodeTTL
 	signOfLife          = 2 * sayAgain
 )
