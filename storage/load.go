@@ -31,8 +31,10 @@ const (
 // LoadLinks implements engine.Store.
 func (s *Store) LoadLinks(ctx context.Context, fn func([]engine.HotView) error) error {
 	hot := []row.Range{row.TableRange(row.TableHot)}
-	err := scan(ctx, s.db, hot, &s.scanned, func() reader { return newLinkBatch(fn) })
-	if err != nil {
+	tables := s.tablesWithout(&s.writer.since.links)
+	err := scan(ctx, newRowSource(s.db, tables, hot), hot, &s.scanned, func() reader { return newLinkBatch(fn) })
+	s.writer.since.links.Store(true) // nobody asks again
+	if err = errors.Join(err, closeTables(tables)); err != nil {
 		return fmt.Errorf("storage: loading links: %w", err)
 	}
 	return nil
@@ -96,7 +98,7 @@ func (v *view) loadHits(ctx context.Context, fn func(id, hits uint64)) error {
 	for _, hour := range hoursFrom(v.hours, v.mark.Hour) {
 		ranges = append(ranges, row.PrefixRange(row.AppendHourPrefix(nil, row.TableLinkHours, hour)))
 	}
-	return scan(ctx, v.snapshot, ranges, v.scanned, eachRow(func(key, value []byte) error {
+	return scan(ctx, newRowSource(v.snapshot, v.tables, ranges), ranges, v.scanned, eachRow(func(key, value []byte) error {
 		id, err := row.LinkOf(key)
 		if err != nil {
 			return err
@@ -188,17 +190,17 @@ func weigh(r pebble.Reader, ranges []row.Range) ([]part, error) {
 
 // scan reads every row in ranges, on as many goroutines as there are cores, each with a reader of
 // its own, and notes its progress. The first error stops the scan and is returned.
-func scan(ctx context.Context, r pebble.Reader, ranges []row.Range, progress *scanned, newReader func() reader) error {
+func scan(ctx context.Context, from rowSource, ranges []row.Range, progress *scanned, newReader func() reader) error {
 	workers := engine.Cores()
 	var cuts []row.Range
 	for _, keys := range ranges {
-		cut, err := cutRange(r, keys, workers*partsAWorker)
+		cut, err := cutRange(from.db, keys, workers*partsAWorker)
 		if err != nil {
 			return err
 		}
 		cuts = append(cuts, cut...)
 	}
-	parts, err := weigh(r, cuts)
+	parts, err := weigh(from.db, cuts)
 	if err != nil {
 		return err
 	}
@@ -208,23 +210,22 @@ func scan(ctx context.Context, r pebble.Reader, ranges []row.Range, progress *sc
 	g, ctx := errgroup.WithContext(ctx)
 	var next atomic.Int64
 	for range min(workers, len(parts)) {
-		g.Go(func() error { return scanParts(ctx, r, parts, &next, progress, newReader()) })
+		g.Go(func() error { return scanParts(ctx, from, parts, &next, progress, newReader()) })
 	}
 	return g.Wait()
 }
 
 // scanParts takes parts, by the counter next, and reads them until none are left.
 func scanParts(
-	ctx context.Context, r pebble.Reader, parts []part, next *atomic.Int64, progress *scanned, to reader,
+	ctx context.Context, from rowSource, parts []part, next *atomic.Int64, progress *scanned, to reader,
 ) (err error) {
-	it, err := r.NewIter(&pebble.IterOptions{LowerBound: parts[0].Lower, UpperBound: parts[0].Upper})
+	c, err := from.newCursor()
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, it.Close()) }()
+	defer func() { err = errors.Join(err, c.Close()) }()
 	for i := next.Add(1) - 1; i < int64(len(parts)); i = next.Add(1) - 1 {
-		it.SetBounds(parts[i].Lower, parts[i].Upper)
-		rows, err := scanPart(ctx, it, to)
+		rows, err := scanPart(ctx, c, &parts[i], to)
 		if err != nil {
 			return err
 		}
@@ -233,20 +234,14 @@ func scanParts(
 	return to.end()
 }
 
-func scanPart(ctx context.Context, it *pebble.Iterator, to reader) (rows uint64, err error) {
-	for valid := it.First(); valid; valid = it.Next() {
+func scanPart(ctx context.Context, c cursor, p *part, to reader) (rows uint64, err error) {
+	err = c.Scan(p.Lower, p.Upper, func(key, value []byte) error {
 		if rows++; rows%rowsBetweenChecks == 0 && ctx.Err() != nil {
-			break
+			return ctx.Err()
 		}
-		value, err := it.ValueAndErr()
-		if err != nil {
-			return rows, err
-		}
-		if err := to.read(it.Key(), value); err != nil {
-			return rows, err
-		}
-	}
-	return rows, errors.Join(ctx.Err(), it.Error())
+		return to.read(key, value)
+	})
+	return rows, cmp.Or(err, ctx.Err())
 }
 
 // cutRange cuts a range into at most n parts. They have about the same number of rows if keys are

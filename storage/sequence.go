@@ -25,6 +25,7 @@ type writer struct {
 	db    *pebble.DB
 	fatal func(format string, args ...any) // ends the process
 	acked ackedFile
+	since rowsSince
 
 	mu struct {
 		sync.Mutex
@@ -116,6 +117,9 @@ func (w *writer) below(number uint64) <-chan struct{} {
 func (w *writer) apply(b *pebble.Batch) (number uint64, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if err := w.since.note(b); err != nil {
+		return 0, err
+	}
 	number = w.mu.last + 1
 	w.mu.row = row.AppendSequence(w.mu.row[:0], row.Sequence{Count: 1, Last: number})
 	merge(b, row.MetaKey(row.MetaSequence), w.mu.row)
