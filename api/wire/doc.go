@@ -69,13 +69,18 @@
 //   - A loop keeps its thread, and the thread has precedence over the others on its core while it does
 //     not keep the core busy (precedence_linux.go). While it handles events and waits for the next ones it has
 //     a real-time priority, else nice -19 and a time slice of 0.1 ms. p99 at 30,000 redirects/s on one core went
-//     from 0.41 ms, with the slice alone, to 0.06 with nice -19 and 0.05 with both; beside 200 creates a second
-//     from 0.16 to 0.05 (figures in bench/RESULTS.md). With nice alone the kernel let other threads finish before
-//     the loop: those that had waited while it ran. Neither other priorities and slices changed that, nor
-//     SCHED_BATCH for all other threads, which made it ten times as long. Rejected: a real-time priority at all
-//     times, under which a loop once waited for 0.9 s for a thread of the runtime that could not run; lower
-//     priorities for the background, because it then holds locks of the runtime for long. All other threads
-//     have slices of 0.2 ms, so that the thread that a yield needs is not kept waiting by a flush.
+//     from 0.41 ms, with the slice alone, to 0.06 with nice -19; beside 200 creates a second it was 0.16 then, and is
+//     0.05 with both (figures in bench/RESULTS.md). With nice alone the kernel lets other threads finish before
+//     the loop: those that have waited while it ran. Neither other priorities and slices changed that, nor
+//     SCHED_BATCH for all other threads, which made it ten times as long. Rejected: lower priorities for the
+//     background, because it then holds locks of the runtime for long. All other threads have slices of 0.2 ms,
+//     so that the thread that a yield needs is not kept waiting by a flush.
+//   - The real-time priority ends after 8 ms of work at once (budget_linux.go), because the runtime may make the
+//     loop wait without rest for another thread of its core, which does not run meanwhile. Rejected: to make all
+//     collections of garbage ourselves while the loops are lowered. The heap had no goal then, and goroutines that
+//     allocate as fast as they can took 4.1 GB in place of 1.3; and the runtime marks goroutines at other times, too.
+//     Rejected: to pin the loop to its P, so that the runtime cannot stop it. Then a lock that is not free would
+//     end the process.
 //   - A loop with that priority holds its P while it waits, for some milliseconds at most. So nothing of the
 //     runtime is between an event and its answer. What stops all goroutines ends the wait by a signal.
 //   - A new connection is read from at once, because its request has usually come. With Connection:
