@@ -40,8 +40,8 @@ const (
 	busyFlushes = "100ms" // the flush interval beside other work
 
 	// The store's memtables are a sixteenth of the memory, and it compacts after four of them. With memtables of the usual
-	// 128 MiB, 30,000 hits a second make it compact every four minutes, with these twice in a minute.
-	smallMemory = "256MiB"
+	// 128 MiB, 30,000 hits a second make it compact every four minutes, with these once in a minute.
+	smallMemory = "512MiB"
 )
 
 // A server is one of those that are compared.
