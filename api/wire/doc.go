@@ -98,8 +98,8 @@
 //     wait. A connection that a loop would keep goes to the loop with the fewest if it has an
 //     eighth and 4 more (register). So 500 connections are spread evenly.
 //   - A loop must have a P when it wakes up. With as many Ps as cores it waits up to 10 ms for one
-//     that runs a flush or the garbage collector. So serve has twice as many and a spare one, and the kernel
-//     preempts for the loop.
+//     that runs a flush or the garbage collector. So serve has at least twice as many and a spare one,
+//     and the kernel preempts for the loop.
 //   - Handing over uses the same descriptor (handed_linux.go), because there may be no other.
 //
 // Whatever concerns a connection is done by its owner. Others give orders to the loop

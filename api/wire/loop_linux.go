@@ -31,6 +31,7 @@ type loop struct {
 	answers          // nowMs is the time of this wake-up
 	yieldedMs  int64 // when the loop last yielded
 	started    bool  // a goroutine, since the last wait
+	holds      bool  // the loop may wait with its P held
 	many       bool  // the last wake-up had many events, so others have probably come
 	closing    bool  // connections are closed once nothing is under way on them
 	ended      bool
@@ -69,11 +70,10 @@ const (
 func (lp *loop) run() {
 	runtime.LockOSThread()
 	lp.thread.Store(int32(unix.Gettid()))
-	holds := lp.g.mayHold()
-	lp.precedence.begin(holds)
+	lp.precedence.begin(lp.holds)
 	defer func() {
 		lp.precedence.end()
-		if holds {
+		if lp.holds {
 			lp.g.holders.Add(-1)
 		}
 	}()
@@ -135,12 +135,12 @@ func (lp *loop) wait() (n int) {
 	return n
 }
 
-// waitLong waits for events when there are none. An immediate loop holds its P until nothing comes for some
-// milliseconds, unless a goroutine that it has started needs the P.
+// waitLong waits for events when there are none. An immediate loop holds its P until it must yield, unless a
+// goroutine that it has started needs the P.
 func (lp *loop) waitLong() (n int) {
 	ms := lp.intake.waitMs()
-	if lp.precedence.level == immediate && ms < 0 && !lp.started {
-		if n = lp.precedence.hold(lp.epoll, lp.events[:]); n > 0 {
+	if left := lp.yieldedMs + yieldMs - lp.nowMs; lp.precedence.level == immediate && ms < 0 && !lp.started && left > 0 {
+		if n = lp.precedence.hold(lp.epoll, lp.events[:], left); n > 0 {
 			return n
 		}
 	}

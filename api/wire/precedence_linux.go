@@ -110,7 +110,7 @@ func (p *precedence) end() {
 	}
 }
 
-// check takes or gives up precedence, 10 times a second.
+// check takes or gives up precedence, 10 times a second. The thread must not be immediate.
 func (p *precedence) check(nowMs int64) {
 	passed := nowMs - p.sinceMs
 	if p.stat == nil || passed < precedenceEveryMs {
@@ -120,6 +120,10 @@ func (p *precedence) check(nowMs int64) {
 	if !ok {
 		p.take(false)
 		return
+	}
+	if p.budget != nil && !areCaught() {
+		p.budget.close()
+		p.budget = nil
 	}
 	share := float64(used-p.usedNs) / 1e6 / float64(passed)
 	first := p.sinceMs == 0
@@ -165,17 +169,17 @@ func (p *precedence) change(to level) bool {
 	return p.level == to
 }
 
-// hold waits for events without giving up its P, so that the goroutine goes on at once. It returns 0
-// when a signal interrupts it, which the runtime sends to stop the goroutine, and when the goroutine has
-// had its P for 10 ms. The thread is not immediate any more then, though its level still says so; call
-// lower. That is done before the runtime stops the goroutine, which it does at the next call of a function
-// that may grow the stack: this one must not.
+// hold waits for events without giving up its P, so that the goroutine goes on at once, for ms milliseconds
+// at most. It returns 0 after them, and when a signal interrupts it, which the runtime sends to stop the
+// goroutine. The thread is not immediate any more then, though its level still says so; call lower. That is
+// done before the runtime stops the goroutine, which it usually does at the next call of a function that
+// may grow the stack: this one must not.
 //
 //go:norace
 //go:nosplit
-func (p *precedence) hold(epoll int, events []unix.EpollEvent) int {
+func (p *precedence) hold(epoll int, events []unix.EpollEvent, ms int64) int {
 	n, _, errno := syscall.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(epoll), uintptr(unsafe.Pointer(&events[0])),
-		uintptr(len(events)), ^uintptr(0), 0, 0)
+		uintptr(len(events)), uintptr(ms), 0, 0)
 	if errno == 0 && n > 0 {
 		return int(n)
 	}
@@ -256,15 +260,16 @@ func shortenSlices() {
 // sparePsOfHolding is how many Ps there must be besides those that loops hold.
 const sparePsOfHolding = 2
 
-// mayHold reports whether one more loop of the group may wait with its P held, and be immediate. There must
-// be Ps for all other goroutines, and the runtime must be able to interrupt the wait. If so, the loop counts
-// in g.holders.
+// mayHold reports whether the loops of one more listener of the group may wait with their Ps held, and be
+// immediate: all or none, so that connections fare alike. There must be Ps for all other goroutines,
+// and the runtime must be able to interrupt the wait. If so, the loops count in g.holders.
 func (g *Group) mayHold() bool {
 	if strings.Contains(os.Getenv("GODEBUG"), "asyncpreemptoff=1") {
 		return false
 	}
-	if int(g.holders.Add(1))+sparePsOfHolding > runtime.GOMAXPROCS(0) {
-		g.holders.Add(-1)
+	loops := int32(g.Loops)
+	if int(g.holders.Add(loops))+sparePsOfHolding > runtime.GOMAXPROCS(0) {
+		g.holders.Add(-loops)
 		return false
 	}
 	return true

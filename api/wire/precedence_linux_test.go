@@ -201,11 +201,7 @@ func TestAnImmediateThreadThatRunsOnIsLowered(t *testing.T) {
 	} else if p.rise(); policy(t, 0) != unix.SCHED_FIFO {
 		t.Fatalf("the policy is %d, want SCHED_FIFO", policy(t, 0))
 	}
-	for deadline := time.Now().Add(10 * time.Second); atomic.LoadUint64(&overruns) == before; {
-		if time.Now().After(deadline) {
-			t.Fatal("no signal has ended the budget")
-		}
-	}
+	awaitOverrun(t, before)
 	if policy(t, 0) != unix.SCHED_NORMAL {
 		t.Errorf("the policy is %d, want SCHED_NORMAL", policy(t, 0))
 	}
@@ -227,11 +223,78 @@ func TestABudgetThatIsStoppedEndsWithoutASignal(t *testing.T) {
 	before := atomic.LoadUint64(&overruns)
 	b.begin()
 	b.stop()
-	other.begin() // it ends later than b would
-	for atomic.LoadUint64(&overruns) == before {
-	}
+	other.setTime(2 * budgetNs)
+	awaitOverrun(t, before)
 	if got := atomic.LoadUint64(&overruns) - before; got != 1 {
 		t.Errorf("%d signals, want one", got)
+	}
+}
+
+// The program that starts ours may have blocked all signals.
+func TestABudgetEndsAlthoughItsSignalWasBlocked(t *testing.T) {
+	runtime.LockOSThread()
+	var all unix.Sigset_t
+	for i := range all.Val {
+		all.Val[i] = ^uint64(0)
+	}
+	if err := unix.PthreadSigmask(unix.SIG_BLOCK, &all, nil); err != nil {
+		t.Fatal(err)
+	}
+	b, err := newBudget()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.close()
+	before := atomic.LoadUint64(&overruns)
+	b.begin()
+	awaitOverrun(t, before)
+}
+
+// A package that has Go catch all signals takes the handler away; then no thread is immediate.
+func TestWithoutItsHandlerABudgetIsGivenUp(t *testing.T) {
+	runtime.LockOSThread()
+	b, err := newBudget()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours, err := signalAction(budgetSignal, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if _, err := signalAction(budgetSignal, &ours); err != nil {
+			t.Error(err)
+		}
+	}()
+	stat, err := os.Open("/proc/thread-self/schedstat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stat.Close()
+	p := precedence{stat: stat, budget: b, taken: true, level: preferred, set: func(level) error { return nil }}
+	if p.check(1000); p.budget == nil {
+		t.Fatal("the budget is given up, although its handler is there")
+	}
+	other := ours
+	other.handler = 1 // SIG_IGN
+	if _, err := signalAction(budgetSignal, &other); err != nil {
+		t.Fatal(err)
+	}
+	if p.check(1100); p.budget != nil {
+		t.Error("the budget has no handler, and is not given up")
+	}
+	if p.rise(); p.level == immediate {
+		t.Error("the thread is immediate without a budget")
+	}
+}
+
+// awaitOverrun runs on until a budget has ended with a signal.
+func awaitOverrun(t *testing.T, before uint64) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); atomic.LoadUint64(&overruns) == before; {
+		if time.Now().After(deadline) {
+			t.Fatal("no signal has ended the budget")
+		}
 	}
 }
 
@@ -262,7 +325,7 @@ func TestLoopsThatHoldTheirPsHoldNothingUp(t *testing.T) {
 		})
 	}
 	if mayTakePrecedence() && mayBeImmediate() {
-		awaitPolicy(t, st, unix.SCHED_FIFO)
+		awaitHold(t, st)
 	}
 	for range 20 {
 		if got := st.talk(requestText("GET", "/a/b")); !bytes.Contains(got, []byte("Via: fasthttp")) { // from another goroutine
@@ -281,17 +344,20 @@ func policy(t *testing.T, thread int) uint32 {
 	return a.Policy
 }
 
-// awaitPolicy waits until the thread of a loop has a policy. Another loop may have no connection.
-func awaitPolicy(t *testing.T, st *loopSite, want uint32) {
+// awaitHold waits until a loop's thread sleeps and is immediate, which is so only while it holds its P.
+// Another loop may have no connection.
+func awaitHold(t *testing.T, st *loopSite) {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); ; runtime.Gosched() {
 		for _, lp := range st.l.loops.each {
-			if policy(t, int(lp.thread.Load())) == want {
+			thread := int(lp.thread.Load())
+			stat, err := os.ReadFile(fmt.Sprintf("/proc/self/task/%d/stat", thread))
+			if err == nil && bytes.Contains(stat, []byte(") S ")) && policy(t, thread) == unix.SCHED_FIFO {
 				return
 			}
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("no loop's thread has the policy %d", want)
+			t.Fatal("no loop holds its P while it waits")
 		}
 	}
 }
@@ -307,19 +373,19 @@ func mayBeImmediate() bool {
 }
 
 func TestPsAreHeldOnlyWhereThereAreOthers(t *testing.T) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
-	var g Group
-	for loop, want := range []bool{true, true, false, false} {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(7))
+	g := &Group{Loops: 2}
+	for listener, want := range []bool{true, true, false} {
 		if got := g.mayHold(); got != want {
-			t.Errorf("loop %d and 4 Ps: got %v", loop, got)
+			t.Errorf("listener %d with 2 loops and 7 Ps: got %v", listener, got)
 		}
 	}
-	g.holders.Add(-1)
+	g.holders.Add(-2)
 	if !g.mayHold() {
-		t.Error("another loop has ended, but none may hold its P")
+		t.Error("two loops have ended, but no others may hold their Ps")
 	}
 	t.Setenv("GODEBUG", "gctrace=0,asyncpreemptoff=1")
-	if new(Group).mayHold() {
+	if (&Group{Loops: 1}).mayHold() {
 		t.Error("nothing interrupts a wait, but a loop may hold its P")
 	}
 }
