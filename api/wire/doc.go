@@ -61,19 +61,28 @@
 // (loop_linux.go). It waits for all of them with epoll, reads once for each event, and answers
 // everything that has come in one write. What decided its form:
 //
-//   - System calls that never block are raw, so the runtime does not take part in them. Only the wait
+//   - System calls that never block are raw, so the runtime does not take part in them. Only a long wait
 //     is known to it. After many events a loop looks for others before it waits.
 //   - The clock is read once for each wake-up. A loop yields every 8 ms, so that other goroutines get
 //     their turn and the runtime takes it for well-behaved: without that, its monitor woke up 2,000 times
 //     a second at 30,000 redirects/s, in place of 100, and a redirect cost a quarter more.
 //   - A loop keeps its thread, and the thread has precedence over the others on its core while it does
-//     not keep the core busy (precedence_linux.go): nice -19 and a time slice of 0.1 ms. So the kernel
-//     runs it as soon as it wakes up, while a flush waits: p99 at 30,000 redirects/s on one core went
-//     from 0.41 ms, with the slice alone, to 0.06 (figures in bench/RESULTS.md). Rejected: SCHED_FIFO, which
-//     takes p99 beside creates from 0.16 to 0.05 ms, but under which the loop waits up to 0.95 s, and
-//     without rest, for a thread of its core that reads its stack, which never runs; lower priorities for
-//     the background, because it then holds locks of the runtime for long. All other threads have slices of
-//     0.2 ms, so that the thread that a yield needs is not kept waiting by a flush.
+//     not keep the core busy (precedence_linux.go). While it handles events and waits for the next ones it has
+//     a real-time priority, else nice -19 and a time slice of 0.1 ms. p99 at 30,000 redirects/s on one core went
+//     from 0.41 ms, with the slice alone, to 0.06 with nice -19; beside 200 creates a second it was 0.16 then, and is
+//     0.05 with both (figures in bench/RESULTS.md). With nice alone the kernel lets other threads finish before
+//     the loop: those that have waited while it ran. Neither other priorities and slices changed that, nor
+//     SCHED_BATCH for all other threads, which made it ten times as long. Rejected: lower priorities for the
+//     background, because it then holds locks of the runtime for long. All other threads have slices of 0.2 ms,
+//     so that the thread that a yield needs is not kept waiting by a flush.
+//   - The real-time priority ends after 8 ms of work at once (budget_linux.go), because the runtime may make the
+//     loop wait without rest for another thread of its core, which does not run meanwhile. Rejected: to make all
+//     collections of garbage ourselves while the loops are lowered. The heap had no goal then, and goroutines that
+//     allocate as fast as they can took 4.1 GB in place of 1.3; and the runtime marks goroutines at other times, too.
+//     Rejected: to pin the loop to its P, so that the runtime cannot stop it. Then a lock that is not free would
+//     end the process.
+//   - A loop with that priority holds its P while it waits, for some milliseconds at most. So nothing of the
+//     runtime is between an event and its answer. What stops all goroutines ends the wait by a signal.
 //   - A new connection is read from at once, because its request has usually come. With Connection:
 //     close, epoll never hears of it. NODELAY and the size of the send buffer are the listening
 //     socket's.
@@ -89,8 +98,8 @@
 //     wait. A connection that a loop would keep goes to the loop with the fewest if it has an
 //     eighth and 4 more (register). So 500 connections are spread evenly.
 //   - A loop must have a P when it wakes up. With as many Ps as cores it waits up to 10 ms for one
-//     that runs a flush or the garbage collector; serve adds spare ones, and then the kernel
-//     preempts for the loop.
+//     that runs a flush or the garbage collector. So serve has at least twice as many and a spare one,
+//     and the kernel preempts for the loop.
 //   - Handing over uses the same descriptor (handed_linux.go), because there may be no other.
 //
 // Whatever concerns a connection is done by its owner. Others give orders to the loop

@@ -94,7 +94,7 @@ func TestNumbersAreWrittenForPeople(t *testing.T) {
 func TestGuestsTakePartOnlyWhereTheyAreNamed(t *testing.T) {
 	for _, sc := range scenarios {
 		for name, want := range map[string]bool{
-			shunt: sc.name != "long", nginx: true, golink: sc.name == "hot", shuntBusy: sc.name == "paced", shuntSyncs: sc.name == "paced", nginxSyncs: sc.name == "paced", shuntBulks: sc.name == "long",
+			shunt: sc.name != "long", nginx: true, golink: sc.name == "hot", shuntBusy: sc.name == "paced", shuntSyncs: sc.name == "paced", nginxSyncs: sc.name == "paced", shuntCompacts: sc.name == "long",
 		} {
 			if got := sc.takesPart(name); got != want {
 				t.Errorf("%s in %s: got %v", name, sc.name, got)

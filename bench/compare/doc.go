@@ -33,8 +33,8 @@
 // links are made and the metrics read once every second, by the generator itself (load.Chore), and it
 // flushes every 100 ms: once with its data in memory, and once on disk, with nginx beside a program
 // that only writes and syncs as often, because that alone may stop a virtual machine's cores
-// (otherwork_linux.go). A turn begins when shunt has loaded its links. In long, turns
-// are 20 times as long, and bulks fill the store's memtables, so that it compacts in each turn of a
+// (otherwork_linux.go). A turn begins when shunt has loaded its links. In long, turns are 20 times as
+// long, and shunt has a small limit of memory and with it small memtables, so that it compacts in each turn of a
 // minute. wrk is there to check our generator: its ratios should be those of hot.
 //
 // Two more are of shunt mostly. loops compares it on one core and on both, in pairs, at a rate that

@@ -29,7 +29,7 @@ type comparison struct {
 // measure runs rounds of all scenarios, and again up to half as many of those in which a server has
 // too few calm turns.
 func (c *comparison) measure(ctx context.Context, chosen []scenario) error {
-	c.results, c.work = make(results), map[string]*otherWork{shuntBusy: {}, shuntSyncs: {}, shuntBulks: {}}
+	c.results, c.work = make(results), map[string]*otherWork{shuntBusy: {}, shuntSyncs: {}, shuntCompacts: {}}
 	for _, sc := range chosen {
 		c.results[sc.name] = make(map[string]samples)
 	}

@@ -113,7 +113,7 @@ func spreadOf(values []float64) spread {
 
 // otherWork is what a shunt has done beside redirects.
 type otherWork struct {
-	creates, long, scrapes       int64
+	creates, scrapes             int64
 	flushes, memtables, compacts float64
 	took                         time.Duration
 	turns                        int
@@ -121,7 +121,6 @@ type otherWork struct {
 
 func (w *otherWork) add(more otherWork) {
 	w.creates += more.creates
-	w.long += more.long
 	w.scrapes += more.scrapes
 	w.flushes += more.flushes
 	w.memtables += more.memtables

@@ -75,8 +75,8 @@ var scenarios = []scenario{
 	{
 		name: "long", words: "as paced, but in turns of 20 times the length: with 3 s, compactions fit into one",
 		spec: load.Spec{Connections: pacedVisitors, Pipeline: 1, Rate: pacedRate, Visitors: true}, zipf: true,
-		only: []string{nginx, shuntBulks}, times: 20,
-		targets: []target{{ofP99, shuntBulks, nginx, 1.0}},
+		only: []string{nginx, shuntCompacts}, times: 20,
+		targets: []target{{ofP99, shuntCompacts, nginx, 1.0}},
 	},
 	{
 		name: "wrk", words: "as hot, by wrk, as a check of our generator",

@@ -64,9 +64,8 @@ func (g *generator) addChores() error {
 func (g *generator) doChores(now time.Duration) error {
 	for _, c := range g.chores {
 		for c.next <= now && len(c.free) > 0 && !g.ending {
-			last := len(c.free) - 1
-			e := c.free[last]
-			c.free, c.next, e.left = c.free[:last], c.next+c.Every, c.Request
+			e := c.free[0] // in turn: a server closes a connection on which nothing comes
+			c.free, c.next, e.left = c.free[1:], c.next+c.Every, c.Request
 			if err := g.sendErrand(e); err != nil {
 				return err
 			}
