@@ -88,7 +88,9 @@ func (b *linkBatch) end() error {
 
 // LoadHits implements engine.View.
 func (v *view) LoadHits(ctx context.Context, fn func(id, hits uint64)) error {
-	if err := v.loadHits(ctx, fn); err != nil {
+	err := v.loadHits(ctx, fn)
+	v.since.Store(true) // nobody asks again, and views of other figures are cheaper without tables
+	if err != nil {
 		return fmt.Errorf("storage: loading hits: %w", err)
 	}
 	return nil
@@ -228,7 +230,7 @@ func scanParts(
 	for i := next.Add(1) - 1; i < int64(len(parts)); i = next.Add(1) - 1 {
 		rows, err := scanPart(ctx, c, &parts[i], to)
 		if err != nil {
-			return err
+			return from.explain(err, &parts[i])
 		}
 		progress.end(&parts[i], rows)
 	}
@@ -359,6 +361,21 @@ func (r rowSource) newCursor() (cursor, error) {
 		return nil, err
 	}
 	return pebbleCursor{it}, nil
+}
+
+// explain returns Pebble's error about the damage that has ended a scan of tables. Pebble says which file
+// it is, to the log, too.
+func (r rowSource) explain(err error, p *part) error {
+	if r.tables == nil || !pebble.IsCorruptionError(err) {
+		return err
+	}
+	c, failed := rowSource{db: r.db}.newCursor()
+	if failed != nil {
+		return err
+	}
+	failed = c.Scan(p.Lower, p.Upper, func([]byte, []byte) error { return nil })
+	_ = c.Close() // what it says was said by Scan
+	return cmp.Or(failed, err)
 }
 
 // pebbleCursor is a cursor that reads by Pebble's iterators.

@@ -1,12 +1,17 @@
 package storage
 
 import (
+	"bytes"
 	"context"
+	"log/slog"
+	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 
+	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/engine"
@@ -88,4 +93,24 @@ func loadedCodes(t *testing.T, s *Store) (codes []string) {
 	}
 	slices.Sort(codes)
 	return codes
+}
+
+// A damaged table ends a load with an error, and the log tells the operator what to do, as with any reader of it.
+func TestDamageThatALoadMeetsIsLogged(t *testing.T) {
+	mem := manyBlocks(t)
+	path := damageLargestTable(t, mem, "/data/store/"+dbName)
+	var log bytes.Buffer
+	s := open(t, "/data/store", Options{FS: mem, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	defer closeStore(t, s)
+	tables := s.tablesWithout(new(atomic.Bool))
+	if err := closeTables(tables); tables == nil || err != nil {
+		t.Fatalf("the tables cannot be read directly: %v", err)
+	}
+	err := s.LoadLinks(t.Context(), func([]engine.HotView) error { return nil })
+	if !pebble.IsCorruptionError(err) {
+		t.Errorf("got %v, want an error about damage", err)
+	}
+	if !strings.Contains(log.String(), "restore a backup") || !strings.Contains(log.String(), filepath.Base(path)) {
+		t.Errorf("the log does not say what to do about %s: %s", path, log.String())
+	}
 }

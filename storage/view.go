@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -22,6 +23,7 @@ type view struct {
 	sum      *row.Sum
 	scanned  *scanned       // of LoadHits
 	tables   *direct.Tables // with the same tallies as the snapshot; nil: there are none
+	since    *atomic.Bool   // whether later views have no such tables
 	key      [row.MaxTallyKeyBytes]byte
 
 	firstHour, firstDay uint32 // kept; read after the snapshot was made, so the snapshot has all of them
@@ -35,7 +37,8 @@ func (s *Store) View() (engine.View, error) {
 		return nil, fmt.Errorf("storage: opening a view: %w", errors.Join(err, snapshot.Close()))
 	}
 	v.scanned = &s.scanned
-	v.tables = s.tablesWithout(&s.writer.since.tallies)
+	v.since = &s.writer.since.tallies
+	v.tables = s.tablesWithout(v.since)
 	v.firstHour, v.firstDay = s.Kept()
 	return v, nil
 }

@@ -5,21 +5,24 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/sstable"
 	"github.com/cockroachdb/pebble/v2/sstable/block"
 )
 
-// maxOpen is the number of tables that a Cursor leaves open between two scans.
-const maxOpen = 64
+// maxOpen is the number of tables that a Cursor leaves open when it has read them: the next scan meets
+// some of them.
+const maxOpen = 8
 
 // Cursor scans tables, with buffers of its own. Only one goroutine may use it.
 type Cursor struct {
 	tables  *Tables
 	buffers block.BufferPool
 	readers map[*table]*sstable.Reader // open tables
-	sources []source                   // of the scan under way: those with a row left
+	waiting []*table                   // of the scan under way, by their smallest keys: it has not reached them
+	sources []source                   // those that it has reached, with a row left
 	last    []byte                     // the last key that a source had
 	hidden  bool                       // older values of last do not count
 }
@@ -56,17 +59,60 @@ func (c *Cursor) Scan(lower, upper []byte, fn func(key, value []byte) error) (er
 			err = ended
 		}
 	}()
-	if err := c.begin(lower, upper); err != nil {
-		return err
-	}
-	for len(c.sources) > 0 {
+	c.begin(lower, upper)
+	for {
+		if err := c.reach(lower, upper); err != nil || len(c.sources) == 0 {
+			return err
+		}
 		i, bound := least(c.sources)
+		if len(c.waiting) > 0 && (bound == nil || bytes.Compare(c.waiting[0].smallest, bound) < 0) {
+			bound = c.waiting[0].smallest
+		}
 		if err := c.read(&c.sources[i], bound, fn); err != nil {
 			return err
 		}
-		if s := &c.sources[i]; s.key == nil {
-			err := s.rows.Close()
-			if c.sources = append(c.sources[:i], c.sources[i+1:]...); err != nil {
+		if c.sources[i].key == nil {
+			if err := c.leave(i); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// begin notes the tables that have rows in the range.
+func (c *Cursor) begin(lower, upper []byte) {
+	c.last, c.waiting = c.last[:0], c.waiting[:0] // no key is empty
+	for i := range c.tables.tables {
+		if of := &c.tables.tables[i]; of.meets(lower, upper) {
+			c.waiting = append(c.waiting, of)
+		}
+	}
+	slices.SortFunc(c.waiting, func(a, b *table) int { return bytes.Compare(a.smallest, b.smallest) })
+}
+
+// reach makes a source of each table that may have the next row. So as many tables are open as there
+// are with the same keys: about one for each level of the database.
+func (c *Cursor) reach(lower, upper []byte) error {
+	for len(c.waiting) > 0 {
+		of := c.waiting[0]
+		if len(c.sources) > 0 {
+			first, _ := least(c.sources)
+			if bytes.Compare(c.sources[first].key, of.smallest) < 0 {
+				return nil
+			}
+		}
+		c.waiting = c.waiting[1:]
+		rows, err := c.open(of, lower, upper)
+		if err != nil {
+			return fmt.Errorf("%s: %w", of.name, err)
+		}
+		c.sources = append(c.sources, source{table: of, rows: rows})
+		last := len(c.sources) - 1
+		if err := c.sources[last].seek(lower); err != nil {
+			return err
+		}
+		if c.sources[last].key == nil {
+			if err := c.leave(last); err != nil {
 				return err
 			}
 		}
@@ -74,29 +120,14 @@ func (c *Cursor) Scan(lower, upper []byte, fn func(key, value []byte) error) (er
 	return nil
 }
 
-// begin opens a source for each table that has rows in the range.
-func (c *Cursor) begin(lower, upper []byte) error {
-	c.last = c.last[:0] // no key is empty
-	for i := range c.tables.tables {
-		of := &c.tables.tables[i]
-		if !of.meets(lower, upper) {
-			continue
-		}
-		rows, err := c.open(of, lower, upper)
-		if err != nil {
-			return fmt.Errorf("%s: %w", of.name, err)
-		}
-		s := source{table: of, rows: rows}
-		if err := s.seek(lower); err != nil {
-			return errors.Join(err, rows.Close())
-		}
-		if s.key != nil {
-			c.sources = append(c.sources, s)
-		} else if err := rows.Close(); err != nil {
-			return err
-		}
+// leave closes a source that has no row left, and its table if there are many.
+func (c *Cursor) leave(i int) error {
+	of, err := c.sources[i].table, c.sources[i].rows.Close()
+	if c.sources = append(c.sources[:i], c.sources[i+1:]...); len(c.readers) > maxOpen {
+		err = errors.Join(err, c.readers[of].Close())
+		delete(c.readers, of)
 	}
-	return nil
+	return err
 }
 
 // open returns an iterator over a range of a table.

@@ -164,6 +164,9 @@ func TestTablesAreReadThatTheDatabaseHasReplacedMeanwhile(t *testing.T) {
 		t.Fatal(err)
 	}
 	overwrite(t, db, "new")
+	if db.Metrics().Table.ZombieCount == 0 {
+		t.Error("the database keeps none of the replaced files")
+	}
 	c, rows := tables.NewCursor(), 0
 	err = c.Scan([]byte("a"), []byte("b"), func(key, value []byte) error {
 		if rows++; string(value) != "old" {
@@ -216,5 +219,41 @@ func TestAScanStopsAtTheFirstErrorAndTheCursorCanBeUsedAgain(t *testing.T) {
 	}
 	if err := errors.Join(c.Close(), tables.Close()); err != nil {
 		t.Error(err)
+	}
+}
+
+// However many tables a scan meets, few are open at once: those with the same keys, and some that were read.
+func TestAScanHasFewTablesOpen(t *testing.T) {
+	const tables = 100
+	fs := vfs.NewMem()
+	db, err := pebble.Open("db", &pebble.Options{FS: fs, Logger: silent{}, DisableAutomaticCompactions: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for i := range tables {
+		for j := range 3 {
+			if err := db.Set(fmt.Appendf(nil, "a%02d%d", i, j), []byte("v"), nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := db.Flush(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all, err := Open(db, fs, "db", pebble.DefaultMerger)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(all.tables) != tables {
+		t.Fatalf("there are %d tables, want %d", len(all.tables), tables)
+	}
+	c, rows, most := all.NewCursor(), 0, 0
+	err = c.Scan([]byte("a"), []byte("b"), func(_, _ []byte) error {
+		rows, most = rows+1, max(most, len(c.readers))
+		return nil
+	})
+	if err = errors.Join(err, c.Close(), all.Close()); err != nil || rows != 3*tables || most > maxOpen+1 {
+		t.Errorf("%d rows of %d, %d tables open at once, want at most %d; error %v", rows, 3*tables, most, maxOpen+1, err)
 	}
 }
