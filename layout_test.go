@@ -79,6 +79,7 @@ var rooms = map[string]room{
 	"engine/target":              {knows: []string{"engine/internal/limits", "engine/invalid"}},
 
 	"storage/clusterlog":       {never: []string{pebble, etcd}},
+	"storage/direct":           {users: []string{"storage"}, never: []string{etcd}},
 	"storage/replica":          {knows: []string{"engine", "storage", "storage/clusterlog"}, users: []string{"cmd/shunt/node"}, never: []string{etcd}},
 	"storage/crashtest":        {users: nobody},
 	"storage/etcdlog":          {knows: []string{"storage/clusterlog"}, users: []string{"cmd/shunt/node"}, never: []string{pebble}},

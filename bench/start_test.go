@@ -18,53 +18,64 @@ import (
 )
 
 // BenchmarkStart loads links with their hits from a real store, as a start of the process does: once
-// with targets that compress (SHUNT_BENCH_URLS, or generated ones), once with random bytes of the same
-// lengths, which stay plain. It reports the links a second, the processor time of each, and the resident
-// memory per link at its highest during the load and after it. SHUNT_BENCH_STORE names the folder of the
+// with targets that compress (SHUNT_BENCH_URLS, or generated ones), once with the same ones that are kept plain, because
+// the table of symbols is switched off, and once with random bytes of the same lengths, which stay plain.
+// It reports the links a second, the processor time of each, and the resident memory per link at its highest
+// during the load, after it, and when the cache of blocks is warm, each time after a collection. SHUNT_BENCH_STORE names the folder of the
 // stores, which are made if they do not exist and then kept, so that two programs can be compared on the
 // same ones.
 func BenchmarkStart(b *testing.B) {
-	for _, targets := range []kind{urls(), random(urls())} {
-		b.Run("links="+human(links())+"/targets="+targets.name, func(b *testing.B) {
-			dir := filepath.Join(cmp.Or(os.Getenv("SHUNT_BENCH_STORE"), b.TempDir()), targets.name)
+	for _, start := range []start{{urls(), "", false}, {urls(), "plain", true}, {random(urls()), "", false}} {
+		b.Run("links="+human(links())+"/targets="+cmp.Or(start.name, start.targets.name), func(b *testing.B) {
+			dir := filepath.Join(cmp.Or(os.Getenv("SHUNT_BENCH_STORE"), b.TempDir()), start.targets.name)
 			if _, err := os.Stat(dir); os.IsNotExist(err) {
-				plantLinks(b, dir, links(), targets)
+				plantLinks(b, dir, links(), start.targets)
 			}
 			for b.Loop() {
-				benchmarkStart(b, dir)
+				benchmarkStart(b, dir, start.plain)
 			}
 		})
 	}
 }
 
-func benchmarkStart(b *testing.B, dir string) {
+// start is a start that is measured.
+type start struct {
+	targets kind
+	name    string // "": that of targets
+	plain   bool   // targets are not coded
+}
+
+func benchmarkStart(b *testing.B, dir string, plain bool) {
 	b.StopTimer()
 	s, err := storage.Open(dir, storage.Options{Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		b.Fatal(err)
 	}
-	e, err := engine.Open(s, engine.Options{JournalDir: b.TempDir(), Rings: 1, RingRecords: 256})
+	e, err := engine.Open(s, engine.Options{JournalDir: b.TempDir(), Rings: 1, RingRecords: 256, PlainTargets: plain})
 	if err != nil {
 		b.Fatal(err)
 	}
 	before := settledBytes(b)
 	forgetPeak(b)
 	b.StartTimer()
-	start, cpu := time.Now(), cpuTime()
+	began, cpu := time.Now(), cpuTime()
 	if err := e.Load(context.Background(), nil); err != nil {
 		b.Fatal(err)
 	}
-	took, used := time.Since(start), cpuTime()-cpu
+	took, used := time.Since(began), cpuTime()-cpu
 	b.StopTimer()
 	peak := statusBytes(b, "VmHWM:")
 	runtime.GC()
 	runtime.GC()
 	after := residentBytes(b)
+	warmCache(b, s)
+	warm := residentBytes(b)
 	n := float64(e.Metrics().Links)
 	b.ReportMetric(n/took.Seconds(), "links/s")
 	b.ReportMetric(float64(used.Nanoseconds())/n, "cpu-ns/link")
 	b.ReportMetric(float64(peak-before)/n, "peak-B/link")
 	b.ReportMetric(float64(after-before)/n, "resident-B/link")
+	b.ReportMetric(float64(warm-before)/n, "warm-B/link")
 	if err := e.Close(); err != nil {
 		b.Fatal(err)
 	}
@@ -72,6 +83,18 @@ func benchmarkStart(b *testing.B, dir string) {
 		b.Fatal(err)
 	}
 	b.StartTimer()
+}
+
+// warmCache reads links at random until blocks fill the cache of the default size several times.
+func warmCache(b *testing.B, s *storage.Store) {
+	b.Helper()
+	const blockBytes = 16 << 10
+	const reads = 4 * storage.DefaultCacheBytes / blockBytes
+	for i := range uint64(reads) {
+		if _, err := s.ReadHot(string(appendCode(nil, mix(i)%links()))); err != nil {
+			b.Fatal(err)
+		}
+	}
 }
 
 // plantLinks makes a store of n links with targets of kind k, each with imported hits. Codes are drawn, so that

@@ -72,6 +72,9 @@ type Options struct {
 	// it, for each link. Default: never.
 	Full func() bool
 
+	// PlainTargets keeps targets in memory as they are. It is for benchmarks, which compare with it.
+	PlainTargets bool
+
 	Logger *slog.Logger // default: discards
 	Now    func() time.Time
 }
@@ -194,6 +197,9 @@ func Open(store Store, o Options) (*Engine, error) {
 		options: o, log: o.Logger, now: o.Now, random: rand.Reader,
 	}
 	e.index.Init()
+	if o.PlainTargets {
+		e.index.KeepPlain()
+	}
 	e.folders = o.folders(e.identity)
 	e.ids.init()
 	e.receipts.init(o.MaxReceipts)

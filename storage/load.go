@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"shunt/engine"
+	"shunt/storage/direct"
 	"shunt/storage/row"
 )
 
@@ -31,8 +32,10 @@ const (
 // LoadLinks implements engine.Store.
 func (s *Store) LoadLinks(ctx context.Context, fn func([]engine.HotView) error) error {
 	hot := []row.Range{row.TableRange(row.TableHot)}
-	err := scan(ctx, s.db, hot, &s.scanned, func() reader { return newLinkBatch(fn) })
-	if err != nil {
+	tables := s.tablesWithout(&s.writer.since.links)
+	err := scan(ctx, newRowSource(s.db, tables, hot), hot, &s.scanned, func() reader { return newLinkBatch(fn) })
+	s.writer.since.links.Store(true) // nobody asks again
+	if err = errors.Join(err, closeTables(tables)); err != nil {
 		return fmt.Errorf("storage: loading links: %w", err)
 	}
 	return nil
@@ -85,7 +88,9 @@ func (b *linkBatch) end() error {
 
 // LoadHits implements engine.View.
 func (v *view) LoadHits(ctx context.Context, fn func(id, hits uint64)) error {
-	if err := v.loadHits(ctx, fn); err != nil {
+	err := v.loadHits(ctx, fn)
+	v.since.Store(true) // nobody asks again, and views of other figures are cheaper without tables
+	if err != nil {
 		return fmt.Errorf("storage: loading hits: %w", err)
 	}
 	return nil
@@ -96,7 +101,7 @@ func (v *view) loadHits(ctx context.Context, fn func(id, hits uint64)) error {
 	for _, hour := range hoursFrom(v.hours, v.mark.Hour) {
 		ranges = append(ranges, row.PrefixRange(row.AppendHourPrefix(nil, row.TableLinkHours, hour)))
 	}
-	return scan(ctx, v.snapshot, ranges, v.scanned, eachRow(func(key, value []byte) error {
+	return scan(ctx, newRowSource(v.snapshot, v.tables, ranges), ranges, v.scanned, eachRow(func(key, value []byte) error {
 		id, err := row.LinkOf(key)
 		if err != nil {
 			return err
@@ -188,17 +193,17 @@ func weigh(r pebble.Reader, ranges []row.Range) ([]part, error) {
 
 // scan reads every row in ranges, on as many goroutines as there are cores, each with a reader of
 // its own, and notes its progress. The first error stops the scan and is returned.
-func scan(ctx context.Context, r pebble.Reader, ranges []row.Range, progress *scanned, newReader func() reader) error {
+func scan(ctx context.Context, from rowSource, ranges []row.Range, progress *scanned, newReader func() reader) error {
 	workers := engine.Cores()
 	var cuts []row.Range
 	for _, keys := range ranges {
-		cut, err := cutRange(r, keys, workers*partsAWorker)
+		cut, err := cutRange(from.db, keys, workers*partsAWorker)
 		if err != nil {
 			return err
 		}
 		cuts = append(cuts, cut...)
 	}
-	parts, err := weigh(r, cuts)
+	parts, err := weigh(from.db, cuts)
 	if err != nil {
 		return err
 	}
@@ -208,45 +213,38 @@ func scan(ctx context.Context, r pebble.Reader, ranges []row.Range, progress *sc
 	g, ctx := errgroup.WithContext(ctx)
 	var next atomic.Int64
 	for range min(workers, len(parts)) {
-		g.Go(func() error { return scanParts(ctx, r, parts, &next, progress, newReader()) })
+		g.Go(func() error { return scanParts(ctx, from, parts, &next, progress, newReader()) })
 	}
 	return g.Wait()
 }
 
 // scanParts takes parts, by the counter next, and reads them until none are left.
 func scanParts(
-	ctx context.Context, r pebble.Reader, parts []part, next *atomic.Int64, progress *scanned, to reader,
+	ctx context.Context, from rowSource, parts []part, next *atomic.Int64, progress *scanned, to reader,
 ) (err error) {
-	it, err := r.NewIter(&pebble.IterOptions{LowerBound: parts[0].Lower, UpperBound: parts[0].Upper})
+	c, err := from.newCursor()
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, it.Close()) }()
+	defer func() { err = errors.Join(err, c.Close()) }()
 	for i := next.Add(1) - 1; i < int64(len(parts)); i = next.Add(1) - 1 {
-		it.SetBounds(parts[i].Lower, parts[i].Upper)
-		rows, err := scanPart(ctx, it, to)
+		rows, err := scanPart(ctx, c, &parts[i], to)
 		if err != nil {
-			return err
+			return from.explain(err, &parts[i])
 		}
 		progress.end(&parts[i], rows)
 	}
 	return to.end()
 }
 
-func scanPart(ctx context.Context, it *pebble.Iterator, to reader) (rows uint64, err error) {
-	for valid := it.First(); valid; valid = it.Next() {
+func scanPart(ctx context.Context, c cursor, p *part, to reader) (rows uint64, err error) {
+	err = c.Scan(p.Lower, p.Upper, func(key, value []byte) error {
 		if rows++; rows%rowsBetweenChecks == 0 && ctx.Err() != nil {
-			break
+			return ctx.Err()
 		}
-		value, err := it.ValueAndErr()
-		if err != nil {
-			return rows, err
-		}
-		if err := to.read(it.Key(), value); err != nil {
-			return rows, err
-		}
-	}
-	return rows, errors.Join(ctx.Err(), it.Error())
+		return to.read(key, value)
+	})
+	return rows, cmp.Or(err, ctx.Err())
 }
 
 // cutRange cuts a range into at most n parts. They have about the same number of rows if keys are
@@ -297,4 +295,104 @@ func eightBytes(b []byte) uint64 {
 	var padded [8]byte
 	copy(padded[:], b)
 	return binary.BigEndian.Uint64(padded[:])
+}
+
+// A start reads each link and its hits once. Pebble would put all of their blocks into the cache, and
+// make garbage of them in a build without cgo, while the index grows to its full size. So a load reads
+// the tables themselves (package direct), as long as they have all rows that it wants: since Open
+// committed everything that logs had, that is until the first batch with such rows.
+
+// tablesWithout returns the tables of the store, to be closed, if no batch since Open had the rows that
+// since is about: then tables have all of these. Otherwise, and if they cannot be read directly, it
+// returns nil.
+func (s *Store) tablesWithout(since *atomic.Bool) *direct.Tables {
+	if since.Load() {
+		return nil
+	}
+	t, err := direct.Open(s.db, s.fs, s.folder.path(dbName), newMerger())
+	if err != nil {
+		return nil
+	}
+	if since.Load() {
+		_ = t.Close() // it was never read
+		return nil
+	}
+	return t
+}
+
+func closeTables(t *direct.Tables) error {
+	if t == nil {
+		return nil
+	}
+	return t.Close()
+}
+
+// A rowSource is what a scan reads.
+type rowSource struct {
+	db     pebble.Reader
+	tables *direct.Tables // read instead of db, which has the same rows; nil: db
+}
+
+// newRowSource returns the rows of db in ranges, by tables that have the same rows, if they can be read
+// directly; nil: there are no such tables.
+func newRowSource(db pebble.Reader, tables *direct.Tables, ranges []row.Range) rowSource {
+	for _, keys := range ranges {
+		if tables == nil || tables.Check(keys.Lower, keys.Upper) != nil {
+			return rowSource{db, nil}
+		}
+	}
+	return rowSource{db, tables}
+}
+
+// cursor reads ranges of rows for one goroutine.
+type cursor interface {
+	// Scan calls fn with each row from lower to before upper, and stops at the first error. Of a row that
+	// was merged, fn may get the operands one by one. Key and value are valid only during the call.
+	Scan(lower, upper []byte, fn func(key, value []byte) error) error
+	Close() error
+}
+
+func (r rowSource) newCursor() (cursor, error) {
+	if r.tables != nil {
+		return r.tables.NewCursor(), nil
+	}
+	it, err := r.db.NewIter(&pebble.IterOptions{LowerBound: []byte{0}, UpperBound: []byte{0, 0}})
+	if err != nil {
+		return nil, err
+	}
+	return pebbleCursor{it}, nil
+}
+
+// explain returns Pebble's error about the damage that has ended a scan of tables. Pebble says which file
+// it is, to the log, too.
+func (r rowSource) explain(err error, p *part) error {
+	if r.tables == nil || !pebble.IsCorruptionError(err) {
+		return err
+	}
+	c, failed := rowSource{db: r.db}.newCursor()
+	if failed != nil {
+		return err
+	}
+	failed = c.Scan(p.Lower, p.Upper, func([]byte, []byte) error { return nil })
+	_ = c.Close() // what it says was said by Scan
+	return cmp.Or(failed, err)
+}
+
+// pebbleCursor is a cursor that reads by Pebble's iterators.
+type pebbleCursor struct{ it *pebble.Iterator }
+
+func (c pebbleCursor) Close() error { return c.it.Close() }
+
+func (c pebbleCursor) Scan(lower, upper []byte, fn func(key, value []byte) error) error {
+	c.it.SetBounds(lower, upper)
+	for valid := c.it.First(); valid; valid = c.it.Next() {
+		value, err := c.it.ValueAndErr()
+		if err == nil {
+			err = fn(c.it.Key(), value)
+		}
+		if err != nil {
+			return errors.Join(err, c.it.Error())
+		}
+	}
+	return c.it.Error()
 }

@@ -30,6 +30,9 @@ func (x *Index) Init() {
 	}
 }
 
+// KeepPlain keeps targets as they are. It is called before the first Put.
+func (x *Index) KeepPlain() { x.coder.sampling.Store(false) }
+
 // Resolve returns the live link that code names; ok is false if there is none. It takes no lock,
 // allocates nothing and does no I/O. Call Release when done with the link.
 func (x *Index) Resolve(code []byte) (l Link, ok bool) {

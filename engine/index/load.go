@@ -15,9 +15,11 @@ func (x *Index) Expect(records uint64) {
 	x.memory.expected.Store(int64(records / numShards * 63 / 64))
 }
 
-// CollectLoad collects garbage soon. What a load reads is garbage on the heap, which would else double
-// before it is collected, at a time when memory should not pass its later level.
-func (x *Index) CollectLoad() { x.memory.retire(maxRetiredBytes) }
+// CollectLoad collects garbage soon if a load has made any to speak of: the heap would else double before it
+// is collected, at a time when memory should not pass its later level. A load that reads tables directly
+// makes little, and a collection has it at work for 20 ms on busy cores, in which each store of a pointer
+// takes longer.
+func (x *Index) CollectLoad() { x.memory.collectLoad() }
 
 // PutAll is Put for many links. Those of one code are put in their order. It stops at the first error; then
 // links before the one that cannot be put may be missing.

@@ -2,6 +2,7 @@ package index
 
 import (
 	"runtime"
+	"runtime/metrics"
 	"sync/atomic"
 
 	"shunt/engine/internal/mmap"
@@ -11,14 +12,18 @@ import (
 type memory struct {
 	tables *mmap.Shared // has the memory of tables
 
-	arenaBytes   atomic.Int64 // of all live arenas; for metrics
-	retiredBytes atomic.Int64 // given up since the last collection that retire began
-	collecting   atomic.Bool  // by retire
-	expected     atomic.Int64 // entries a shard, see Index.Expect
+	arenaBytes   atomic.Int64  // of all live arenas; for metrics
+	retiredBytes atomic.Int64  // given up since the last collection that retire began
+	collecting   atomic.Bool   // by retire
+	heapBytes    atomic.Uint64 // allocated on the Go heap up to the last collection that collectLoad began
+	expected     atomic.Int64  // entries a shard, see Index.Expect
 }
 
 // maxRetiredBytes is how much memory that the index has given up may wait for a collection.
 const maxRetiredBytes = 8 << 20
+
+// maxLoadBytes is how much a load may allocate on the Go heap before it is worth a collection.
+const maxLoadBytes = 1 << 20
 
 // retire counts memory that the index no longer uses. It is free after the next collection finds it
 // unreachable; but the collector does not see what is outside the Go heap and lets the heap double: while
@@ -35,4 +40,14 @@ func (m *memory) retire(sizeBytes int) {
 		defer m.collecting.Store(false)
 		runtime.GC()
 	}()
+}
+
+// collectLoad begins a collection if much has been allocated on the Go heap since the last one.
+func (m *memory) collectLoad() {
+	allocated := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
+	metrics.Read(allocated)
+	now, before := allocated[0].Value.Uint64(), m.heapBytes.Load()
+	if now-before >= maxLoadBytes && m.heapBytes.CompareAndSwap(before, now) {
+		m.retire(maxRetiredBytes)
+	}
 }
