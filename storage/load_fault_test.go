@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"shunt/storage/direct"
-	"shunt/storage/row"
-	"shunt/storage/row/rowtest"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -14,6 +11,10 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+
+	"shunt/storage/direct"
+	"shunt/storage/row"
+	"shunt/storage/row/rowtest"
 )
 
 // badRead fails one read of a table after it is armed.

@@ -50,10 +50,10 @@ func newBudget() (*budget, error) {
 
 const sigevThreadID = 4 // SIGEV_THREAD_ID: the signal is for one thread
 
-// begin begins the budget anew. It returns false if there is none.
+// begin starts to count the thread's processor time, from 0. It returns false if the kernel refuses.
 func (b *budget) begin() bool { return b.setTime(budgetNs) }
 
-// stop ends the budget without a signal: it has come before stop returns, or does not come.
+// stop ends the count. No signal comes after it has returned.
 func (b *budget) stop() { b.setTime(0) }
 
 func (b *budget) setTime(ns int64) bool {

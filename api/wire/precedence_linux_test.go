@@ -390,7 +390,7 @@ func TestPsAreHeldOnlyWhereThereAreOthers(t *testing.T) {
 	}
 }
 
-// What the kernel permits in part leaves the thread as it was.
+// If the kernel permits only to raise a thread, or only to lower it, the thread is not immediate.
 func TestAThreadThatCannotBeLoweredIsNeverImmediate(t *testing.T) {
 	runtime.LockOSThread()
 	for _, denied := range []level{preferred, immediate} {

@@ -53,10 +53,10 @@
 // shard whose garbage passes a quarter of its arena gets a new arena and table. Readers go on with
 // the arena that they have. The memory of the old table is given back at once, and whoever still reads it
 // sees zeros. So a look-up that finds no entry looks once more, in the current table, before it reports
-// that there is no link. Each reads a table from end to end, and pins it first, so that it is not given back. Slots are never emptied, because a
-// deleted code stays taken: its record is a tombstone, which is ignored once its time is over. When the
-// link is purged, the slot gets an empty record, which counts as garbage and is dropped by the next
-// rewrite.
+// that there is no link. A walk over all links (Each) reads whole tables; it pins a table first, which keeps
+// its memory until the walk has read it. Slots are never emptied, because a deleted code stays taken: its
+// record is a tombstone, which is ignored once its time is over. When the link is purged, the slot gets an
+// empty record, which counts as garbage and is dropped by the next rewrite.
 //
 // A shard takes 2.4 GiB of records, the index 150 GiB. One that is nearly full is rewritten as soon as it
 // has 16 MiB of garbage. In a full one a new link fails; an edit or a deletion, which the store has
