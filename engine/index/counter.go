@@ -72,17 +72,33 @@ func (c *counters) ensure(id uint64) error {
 	if old := c.dir.Load(); old != nil {
 		dir = slices.Clone(*old)
 	}
+	last := len(dir) - 1
 	for uint64(len(dir)) <= k {
 		dir = append(dir, nil)
 	}
 	if dir[k] == nil {
-		b := mmap.HugeMemory(8 << slabBits)
-		dir[k] = (*slab)(unsafe.Pointer(unsafe.SliceData(b)))
-		runtime.AddCleanup(c, mmap.Unmap, b)
+		dir[k] = c.newSlab(int(k) > last)
+		if int(k) > last && last >= 0 {
+			mmap.Collapse(dir[last].bytes())
+		}
 	}
 	c.dir.Store(&dir)
 	return nil
 }
+
+// newSlab maps a slab. The last one takes memory only where it is touched, because most of it may have no
+// links yet, and becomes a huge page when another follows.
+func (c *counters) newSlab(last bool) *slab {
+	mapped := mmap.HugeMemory
+	if last {
+		mapped = mmap.Memory
+	}
+	b := mapped(8 << slabBits)
+	runtime.AddCleanup(c, mmap.Unmap, b)
+	return (*slab)(unsafe.Pointer(unsafe.SliceData(b)))
+}
+
+func (s *slab) bytes() []byte { return unsafe.Slice((*byte)(unsafe.Pointer(s)), unsafe.Sizeof(*s)) }
 
 // slabs returns the number of slabs.
 func (c *counters) slabs() (n uint64) {

@@ -115,8 +115,8 @@
 //     in order of memory; a load that knows how many records come (Expect) copies it about once. Shards
 //     begin with different sizes, so that they grow at different times. Arenas that rewrites leave behind
 //     wait for a collection, which the index begins itself after each 8 MiB (memory.go). Tables waited for it too, which was 3 to 5 % of all memory while links are loaded.
-//   - Huge pages: an arena asks for each one when it has filled it (MADV_COLLAPSE), counters ask from the
-//     start, tables lie in huge pages together (mmap.Shared). At 10 M links a table has 1.7 MB; on pages of
+//   - Huge pages: an arena asks for each one when it has filled it (MADV_COLLAPSE), a slab of
+//     counters when another follows (the last one had up to 2 MB that no link used), tables lie in huge pages together (mmap.Shared). At 10 M links a table has 1.7 MB; on pages of
 //     4 KB, with the first 2 MB of each arena as well, Resolve took 1.06 to 1.2 of the time. Rejected:
 //     advising whole chunks beforehand, which makes half a huge page a shard resident for nothing, 6 bytes a
 //     link at 10 M links.
