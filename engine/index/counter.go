@@ -79,7 +79,7 @@ func (c *counters) ensure(id uint64) error {
 	if dir[k] == nil {
 		dir[k] = c.newSlab(int(k) > last)
 		if int(k) > last && last >= 0 {
-			mmap.Collapse(dir[last].bytes())
+			mmap.MakeHuge(dir[last].bytes())
 		}
 	}
 	c.dir.Store(&dir)
@@ -87,7 +87,7 @@ func (c *counters) ensure(id uint64) error {
 }
 
 // newSlab maps a slab. The last one takes memory only where it is touched, because most of it may have no
-// links yet, and becomes a huge page when another follows.
+// links yet. When another follows, it becomes a huge page.
 func (c *counters) newSlab(last bool) *slab {
 	mapped := mmap.HugeMemory
 	if last {

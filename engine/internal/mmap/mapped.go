@@ -52,6 +52,13 @@ func HugeMemory(sizeBytes int) []byte {
 	return b
 }
 
+// MakeHuge asks for huge pages where memory of Memory will be touched everywhere from now on. What was touched
+// is moved into one at once, and the rest gets one when it is touched. It is advice, as Collapse is.
+func MakeHuge(b []byte) {
+	_ = unix.Madvise(b, madvHugePage)
+	_ = unix.Madvise(b, madvCollapse) // fails where nothing was touched
+}
+
 // Collapse turns full pages of a huge page's size and alignment into huge pages. It is advice: on a
 // kernel before 6.1, or without free huge pages, they stay small, and look-ups have some more TLB
 // misses.

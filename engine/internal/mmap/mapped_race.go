@@ -24,6 +24,8 @@ func Memory(sizeBytes int) []byte {
 
 func HugeMemory(sizeBytes int) []byte { return Memory(sizeBytes) }
 
+func MakeHuge([]byte) {}
+
 func Collapse([]byte) {}
 
 func File(f *os.File, sizeBytes int) ([]byte, error) {

@@ -60,6 +60,24 @@ func TestMemoryThatIsNotTouchedIsNotResident(t *testing.T) {
 	}
 }
 
+// TestMakeHugeLeavesTheMemoryToBeMadeHuge: a huge page can be made at once only where something was touched. So
+// the kernel must know that it may make the others later.
+func TestMakeHugeLeavesTheMemoryToBeMadeHuge(t *testing.T) {
+	touched, untouched := Memory(HugePageBytes), Memory(HugePageBytes)
+	defer Unmap(touched)
+	defer Unmap(untouched)
+	touched[5] = 7
+	for _, b := range [][]byte{touched, untouched} {
+		MakeHuge(b)
+		if flags := vmFlags(t, b); !slices.Contains(flags, "hg") || slices.Contains(flags, "nh") {
+			t.Errorf("the kernel was not asked for huge pages: flags %v", flags)
+		}
+	}
+	if touched[5] != 7 || untouched[5] != 0 {
+		t.Errorf("bytes are %d and %d, want 7 and 0", touched[5], untouched[5])
+	}
+}
+
 func TestADroppedPartTakesNoMemoryWhenWhatLiesBesideBecomesHuge(t *testing.T) {
 	s := NewShared(HugePageBytes)
 	first, second := s.Alloc(HugePageBytes/2), s.Alloc(HugePageBytes/2)
