@@ -40,7 +40,7 @@
 //
 // A link takes 16 bytes of record, its target (coded to about half), half a byte that keeps the word
 // that a look-up compares in one cache line, 8 bytes of counter, and 10.2 to 11.5 bytes of index. With
-// real addresses of 50.4 bytes on average that is 59.2 to 59.9 bytes at 5 to 12 M links; before records
+// real addresses of 50.4 bytes on average that is 59.1 to 59.8 bytes at 5 to 12 M links; before records
 // were narrow and targets coded it was 100.6. Random bytes, which no table can make shorter, take
 // 87.8. (BenchmarkMemory of bench, commit and machine in its RESULTS.md.)
 //
