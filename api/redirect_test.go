@@ -1,13 +1,16 @@
 package api
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/maxmind/mmdbwriter"
 	"github.com/maxmind/mmdbwriter/mmdbtype"
@@ -17,6 +20,8 @@ import (
 	"shunt/api/ops"
 	"shunt/api/redirect"
 	"shunt/api/visitor"
+	"shunt/api/wire"
+	"shunt/engine"
 )
 
 // breakdown returns a link's hits by the values of a dimension, in alphabetical order.
@@ -150,6 +155,54 @@ func BenchmarkRedirect(b *testing.B) {
 				b.Fatalf("got %d", ctx.Response.StatusCode())
 			}
 		})
+	}
+}
+
+// BenchmarkRedirectTargets measures answerPlain over 4,096 links whose targets are coded by a table of symbols, and
+// over the same ones that are kept plain: what decoding costs a redirect.
+func BenchmarkRedirectTargets(b *testing.B) {
+	b.Run("targets=plain", func(b *testing.B) { benchmarkRedirectTargets(b, true) })
+	b.Run("targets=coded", func(b *testing.B) { benchmarkRedirectTargets(b, false) })
+}
+
+func benchmarkRedirectTargets(b *testing.B, plain bool) {
+	const links = 4096
+	st := newSiteOn(b, func(o *engine.Options) { o.PlainTargets = plain }, func(o *Options) { o.Now = nil })
+	st.shortenMany(links) // these train the table
+	if !plain {
+		time.Sleep(time.Second) // until it is trained
+	}
+	st.shortenMany(3 * links) // moves all shards to the table
+	requests := make([]*wire.Plain, links)
+	for i := range requests {
+		requests[i] = plainOf(b, st, "192.0.2.77", requestText("GET", fmt.Sprintf("/l%07d", 2*links+i), "", "User-Agent: Twitterbot/1.0"))
+	}
+	runtime.GC() // unmaps what the shards have left
+	time.Sleep(100 * time.Millisecond)
+	if mapped := st.engine.Metrics().ArenaBytes; (mapped > 64<<14) != plain { // 64 shards with one chunk each
+		b.Fatalf("arenas have %d bytes: targets are not as they should be", mapped)
+	}
+	out := make([]byte, 0, 4096)
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		out = st.front.answerPlain(out[:0], requests[i%links])
+	}
+	if !bytes.HasPrefix(out, []byte("HTTP/1.1 302")) {
+		b.Fatalf("got %.100q", out)
+	}
+}
+
+// shortenMany makes the links l0000000 up to before n, unless they exist.
+func (st *site) shortenMany(n int) {
+	st.t.Helper()
+	var items []string
+	for i := range n {
+		items = append(items, fmt.Sprintf(`{"url":"https://shop.example.com/catalogue/%d/item-%x?campaign=spring&id=%d","alias":"l%07d"}`, i%89, i*7919, i, i))
+	}
+	for some := range slices.Chunk(items, 512) {
+		if got, _, r := st.bulk("application/json", "["+strings.Join(some, ",")+"]"); !strings.Contains(got, " 0: ") {
+			st.t.Fatalf("got %s, %d %.300s", got, r.status, r.body)
+		}
 	}
 }
 

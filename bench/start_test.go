@@ -25,24 +25,17 @@ import (
 // stores, which are made if they do not exist and then kept, so that two programs can be compared on the
 // same ones.
 func BenchmarkStart(b *testing.B) {
-	for _, start := range []start{{urls(), "", false}, {urls(), "plain", true}, {random(urls()), "", false}} {
-		b.Run("links="+human(links())+"/targets="+cmp.Or(start.name, start.targets.name), func(b *testing.B) {
-			dir := filepath.Join(cmp.Or(os.Getenv("SHUNT_BENCH_STORE"), b.TempDir()), start.targets.name)
+	for _, targets := range []kind{urls(), plain(urls()), random(urls())} {
+		b.Run("links="+human(links())+"/targets="+targets.label(), func(b *testing.B) {
+			dir := filepath.Join(cmp.Or(os.Getenv("SHUNT_BENCH_STORE"), b.TempDir()), targets.name)
 			if _, err := os.Stat(dir); os.IsNotExist(err) {
-				plantLinks(b, dir, links(), start.targets)
+				plantLinks(b, dir, links(), targets)
 			}
 			for b.Loop() {
-				benchmarkStart(b, dir, start.plain)
+				benchmarkStart(b, dir, targets.plain)
 			}
 		})
 	}
-}
-
-// start is a start that is measured.
-type start struct {
-	targets kind
-	name    string // "": that of targets
-	plain   bool   // targets are not coded
 }
 
 func benchmarkStart(b *testing.B, dir string, plain bool) {

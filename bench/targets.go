@@ -11,9 +11,21 @@ import (
 type kind struct {
 	name   string
 	append func(dst []byte, i uint64) []byte // appends the target of link i
+	plain  bool                              // the engine keeps them as they are
 }
 
-var generated = kind{"generated", appendTarget}
+// plain returns targets that the engine does not code.
+func plain(k kind) kind { return kind{k.name, k.append, true} }
+
+// label names k among the kinds of a benchmark.
+func (k kind) label() string {
+	if k.plain {
+		return "plain"
+	}
+	return k.name
+}
+
+var generated = kind{name: "generated", append: appendTarget}
 
 // urls is the kind of SHUNT_BENCH_URLS=FILE: the http addresses of the file, one per line, each with
 // ?id= (or &id=) and 8 random characters, so that there are enough and no two are equal. Without the
@@ -27,7 +39,7 @@ var urls = sync.OnceValue(func() kind {
 	if err != nil {
 		panic(err)
 	}
-	return kind{"urls", func(dst []byte, i uint64) []byte {
+	return kind{name: "urls", append: func(dst []byte, i uint64) []byte {
 		address := addresses[mix(i)%uint64(len(addresses))]
 		dst = append(dst, address...)
 		if bytes.IndexByte(address, '?') < 0 {
@@ -56,7 +68,7 @@ func readAddresses(name string) (addresses [][]byte, err error) {
 
 // random has as many bytes as like has, but random ones: no table of symbols can make them shorter.
 func random(like kind) kind {
-	return kind{"random", func(dst []byte, i uint64) []byte {
+	return kind{name: "random", append: func(dst []byte, i uint64) []byte {
 		start := len(dst)
 		dst = like.append(dst, i)
 		for k := start; k < len(dst); k++ {

@@ -247,6 +247,16 @@ func TestOneTableServesManyGoroutines(t *testing.T) {
 	wg.Wait()
 }
 
+func TestATableIsStaleWhenTextsAreAFifthLongerThanAtFirst(t *testing.T) {
+	const plain = 1 << 20
+	table := trained()["addresses"]
+	for factor, want := range map[float64]bool{1: false, 1.15: false, 1.19: false, 1.21: true, 2: true} {
+		if got := table.Stale(plain, uint64(factor*table.Ratio()*plain)); got != want {
+			t.Errorf("texts that take %.2f times as much as at first: stale is %v, want %v", factor, got, want)
+		}
+	}
+}
+
 func TestATableIsStaleOnceTextsChange(t *testing.T) {
 	sum := func(table *Table, texts [][]byte) (plain, coded uint64) {
 		for _, text := range texts {
