@@ -24,8 +24,9 @@ import (
 type target struct {
 	codes []string
 	known map[string]bool
-	cutAt int // the number of batches that are answered before the connection is cut; 0: all
-	after int // batches that are imported after the cut, without an answer
+	cutAt int           // the number of batches that are answered before the connection is cut; 0: all
+	after int           // batches that are imported after the cut, without an answer
+	takes time.Duration // for each batch
 }
 
 var errCut = errors.New("the connection was cut")
@@ -54,6 +55,7 @@ func (g *target) importAll(ctx context.Context, batches iter.Seq[*client.ImportB
 }
 
 func (g *target) take(b *client.ImportBatch) client.ImportResult {
+	time.Sleep(g.takes)
 	r := client.ImportResult{Batch: b}
 	for i := range b.Len() {
 		var link struct{ Code string }

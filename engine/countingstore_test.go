@@ -1,0 +1,96 @@
+package engine_test
+
+import (
+	"context"
+	"reflect"
+	"sync/atomic"
+	"testing"
+
+	"shunt/engine"
+	"shunt/engine/index"
+)
+
+// counting is a store that counts the calls that read it, and refuses purges of some codes.
+type counting struct {
+	engine.Store
+	reads   atomic.Int64
+	refused map[string]bool // codes whose purge fails
+}
+
+// uncounted are the methods of a Store that a counting does not count: they write, or read no more
+// than memory.
+var uncounted = map[string]bool{
+	"AllocateIDs": true, "Apply": true, "ApplyAll": true, "EndGenerations": true, "Flush": true,
+	"RollUp": true, "SweepAudit": true, "SweepReceipts": true,
+	"Identity": true, "Kept": true, "ReadOnly": true, "Scanned": true,
+}
+
+// read counts a read of the store, which it returns.
+func (c *counting) read() engine.Store {
+	c.reads.Add(1)
+	return c.Store
+}
+
+func (c *counting) ReadHot(code string) (engine.Hot, error) { return c.read().ReadHot(code) }
+
+func (c *counting) ReadRecord(code string) (engine.Record, error) { return c.read().ReadRecord(code) }
+
+func (c *counting) ReadReceipt(k engine.RequestKey) (engine.Receipt, error) {
+	return c.read().ReadReceipt(k)
+}
+
+func (c *counting) LoadLinks(ctx context.Context, fn func([]index.HotView) error) error {
+	return c.read().LoadLinks(ctx, fn)
+}
+
+func (c *counting) LoadReceipts(ctx context.Context, fn func(engine.RequestKey)) error {
+	return c.read().LoadReceipts(ctx, fn)
+}
+
+func (c *counting) LoadCaps(ctx context.Context, fn func(id uint64, c engine.Cap, use engine.CapUse)) error {
+	return c.read().LoadCaps(ctx, fn)
+}
+
+func (c *counting) View() (engine.View, error) { return c.read().View() }
+
+func (c *counting) Positions() (engine.Positions, error) { return c.read().Positions() }
+
+func (c *counting) Listing(ctx context.Context) (engine.Listing, error) { return c.read().Listing(ctx) }
+
+func (c *counting) ListLinks(owner uint32, tag string, fn func(id uint64, code string) bool) error {
+	return c.read().ListLinks(owner, tag, fn)
+}
+
+func (c *counting) ListAudit(from, before uint64, fn func(*engine.AuditEntry) bool) error {
+	return c.read().ListAudit(from, before, fn)
+}
+
+func (c *counting) Deletions(beforeHour uint32, limit int) ([]engine.Deletion, error) {
+	return c.read().Deletions(beforeHour, limit)
+}
+
+func (c *counting) Apply(m engine.Mutation, done func(error)) {
+	if m.Purge != nil && c.refused[m.Purge.Code] {
+		done(engine.ErrOverloaded)
+		return
+	}
+	c.Store.Apply(m, done)
+}
+
+func TestEveryMethodOfAStoreIsCountedOrListedAsUncounted(t *testing.T) {
+	for m := range reflect.TypeFor[engine.Store]().Methods() {
+		c := new(counting)
+		func() {
+			defer func() { _ = recover() }() // c has no store to pass the call on to
+			method := reflect.ValueOf(c).MethodByName(m.Name)
+			args := make([]reflect.Value, method.Type().NumIn())
+			for i := range args {
+				args[i] = reflect.Zero(method.Type().In(i))
+			}
+			method.Call(args)
+		}()
+		if counted := c.reads.Load() == 1; counted == uncounted[m.Name] {
+			t.Errorf("%s: counted %v, listed as uncounted %v", m.Name, counted, uncounted[m.Name])
+		}
+	}
+}
