@@ -246,7 +246,6 @@ func TestLearningDoesNotWaitForWhoeverAllocatesIDs(t *testing.T) {
 	}
 }
 
-// FuzzLearn gives a store any payload: it is an error that changes nothing, or rows that all nodes share.
 // TestAnEntryOfANewerVersionChangesNothing has a node read what a newer program wrote.
 func TestAnEntryOfANewerVersionChangesNothing(t *testing.T) {
 	log := &chainLog{head: clusterlog.Origin(clusterlog.ID{1}), failAt: -1}
@@ -275,6 +274,7 @@ func TestAnEntryOfANewerVersionChangesNothing(t *testing.T) {
 	}
 }
 
+// FuzzLearn gives a store any payload: it is an error that changes nothing, or rows that all nodes share.
 func FuzzLearn(f *testing.F) {
 	log := &chainLog{head: clusterlog.Origin(clusterlog.ID{1}), failAt: -1}
 	f.Add([]byte{})

@@ -2,6 +2,7 @@ package account
 
 import (
 	"errors"
+	"log/slog"
 	"slices"
 	"testing"
 	"time"
@@ -151,5 +152,21 @@ func TestAChangeOfAnotherNodeForgetsEverybody(t *testing.T) {
 		if k, _ := c.find(numbered(n).credential, now); k != nil {
 			t.Errorf("the %d-th caller is still in memory", n)
 		}
+	}
+}
+
+func TestSessionsThatAnotherNodeHasEndedAreCountedAgain(t *testing.T) {
+	s := newShared(t)
+	log := slog.New(slog.DiscardHandler)
+	s.countSessions(log)
+	s.wantCounted(t)
+	if err := s.another.EndSession(s.cookie); err != nil {
+		t.Fatal(err)
+	}
+	s.Changed()
+	s.countAgain(log)
+	s.wantCounted(t)
+	if n := s.CountSessions(); n != 0 || s.sessions.stale.Load() {
+		t.Errorf("%d sessions are counted, want none; stale is %v", n, s.sessions.stale.Load())
 	}
 }

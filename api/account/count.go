@@ -1,11 +1,17 @@
 package account
 
-import "sync/atomic"
+import (
+	"log/slog"
+	"sync/atomic"
+)
 
 // sessionCount is the number of rows of sessions in the table. It is counted once, and then follows
 // the writes: a row is set once, under a new key, and only rows that were read under the write lock
-// are deleted.
-type sessionCount struct{ n atomic.Int64 }
+// are deleted. What other nodes write it does not see, so it is counted again after that.
+type sessionCount struct {
+	n     atomic.Int64
+	stale atomic.Bool // another node has changed rows since the last count began
+}
 
 func newSessionCount() *sessionCount { return new(sessionCount) }
 
@@ -37,9 +43,23 @@ func isSession(key []byte) int {
 const sessionTable = 'c'
 
 // CountSessions returns the number of sessions in the table, those included that have expired and
-// are not deleted yet. Until Run has counted those of earlier runs, it is too low. It costs an
-// atomic read.
+// are not deleted yet. Until Run has counted those of earlier runs, it is too low, and it may be a minute behind
+// what other nodes change. It costs an atomic read.
 func (a *Accounts) CountSessions() uint64 { return uint64(max(0, a.sessions.n.Load())) }
+
+// countSessions is beginCount for Run.
+func (a *Accounts) countSessions(log *slog.Logger) {
+	if err := a.beginCount(); err != nil {
+		log.Warn("the sessions of logins could not be counted; their metric stays wrong", slog.Any("cause", err))
+	}
+}
+
+// countAgain counts the sessions if another node has changed rows since the last count.
+func (a *Accounts) countAgain(log *slog.Logger) {
+	if a.sessions.stale.Load() {
+		a.countSessions(log)
+	}
+}
 
 // beginCount counts the sessions that the table has. Writers wait for it: 320,000 sessions, which
 // are all that MaxUsers can have, take some 0.1 s.
@@ -49,6 +69,7 @@ func (a *Accounts) beginCount() error {
 		return err
 	}
 	defer lock.unlock()
+	a.sessions.stale.Store(false) // before the scan, which may not see what is changed meanwhile
 	n := int64(0)
 	err = a.table.Scan([]byte{sessionTable}, func([]byte, []byte) (bool, error) {
 		n++

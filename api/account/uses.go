@@ -64,14 +64,13 @@ func (u *uses) forget(hashes [][sha256.Size]byte, written map[[sha256.Size]byte]
 // Run writes the last uses of tokens and sessions once a minute and when ctx ends. A crash loses at
 // most a minute of them. It logs errors, and tries again to write the rest.
 func (a *Accounts) Run(ctx context.Context, log *slog.Logger) error {
-	if err := a.beginCount(); err != nil {
-		log.Warn("the sessions of logins could not be counted; their metric stays too low", slog.Any("cause", err))
-	}
+	a.countSessions(log)
 	tick := time.NewTicker(useInterval)
 	defer tick.Stop()
 	for ended := false; !ended; {
 		select {
 		case <-tick.C:
+			a.countAgain(log)
 		case <-ctx.Done():
 			ended = true
 		}

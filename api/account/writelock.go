@@ -90,5 +90,8 @@ func (a *Accounts) Lead(ctx context.Context, begin func() error) error {
 	}
 }
 
-// Changed says that another node has changed rows: callers are read again.
-func (a *Accounts) Changed() { a.callers.forgetAll() }
+// Changed says that another node has changed rows: callers are read again, and Run counts sessions again.
+func (a *Accounts) Changed() {
+	a.callers.forgetAll()
+	a.sessions.stale.Store(true)
+}
