@@ -123,7 +123,7 @@ func TestASlowReaderDoesNotBringBackWhatAnotherNodeHasChanged(t *testing.T) {
 	}
 }
 
-// What is read after a change is kept again: else each change would make every later request read the table.
+// A caller that is read after a change is kept in memory again. Otherwise all later requests would read the table.
 func TestACallerIsKnownAgainAfterAChangeOfAnotherNode(t *testing.T) {
 	s := newShared(t)
 	s.Changed()
@@ -169,4 +169,26 @@ func TestSessionsThatAnotherNodeHasEndedAreCountedAgain(t *testing.T) {
 	if n := s.CountSessions(); n != 0 || s.sessions.stale.Load() {
 		t.Errorf("%d sessions are counted, want none; stale is %v", n, s.sessions.stale.Load())
 	}
+}
+
+// unreadable is a table that cannot be read.
+type unreadable struct{ Table }
+
+func (unreadable) Scan([]byte, func(key, value []byte) (bool, error)) error {
+	return errors.New("the disk is gone")
+}
+
+func TestACountOfSessionsThatFailsIsTriedAgain(t *testing.T) {
+	s := newShared(t)
+	log, table := slog.New(slog.DiscardHandler), s.Accounts.table
+	s.sessions.n.Store(5)
+	s.Accounts.table = unreadable{table}
+	s.countSessions(log)
+	s.countAgain(log)
+	if n := s.CountSessions(); n != 5 {
+		t.Errorf("%d sessions are counted by a count that failed, want what there was", n)
+	}
+	s.Accounts.table = table
+	s.countAgain(log)
+	s.wantCounted(t)
 }

@@ -10,7 +10,7 @@ import (
 // are deleted. What other nodes write it does not see, so it is counted again after that.
 type sessionCount struct {
 	n     atomic.Int64
-	stale atomic.Bool // another node has changed rows since the last count began
+	stale atomic.Bool // another node has changed rows since the last count began, or that has failed
 }
 
 func newSessionCount() *sessionCount { return new(sessionCount) }
@@ -43,18 +43,19 @@ func isSession(key []byte) int {
 const sessionTable = 'c'
 
 // CountSessions returns the number of sessions in the table, those included that have expired and
-// are not deleted yet. Until Run has counted those of earlier runs, it is too low, and it may be a minute behind
-// what other nodes change. It costs an atomic read.
+// are not deleted yet. Until Run has counted those of earlier runs, it is too low. Changes of other nodes show
+// up to a minute later. A call is one atomic read.
 func (a *Accounts) CountSessions() uint64 { return uint64(max(0, a.sessions.n.Load())) }
 
-// countSessions is beginCount for Run.
+// countSessions counts the sessions and logs an error; then countAgain tries again.
 func (a *Accounts) countSessions(log *slog.Logger) {
 	if err := a.beginCount(); err != nil {
-		log.Warn("the sessions of logins could not be counted; their metric stays wrong", slog.Any("cause", err))
+		a.sessions.stale.Store(true)
+		log.Warn("the sessions of logins could not be counted, so their metric is wrong; trying again", slog.Any("cause", err))
 	}
 }
 
-// countAgain counts the sessions if another node has changed rows since the last count.
+// countAgain counts the sessions if another node has changed rows since the last count, or if that has failed.
 func (a *Accounts) countAgain(log *slog.Logger) {
 	if a.sessions.stale.Load() {
 		a.countSessions(log)

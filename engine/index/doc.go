@@ -53,8 +53,8 @@
 // shard whose garbage passes a quarter of its arena gets a new arena and table. Readers go on with
 // the arena that they have. The memory of the old table is given back at once, and whoever still reads it
 // sees zeros. So a look-up that finds no entry looks once more, in the current table, before it reports
-// that there is no link. A walk over all links (Each) reads whole tables; it pins a table first, which keeps
-// its memory until the walk has read it. Slots are never emptied, because a deleted code stays taken: its
+// that there is no link. Each reads whole tables. It pins a table first, so the table keeps its memory until Each
+// has read it. Slots are never emptied, because a deleted code stays taken: its
 // record is a tombstone, which is ignored once its time is over. When the link is purged, the slot gets an
 // empty record, which counts as garbage and is dropped by the next rewrite.
 //
