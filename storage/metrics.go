@@ -35,10 +35,11 @@ type Metrics struct {
 	MinFreeBytes          uint64 // free space below which writes of links are refused; 0 if unknown or off
 	CommitQueueLength     uint64 // mutations that wait for a commit
 	CommitBatches         uint64
-	Mutations             uint64 // committed; on average Mutations / CommitBatches share one fsync
-	MutationsRefused      uint64 // because the queue was full or closed
-	WriteStalls           uint64 // times at which Pebble held back all writes
-	WriteStalled          bool   // it does so now
+	Mutations             uint64        // committed; on average Mutations / CommitBatches share one fsync
+	MutationsRefused      uint64        // because the queue was full or closed
+	WriteStalls           uint64        // times at which Pebble held back all writes
+	WriteStalled          bool          // it does so now
+	CommitWait            time.Duration // time for which the disk has answered no commit, although some wait; 0 if none waits
 	CommitSeconds         Histogram
 	CommitMutations       Histogram
 
@@ -92,6 +93,7 @@ func (s *Store) Metrics() Metrics {
 		MutationsRefused:      s.commits.refused.Load(),
 		WriteStalls:           s.stalls.count.Load(),
 		WriteStalled:          s.stalls.now.Load(),
+		CommitWait:            s.writer.waits.wait(time.Now()),
 		CommitSeconds:         s.commits.seconds.snapshot(),
 		CommitMutations:       s.commits.sizes.snapshot(),
 		RollUpWaits:           s.rollUpWaits(),

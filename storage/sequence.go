@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -27,6 +28,7 @@ type writer struct {
 	fatal func(format string, args ...any) // ends the process
 	acked ackedFile
 	since rowsSince
+	waits commitWaits
 
 	mu struct {
 		sync.Mutex
@@ -48,6 +50,8 @@ func (w *writer) init(db *pebble.DB, log *slog.Logger) {
 // commit makes b durable. An error means that b is not committed and never will be: after a failed
 // write of its log Pebble cannot continue, and the process ends before any caller is answered.
 func (w *writer) commit(b *pebble.Batch) error {
+	w.waits.begin(time.Now())
+	defer func() { w.waits.end(time.Now()) }()
 	number, err := w.apply(b)
 	if err != nil {
 		return err
@@ -143,6 +147,41 @@ func checkWhole(q row.Sequence, acked uint64) error {
 		return fmt.Errorf("%w: it contains %d writes of %d", ErrCorrupt, q.Count, q.Last)
 	}
 	return nil
+}
+
+// commitWaits says for how long commits have waited without an answer. The log is written in order, so
+// while any commit is answered, the others come nearer to their turn.
+type commitWaits struct {
+	mu struct {
+		sync.Mutex
+		under int       // commits that wait
+		since time.Time // when the first of them began, or the last answer after that
+	}
+}
+
+func (c *commitWaits) begin(now time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.mu.under++; c.mu.under == 1 {
+		c.mu.since = now
+	}
+}
+
+func (c *commitWaits) end(now time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.mu.under--
+	c.mu.since = now
+}
+
+// wait returns the time for which no commit was answered, 0 if none waits.
+func (c *commitWaits) wait(now time.Time) time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.mu.under == 0 {
+		return 0
+	}
+	return now.Sub(c.mu.since)
 }
 
 // rowsSince says of which rows that a load reads a batch was committed since Open. Tables may lack these.

@@ -12,9 +12,12 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 )
 
 func TestTheAckedFileIsAsPinned(t *testing.T) {
@@ -66,6 +69,52 @@ func TestEveryWriteIsNumberedInTheOrderOfTheLog(t *testing.T) {
 		t.Errorf("opened again: got %+v, want %+v", writes(t, s), after)
 	}
 	closeStore(t, s)
+}
+
+// TestCommitWaitIsTheTimeWithoutAnAnswer has a commit under way on a disk that does not answer, and
+// counts several.
+func TestCommitWaitIsTheTimeWithoutAnAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := &held{FS: vfs.NewMem()}
+		s := openMem(t, errorfs.Wrap(disk.FS, errorfs.InjectorFunc(disk.before)))
+		want := func(seconds float64) {
+			t.Helper()
+			synctest.Wait()
+			if got := s.Metrics().CommitWait.Seconds(); got != seconds {
+				t.Errorf("commits wait for %v s, want %v", got, seconds)
+			}
+		}
+		letGo := make(chan struct{})
+		disk.until.Store(&letGo)
+		want(0)
+		done := make(chan error, 1)
+		go func() {
+			_, err := s.AllocateIDs(1)
+			done <- err
+		}()
+		synctest.Wait()
+		time.Sleep(7 * time.Second)
+		want(7)
+		disk.until.Store(nil)
+		close(letGo)
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		want(0)
+		closeStore(t, s)
+	})
+	var w commitWaits
+	at := time.Unix(1000, 0)
+	for i, step := range []struct {
+		do   func(time.Time)
+		want time.Duration // five seconds later
+	}{{w.begin, 5 * time.Second}, {w.begin, 10 * time.Second}, {w.end, 5 * time.Second}, {w.end, 0}, {w.begin, 5 * time.Second}} {
+		step.do(at)
+		at = at.Add(5 * time.Second)
+		if got := w.wait(at); got != step.want {
+			t.Errorf("step %d: got %v, want %v", i, got, step.want)
+		}
+	}
 }
 
 // setSequence makes the database in dir claim to contain q.

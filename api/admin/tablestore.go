@@ -77,6 +77,10 @@ var storeMetrics = []metric{
 		words: "All writes wait for merges of files", unit: YesNo,
 	},
 	{
+		name: "shunt_storage_commit_wait_seconds", help: "Time for which the disk has answered no commit, although some wait; 0 if none waits.",
+		words: "How long the disk has not answered a write that waits for it", unit: Seconds,
+	},
+	{
 		name: "shunt_storage_memtable_flushes_total", help: "Times that recent writes in memory were written into tables.",
 		words: "Times that recent writes went into files",
 	},

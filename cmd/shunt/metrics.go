@@ -42,6 +42,7 @@ func (c *core) storageMetrics() admin.Storage {
 			"mutations_refused_total": float64(m.MutationsRefused),
 			"write_stalls_total":      float64(m.WriteStalls),
 			"write_stalled":           stalled,
+			"commit_wait_seconds":     m.CommitWait.Seconds(),
 		},
 		Histograms: map[string]admin.Buckets{
 			"commit_duration_seconds": buckets(m.CommitSeconds),
