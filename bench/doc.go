@@ -5,7 +5,7 @@
 //
 // Each benchmark reports its own figures, so that benchstat can compare two runs:
 //
-//   - machine_test.go: how long a load from memory takes on this machine now;
+//   - machine_linux_test.go: how long a load from memory takes on this machine now;
 //   - index_test.go: Resolve, Resolve+Hit, maps as a yardstick, memory of a link, the cost of a
 //     garbage collection;
 //   - figures_test.go: the size of figures on disk and in memory, and the time to read them

@@ -115,3 +115,10 @@ func (e *Engine) RefreshRankings() {
 		e.refreshRanking(context.Background(), owners)
 	}
 }
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

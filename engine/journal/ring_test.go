@@ -226,3 +226,10 @@ func TestAVoidRecordIsReadAsOne(t *testing.T) {
 		t.Fatalf("read %+v, want a void record", rec)
 	}
 }
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -10,16 +10,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Chore is a request that is sent again and again beside the load, by the generator itself: another
-// client would take the core from it, and the delays of that would count as the server's.
-type Chore struct {
-	Address     string // an IPv4 address and a port
-	Request     []byte // whole; the answer must have a Content-Length
-	Status      int    // of the answer
-	Every       time.Duration
-	Connections int // as many answers may be awaited; further requests wait
-}
-
 // A chore is a Chore under way.
 type chore struct {
 	*Chore

@@ -23,6 +23,16 @@ type Spec struct {
 	Cores          []int // on which nothing else should run
 }
 
+// A Chore is a request that is sent again and again beside the load, by the generator itself: another
+// client would take the core from it, and the delays of that would count as the server's.
+type Chore struct {
+	Address     string // an IPv4 address and a port
+	Request     []byte // whole; the answer must have a Content-Length
+	Status      int    // of the answer
+	Every       time.Duration
+	Connections int // as many answers may be awaited; further requests wait
+}
+
 // Tail is how long after the end of a run the last answers may come.
 const Tail = 10 * time.Second
 

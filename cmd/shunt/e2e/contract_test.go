@@ -43,9 +43,9 @@ type backupDone struct {
 
 // memoryFolder returns the folder in which servers keep standby rings, "" if there is none.
 func memoryFolder() string {
-	const dir = "/dev/shm"
+	const dir, tmpfs = "/dev/shm", 0x01021994 // TMPFS_MAGIC of linux/magic.h
 	var s unix.Statfs_t
-	if err := unix.Statfs(dir, &s); err != nil || s.Type != unix.TMPFS_MAGIC {
+	if err := unix.Statfs(dir, &s); err != nil || s.Type != tmpfs {
 		return ""
 	}
 	return dir

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -198,34 +197,4 @@ func unmount(dir string) (err error) {
 		time.Sleep(100 * time.Millisecond)
 	}
 	return errors.Join(err, unix.Unmount(dir, unix.MNT_DETACH))
-}
-
-// blockedThreads returns the kernel stacks of the threads of a process that wait uninterruptibly,
-// with the number of threads for each.
-func blockedThreads(pid int) (stacks map[string]int) {
-	stacks = map[string]int{}
-	tasks, _ := filepath.Glob(filepath.Join("/proc", strconv.Itoa(pid), "task", "*"))
-	for _, task := range tasks {
-		stat, err := os.ReadFile(filepath.Join(task, "stat"))
-		if err != nil || !strings.Contains(string(stat), ") D ") {
-			continue
-		}
-		stack, err := os.ReadFile(filepath.Join(task, "stack"))
-		if err == nil {
-			stacks[frames(string(stack))]++
-		}
-	}
-	return stacks
-}
-
-// frames returns the functions of a kernel stack, outermost last.
-func frames(stack string) string {
-	var names []string
-	for line := range strings.SplitSeq(stack, "\n") {
-		if _, name, found := strings.Cut(line, "] "); found {
-			name, _, _ = strings.Cut(name, "+")
-			names = append(names, name)
-		}
-	}
-	return strings.Join(names, " < ")
 }

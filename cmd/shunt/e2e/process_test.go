@@ -37,21 +37,17 @@ func processTimeout(deadline time.Time, limited bool) time.Duration {
 	return time.Until(deadline) - 5*time.Second
 }
 
+// standIns are the programs that the test program also is, by the name under which it is started. Linux
+// has more.
+var standIns = map[string]func() (code int){
+	"curl":     func() int { return standInForCurl(os.Args[1:], os.Stdout) },
+	killerName: func() int { return standInForKiller(os.Args[1:], os.Stdout) },
+	busyName:   func() int { return standInForBusyLoop(os.Args[1:]) },
+}
+
 func TestMain(m *testing.M) {
-	if filepath.Base(os.Args[0]) == "curl" {
-		os.Exit(standInForCurl(os.Args[1:], os.Stdout))
-	}
-	if filepath.Base(os.Args[0]) == killerName {
-		os.Exit(standInForKiller(os.Args[1:], os.Stdout))
-	}
-	if filepath.Base(os.Args[0]) == guardianName {
-		os.Exit(standInForGuardian(os.Stdin))
-	}
-	if filepath.Base(os.Args[0]) == busyName {
-		os.Exit(standInForBusyLoop(os.Args[1:]))
-	}
-	if filepath.Base(os.Args[0]) == generatorName {
-		os.Exit(standInForGenerator(os.Stdin, os.Stdout))
+	if standIn := standIns[filepath.Base(os.Args[0])]; standIn != nil {
+		os.Exit(standIn())
 	}
 	os.Exit(buildAndRun(m))
 }

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -345,7 +347,8 @@ func (l *sickLoad) await(what string, limit time.Duration, isSo func() bool) tim
 	begun := time.Now()
 	for !isSo() {
 		if time.Since(begun) > limit {
-			l.t.Fatalf("after %v still not: %s (the admin address reports %+v)\n%s", limit, what, l.admin.Load(), l.server.lastWords())
+			l.t.Fatalf("after %v still not: %s (the admin address reports %+v; blocked threads: %v)\n%s", limit, what, l.admin.Load(),
+				blockedThreads(l.server.cmd.Process.Pid), l.server.lastWords())
 		}
 		time.Sleep(time.Millisecond)
 	}
@@ -373,4 +376,34 @@ func secondsOf(t *testing.T, variable string) time.Duration {
 		t.Skipf("this test needs root and takes long; %s=SECONDS runs it, and so does make", variable)
 	}
 	return time.Duration(numberOf(t, variable, 0)) * time.Second
+}
+
+// blockedThreads returns the kernel stacks of the threads of a process that wait uninterruptibly,
+// with the number of threads for each. There are none where the system does not show them.
+func blockedThreads(pid int) (stacks map[string]int) {
+	stacks = map[string]int{}
+	tasks, _ := filepath.Glob(filepath.Join("/proc", strconv.Itoa(pid), "task", "*"))
+	for _, task := range tasks {
+		stat, err := os.ReadFile(filepath.Join(task, "stat"))
+		if err != nil || !strings.Contains(string(stat), ") D ") {
+			continue
+		}
+		stack, err := os.ReadFile(filepath.Join(task, "stack"))
+		if err == nil {
+			stacks[frames(string(stack))]++
+		}
+	}
+	return stacks
+}
+
+// frames returns the functions of a kernel stack, outermost last.
+func frames(stack string) string {
+	var names []string
+	for line := range strings.SplitSeq(stack, "\n") {
+		if _, name, found := strings.Cut(line, "] "); found {
+			name, _, _ = strings.Cut(name, "+")
+			names = append(names, name)
+		}
+	}
+	return strings.Join(names, " < ")
 }
