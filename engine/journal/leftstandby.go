@@ -29,7 +29,7 @@ type LeftStandby struct {
 	Path    string
 	Of      string // of, as the last process that used the folder gave it to NewFolders; "": a version that did not write it
 	Bytes   int64
-	Begun   time.Time // when the last ring was made
+	Begun   time.Time // when the last ring was made; without rings, when the folder was last changed
 	Records uint64    // hits in the rings, whether the store has them or not
 	Unread  int       // rings that cannot be read, so they may have hits
 }
@@ -151,6 +151,13 @@ func openLeft(dir, path string, lock int) (*openedLeft, error) {
 			f.close()
 			return nil, err
 		}
+	}
+	if len(f.files) == 0 { // killed before it made the first, or after it removed the last
+		info, err := os.Stat(path)
+		if err != nil {
+			return nil, err
+		}
+		f.Begun = info.ModTime()
 	}
 	return f, nil
 }

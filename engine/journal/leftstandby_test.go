@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // leaveStandby leaves a folder of standby rings in dir, as a killed server does, with the given
@@ -51,6 +52,24 @@ func TestALeftFolderWithoutHitsIsRemoved(t *testing.T) {
 	path := leaveStandby(t, dir, "/srv/gone", 0, nil)
 	left := removeLeft(t, dir, path, false, nil)
 	if left.Records != 0 || left.Of != "/srv/gone" || left.Bytes == 0 || left.Begun.IsZero() {
+		t.Errorf("removed %+v", left)
+	}
+}
+
+// A server that is killed while it makes or removes its rings leaves a folder with a note alone.
+func TestALeftFolderWithoutRingsHasAnAge(t *testing.T) {
+	dir := t.TempDir()
+	path := leaveStandby(t, dir, "/srv/gone", 0, nil)
+	rings, err := filepath.Glob(filepath.Join(path, "ring-*"))
+	must(t, err)
+	for _, ring := range rings {
+		must(t, os.Remove(ring))
+	}
+	left, _ := LeftStandbyFolders(dir, 10, func(string) bool { return true })
+	if len(left) != 1 || len(rings) == 0 || time.Since(left[0].Begun) > time.Hour {
+		t.Fatalf("of a folder without its %d rings: %+v", len(rings), left)
+	}
+	if left := removeLeft(t, dir, path, false, nil); left.Of != "/srv/gone" || left.Bytes != 0 {
 		t.Errorf("removed %+v", left)
 	}
 }
