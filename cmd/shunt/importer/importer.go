@@ -154,13 +154,13 @@ func (x *Import) take(result client.ImportResult, again bool) error {
 	if again && result.Created > 0 {
 		return errMissing
 	}
+	x.report.links += len(b.lines)
 	if again {
 		return nil
 	}
 	x.done.Created += result.Created
 	x.done.Existing += result.Existing
 	x.refuse(b, result.Refused)
-	x.report.links += len(b.lines)
 	x.report.say(x.source.passed(b.to))
 	return x.mark(b)
 }

@@ -26,7 +26,7 @@ type report struct {
 	size     int64 // of the imported file
 	begun    time.Time
 	begunAt  int64 // bytes that were imported before this run
-	links    int   // imported, found or refused by this run
+	links    int   // imported, found or refused by this run, with the batch that was sent again: it took time, too
 
 	shown   int // refused lines
 	file    *os.File
