@@ -181,7 +181,7 @@ func (c *commitWaits) wait(now time.Time) time.Duration {
 	if c.mu.under == 0 {
 		return 0
 	}
-	return now.Sub(c.mu.since)
+	return max(0, now.Sub(c.mu.since)) // an answer may have come since now
 }
 
 // rowsSince says of which rows that a load reads a batch was committed since Open. Tables may lack these.
