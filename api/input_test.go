@@ -301,8 +301,8 @@ func TestMalformedRequestsAreRefusedAndTheConnectionClosed(t *testing.T) {
 		"space before the colon":             {"GET /x HTTP/1.1\r\nHost : " + marker + "\r\n\r\n", 400},
 		"NUL in a header":                    {"GET /x HTTP/1.1\r\nHost: a\r\nX: " + marker + "\x00\r\n\r\n", 400},
 		"header too large":                   {"GET /x HTTP/1.1\r\nHost: a\r\nX: " + strings.Repeat(marker, 17<<10/len(marker)) + "\r\n\r\n", 431},
-		"GET with a body":                    {"GET /x HTTP/1.1\r\nHost: " + marker + "\r\nContent-Length: 3\r\n\r\nabc", 400},
-		"GET with chunks":                    {"GET /x HTTP/1.1\r\nHost: " + marker + "\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\n", 400},
+		"GET with two lengths":               {"GET /x HTTP/1.1\r\nHost: " + marker + "\r\nContent-Length: 3\r\nContent-Length: 3\r\n\r\nabc", 400},
+		"GET with length and chunks":         {"GET /x HTTP/1.1\r\nHost: " + marker + "\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400},
 		"length and chunks":                  {"POST /x HTTP/1.1\r\nHost: " + marker + "\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400},
 		"chunks and length":                  {"POST /x HTTP/1.1\r\nHost: " + marker + "\r\ntransfer-encoding: chunked\r\ncontent-length: 3\r\n\r\n0\r\n\r\n", 400},
 		"length and identity":                {"POST /x HTTP/1.1\r\nHost: " + marker + "\r\nContent-Length: 3\r\nTransfer-Encoding: identity\r\n\r\nabc", 400},
@@ -330,7 +330,7 @@ func TestMalformedRequestsAreCountedOnEveryWayIn(t *testing.T) {
 	const framing = "DELETE /x HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
 	send(t, st.publicAt, "DELETE", framing)
 	send(t, st.localAt, "DELETE", framing)
-	send(t, st.publicAt, "GET", "GET /x HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc")
+	send(t, st.publicAt, "GET", "GET /x HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nContent-Length: 3\r\n\r\nabc")
 	send(t, st.publicAt, "POST", "POST /x HTTP/1.1\r\nHost : a\r\n\r\n")
 	send(t, st.localAt, "GET", "\x16\x03\x01\r\n\r\n")
 	if got := st.metric(`shunt_http_requests_total{code="400",method="other",route="malformed"}`); got != "5" {

@@ -22,12 +22,15 @@ func TestOnlyARequestWithABodyIsToldToContinue(t *testing.T) {
 			st.shorten(fmt.Sprintf(`{"url":"http://a/%s","alias":%q,"redirect_status":307}`, strings.Repeat("x", 5*pad), code))
 			before := strings.Repeat("GET /"+code+" HTTP/1.1\r\nHost: a\r\n\r\n", 30)
 			for request, interims := range map[string]int{
-				"GET /" + code + expecting + "\r\n":                                        0,
-				"HEAD /" + code + expecting + "\r\n":                                       0,
-				"POST /" + code + expecting + "\r\n":                                       0,
-				"POST /" + code + expecting + "Content-Length: 0\r\n\r\n":                  0,
-				"POST /" + code + expecting + "Content-Length: 1\r\n\r\nx":                 1,
-				"PUT /" + code + expecting + "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n": 1,
+				"GET /" + code + expecting + "\r\n":                                         0,
+				"HEAD /" + code + expecting + "\r\n":                                        0,
+				"POST /" + code + expecting + "\r\n":                                        0,
+				"POST /" + code + expecting + "Content-Length: 0\r\n\r\n":                   0,
+				"POST /" + code + expecting + "Content-Length: 1\r\n\r\nx":                  1,
+				"GET /" + code + expecting + "Content-Length: 0\r\n\r\n":                    0,
+				"GET /" + code + expecting + "Content-Length: 1\r\n\r\nx":                   1,
+				"HEAD /" + code + expecting + "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n": 1,
+				"PUT /" + code + expecting + "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n":  1,
 			} {
 				wantInStep(t, dial(), code, before+request+sentinelOf(code), 32, interims)
 			}

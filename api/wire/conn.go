@@ -26,6 +26,7 @@ type conn struct {
 	plain   bool         // the client spoke HTTP on a TLS port; of the connection's goroutine
 	lane    lane
 	ahead   []byte // bytes that a loop has read already; of the goroutine that reads
+	isHEAD  bool   // fasthttp reads the body of a HEAD: if that fails, it forgets the method
 	adopted bool   // the state is the loop's, and fasthttp has not noted one yet
 }
 

@@ -132,9 +132,8 @@
 //   - lengths that occur twice or are not digits;
 //   - chunk sizes, extensions and trailers that are not well-formed;
 //   - lines that do not end in CR LF, folded lines, names with white space;
-//   - targets with fragments, control or 8-bit bytes;
+//   - targets with control characters or spaces;
 //   - no Host, two of them, or an invalid one;
-//   - GET and HEAD with a body;
 //   - versions other than 1.0 and 1.1.
 //
 // fasthttp 1.74 accepts most of that: a lone LF, folding, "identity", spaces in names, extensions

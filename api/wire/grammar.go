@@ -10,8 +10,8 @@ const (
 	// inToken is tchar (RFC 9110, 5.6.2).
 	inToken = 1 << iota
 
-	// inTarget is printable ASCII without #. Quotes, braces and the like are not allowed there, but
-	// they are harmless and common.
+	// inTarget is everything but controls and the space. Quotes, braces, bytes beyond ASCII and a
+	// fragment are not allowed in a target, but they are common, and no reader ends a target at them.
 	inTarget
 
 	// inName is reg-name (RFC 3986, 3.2.2) without escapes: no host has any, and parsers differ on
@@ -35,7 +35,7 @@ func classes() (c [256]uint8) {
 		if alphanumeric || bytes.IndexByte([]byte("!#$%&'*+-.^_`|~"), byte(b)) >= 0 {
 			c[b] |= inToken
 		}
-		if 0x21 <= b && b <= 0x7e && b != '#' {
+		if 0x21 <= b && b != 0x7f {
 			c[b] |= inTarget
 		}
 		if alphanumeric || bytes.IndexByte([]byte("-._~!$&'()*+,;="), byte(b)) >= 0 {

@@ -306,6 +306,7 @@ func (g *Group) handle(ctx *fasthttp.RequestCtx) {
 		g.Handle(ctx)
 		return
 	}
+	c.isHEAD = false
 	if c.row.requests++; c.row.requests >= uint32(g.http.MaxRequestsPerConn) {
 		ctx.SetConnectionClose()
 	}

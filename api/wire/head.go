@@ -17,13 +17,12 @@ type head struct {
 	begun  bool // the request line has come
 	blank  bool // an empty line has come before it
 
-	minor    byte // of the version: '0' or '1'
-	isHEAD   bool // the method is HEAD
-	bodyless bool // the method is GET or HEAD
-	host     bool // Host has come
-	chunked  bool // so has Transfer-Encoding: chunked
-	closes   bool // so has Connection: close
-	length   int  // Content-Length
+	minor   byte // of the version: '0' or '1'
+	isHEAD  bool // the method is HEAD
+	host    bool // Host has come
+	chunked bool // so has Transfer-Encoding: chunked
+	closes  bool // so has Connection: close
+	length  int  // Content-Length
 }
 
 // read reads a line without its LF. It returns true for the empty line that ends the head.
@@ -76,7 +75,6 @@ func (h *head) readRequestLine(g *gate, line []byte) {
 	}
 	h.readVersion(g, rest[space+1:])
 	h.isHEAD = string(method) == "HEAD"
-	h.bodyless = h.isHEAD || string(method) == "GET"
 	if g.refused == nil {
 		checkTarget(g, string(method), rest[:space])
 	}
@@ -102,7 +100,7 @@ func (h *head) readVersion(g *gate, version []byte) {
 func checkTarget(g *gate, method string, target []byte) {
 	for _, c := range target {
 		if bytesOf[c]&inTarget == 0 {
-			g.refuse(problem.BadRequest, "the target has a fragment, or bytes that must be percent-encoded")
+			g.refuse(problem.BadRequest, "the target has a space or a control character, which must be percent-encoded")
 			return
 		}
 	}
@@ -210,7 +208,5 @@ func (h *head) checkWhole(g *gate) {
 	case h.chunked && h.length != noLength:
 		// 6.1, 11.2
 		g.refuse(problem.BadRequest, "Transfer-Encoding and Content-Length must not both be given")
-	case h.bodyless && (h.chunked || h.length > 0):
-		g.refuse(problem.BadRequest, "GET and HEAD must not have a body") // RFC 9110, 9.3.1: a possible attack
 	}
 }

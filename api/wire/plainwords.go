@@ -20,7 +20,7 @@ const toTop = 1<<49 | 1<<42 | 1<<35 | 1<<28 | 1<<21 | 1<<14 | 1<<7 | 1
 // notText fails all but printable ASCII and the space.
 func notText(w uint64) uint64 { return (w - ' '*ones) | (w + ones) }
 
-// notTarget fails all but the bytes of inTarget.
+// notTarget fails all but visible ASCII without #. The rest of inTarget is left to fasthttp.
 func notTarget(w uint64) uint64 {
 	return (w - '!'*ones) | (w + ones) | (highs - (w ^ '#'*ones)) // the last is 0x80 or more for # alone
 }

@@ -15,13 +15,14 @@ func (g *Group) refuseUnread(ctx *fasthttp.RequestCtx, err error) {
 	r := problem.Problem{Kind: problem.BadRequest, Detail: "the request could not be read"}
 	c := connOf(ctx.Conn())
 	var small *fasthttp.ErrSmallBuffer
+	isHEAD := ctx.IsHead() || c != nil && c.isHEAD // else, if fasthttp has no head, the gate may know
 	switch {
 	case errors.As(err, &small):
 		r.Kind = problem.HeadersTooLarge
 		r.Detail = fmt.Sprintf("request line and fields must be at most %d bytes", maxHeaderBytes)
 	case c != nil && c.gate.refused != nil:
 		r = *c.gate.refused
-		ctx.Response.SkipBody = c.gate.head.isHEAD
+		isHEAD = isHEAD || c.gate.head.isHEAD
 	case errors.Is(err, fasthttp.ErrBodyTooLarge):
 		limit, _ := g.bodyLimit(&ctx.Request.Header)
 		r.Kind = problem.BodyTooLarge
@@ -32,6 +33,7 @@ func (g *Group) refuseUnread(ctx *fasthttp.RequestCtx, err error) {
 	case isTimeout(err):
 		r.Kind, r.Detail = problem.Timeout, "the request did not arrive in time"
 	}
+	ctx.Response.SkipBody = isHEAD
 	if c != nil {
 		c.gate.large.leave() // now, because the connection may linger
 	}

@@ -54,7 +54,6 @@ const (
 	withHost   = "GET /keep HTTP/1.1\r\n§\r\n\r\n"
 	withTarget = "GET § HTTP/1.1\r\nHost: a\r\n\r\n"
 	withBoth   = "POST /keep HTTP/1.1\r\nHost: a\r\n§\r\n\r\n0\r\n\r\n"
-	withBody   = "§ HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nabcde"
 )
 
 // maxRequestLine is the longest request line that the server accepts.
@@ -199,7 +198,7 @@ func hostRows() []Row {
 
 func targetRows() []Row {
 	rows := on("target", "M:3.2", withTarget, bad,
-		"keep", "keep/", "*", "a:80", "//", "\x00", "/keep\x00", "/keep\x01", "/keep\x0b", "/keep\x1f", "/keep\x7f", "/keep\x80", "/keep\xff", "/ké", "/keep#x", "/#", "#", "/keep?x#y", "/keep?x\x00", "/keep?x\xff", "?x", "/keep\r", "..", "./keep",
+		"keep", "keep/", "*", "a:80", "//", "\x00", "/keep\x00", "/keep\x01", "/keep\x0b", "/keep\x1f", "/keep\x7f", "#", "#/keep", "/keep?x\x00", "/keep?\x1f", "/keep?x y", "/keep?é \xe9", "/keep#x y", "/keep#\x01", "/keep?\x7f", "/keep?x\ry", "?x", "é", "\xffkeep", "/keep\r", "..", "./keep",
 		"http:/keep", "http:keep", "http//a/keep", "://a/keep", "ftp://a/keep", "ws://a/keep", "file:///keep", "javascript:/keep", "http://", "http:///keep", "http://?x", "http://u@a/keep", "http://u:p@a/keep", "http://@a/keep",
 		"http://a b/keep", "http://a:b/keep", "http://a:123456/keep", "http://[::1/keep", "http://[]/keep", "http://a\\b/keep", "http://a\x00/keep", "http://a#/keep", "http://é/keep", "http://a|b/keep", "https://<a>/keep", "xhttp://a/keep", "http ://a/keep")
 	for i := range rows {
@@ -220,12 +219,16 @@ func sizeRows() []Row {
 }
 
 func bodyRows() []Row {
-	rows := on("body on", "H:9.3.1", withBody, bad, "GET /keep", "HEAD /keep", "GET /", "HEAD /", "GET /api/v1/me", "GET http://a/keep")
-	rows = append(rows, on("chunks on", "H:9.3.1", "§ HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nabcde\r\n0\r\n\r\n", bad, "GET /keep", "HEAD /keep", "GET /api/v1/me")...)
-	rows = append(rows, on("no chunks on", "H:9.3.1", "§ HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", bad, "GET /keep", "HEAD /keep")...)
-	return append(rows, on("too large", "H:15.5.14", "POST /keep HTTP/1.1\r\nHost: a\r\n§", []int{413},
-		"Content-Length: 65537\r\n\r\n", "Content-Length: 99999999999\r\n\r\n", "Content-Length: 99999999999\r\nExpect: 100-continue\r\n\r\n",
-		"Transfer-Encoding: chunked\r\n\r\n10001\r\n", "Transfer-Encoding: chunked\r\n\r\nffffffff\r\n", "Transfer-Encoding: chunked\r\n\r\n"+strings.Repeat("8000\r\n"+long32K+"\r\n", 3))...)
+	rows := on("two lengths on", "M:6.3", "§ HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nContent-Length: 5\r\n\r\nabcde", bad, "GET /keep", "HEAD /keep", "GET /api/v1/me", "GET http://a/keep")
+	rows = append(rows, on("length and chunks on", "M:6.1", "§ HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n", bad, "GET /keep", "HEAD /keep", "GET /api/v1/me")...)
+	rows = append(rows, on("broken chunks on", "M:7.1", "§ HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nabcdef\r\n0\r\n\r\n", bad, "GET /keep", "HEAD /keep")...)
+	rows = append(rows, on("chunks in HTTP/1.0 on", "M:6.1", "§ HTTP/1.0\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", bad, "GET /keep", "HEAD /keep")...)
+	for _, method := range []string{"POST", "GET", "HEAD"} {
+		rows = append(rows, on("too large for "+method, "H:15.5.14", method+" /keep HTTP/1.1\r\nHost: a\r\n§", []int{413},
+			"Content-Length: 65537\r\n\r\n", "Content-Length: 99999999999\r\n\r\n", "Content-Length: 99999999999\r\nExpect: 100-continue\r\n\r\n",
+			"Transfer-Encoding: chunked\r\n\r\n10001\r\n", "Transfer-Encoding: chunked\r\n\r\nffffffff\r\n", "Transfer-Encoding: chunked\r\n\r\n"+strings.Repeat("8000\r\n"+long32K+"\r\n", 3))...)
+	}
+	return rows
 }
 
 var long32K = strings.Repeat("y", 32<<10)
