@@ -59,7 +59,11 @@ func (f *front) answer(ctx *fasthttp.RequestCtx) {
 		ctx.SetConnectionClose()
 	}
 	path, query := splitURI(ctx.Request.Header.RequestURI())
-	if code := matchCode(path); code != nil {
+	code := matchCode(path)
+	if code == nil {
+		code, query = matchSpoiltCode(path, query)
+	}
+	if code != nil {
 		f.serveCode(ctx, code, query)
 		return
 	}

@@ -60,9 +60,10 @@ func (u *upgrader) answerChallenge(ctx *fasthttp.RequestCtx) {
 	}
 }
 
-// originForm returns path and query of a request target as they were sent: for an absolute-form
-// target the part after the authority, for "*" the root.
+// originForm returns path and query of a request target as they were sent, without a fragment: for an
+// absolute-form target the part after the authority, for "*" the root.
 func originForm(uri []byte) []byte {
+	uri, _, _ = bytes.Cut(uri, []byte{'#'})
 	if len(uri) > 0 && uri[0] == '/' {
 		return uri
 	}

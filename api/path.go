@@ -2,16 +2,19 @@ package api
 
 import (
 	"bytes"
+	"slices"
+	"unicode"
+	"unicode/utf8"
 
 	"shunt/engine"
 )
 
 // splitURI returns the path and the query of a raw request target, both as they were sent: nothing
 // is decoded or cleaned. The path of an absolute-form target (RFC 9112, 3.2.2) is the part after
-// the authority.
+// the authority. A request target has no fragment, but some clients send one; it is dropped.
 func splitURI(uri []byte) (path, query []byte) {
+	uri, _, _ = bytes.Cut(uri, []byte{'#'})
 	path, query, _ = bytes.Cut(uri, []byte{'?'})
-	query, _, _ = bytes.Cut(query, []byte{'#'}) // a request target has no fragment; it must not become the target's
 	if len(path) > 0 && path[0] == '/' {
 		return path, query
 	}
@@ -41,4 +44,121 @@ func matchCode(path []byte) []byte {
 		return nil
 	}
 	return code
+}
+
+// matchSpoiltCode returns the code that a path names in which matchCode finds none, and the query
+// that belongs to it; nil if it names none. The path may have escapes of bytes that need none, and
+// what people and mailers put after an address. There is at most one code, so a request is one
+// look-up. It takes time in proportion to the path, and allocates if there are such escapes, or two
+// queries.
+func matchSpoiltCode(path, query []byte) (code, allQuery []byte) {
+	path, added, _ := bytes.Cut(unescaped(path), []byte{'&'})
+	code = matchCode(trimmed(path))
+	if code == nil || len(added) == 0 {
+		return code, query
+	}
+	if len(query) == 0 {
+		return code, added
+	}
+	return code, slices.Concat(added, []byte{'&'}, query)
+}
+
+// unescaped returns path with the bytes that RFC 3986, 2.3, calls unreserved in place of their
+// escapes, which mean the same (6.2.2.2). All other escapes stay. Without any, it is path itself.
+func unescaped(path []byte) []byte {
+	if bytes.IndexByte(path, '%') < 0 {
+		return path
+	}
+	out := make([]byte, 0, len(path))
+	for i := 0; i < len(path); i++ {
+		if c, ok := escapedByte(path[i:]); ok && isUnreserved(c) {
+			out = append(out, c)
+			i += escapeBytes - 1
+		} else {
+			out = append(out, path[i])
+		}
+	}
+	return out
+}
+
+func isUnreserved(c byte) bool {
+	letter := 'a' <= c|0x20 && c|0x20 <= 'z'
+	return letter || '0' <= c && c <= '9' || c == '-' || c == '.' || c == '_' || c == '~'
+}
+
+// escapeBytes is the length of an escape.
+const escapeBytes = 3
+
+// escapedByte returns the byte whose escape b begins with.
+func escapedByte(b []byte) (c byte, ok bool) {
+	if len(b) < escapeBytes || b[0] != '%' {
+		return 0, false
+	}
+	high, low := hexDigit(b[1]), hexDigit(b[2])
+	return byte(high<<4 | low), high >= 0 && low >= 0
+}
+
+// hexDigit returns the value of a hexadecimal digit, -1 if c is not one.
+func hexDigit(c byte) int {
+	switch {
+	case '0' <= c && c <= '9':
+		return int(c - '0')
+	case 'a' <= c|0x20 && c|0x20 <= 'f':
+		return int(c|0x20-'a') + 10
+	}
+	return -1
+}
+
+// trimmed returns path without the punctuation, the blanks and the zero-width characters that follow
+// an address in a text, raw or escaped, before and after a last slash.
+func trimmed(path []byte) []byte {
+	path = trimmedEnd(path)
+	if before, slash := bytes.CutSuffix(path, []byte{'/'}); slash {
+		if end := trimmedEnd(before); len(end) < len(before) {
+			return end
+		}
+	}
+	return path
+}
+
+func trimmedEnd(path []byte) []byte {
+	for len(path) > 0 {
+		r, size := lastRune(path)
+		if !followsAddress(r) {
+			break
+		}
+		path = path[:len(path)-size]
+	}
+	return path
+}
+
+// followsAddress reports whether r is a character after an address rather than a part of it:
+// punctuation, a blank, or one without a width (U+200B to U+200F, U+2060, U+FEFF and other format
+// characters).
+func followsAddress(r rune) bool {
+	switch r {
+	case '.', ',', ';', ':', '!', '?', '(', ')', '[', ']', '{', '}', '<', '>', '\'', '"':
+		return true
+	}
+	return unicode.IsSpace(r) || unicode.Is(unicode.Cf, r)
+}
+
+// lastRune returns the last character of b and how many bytes of b it takes. It may be escaped as a
+// whole.
+func lastRune(b []byte) (r rune, size int) {
+	var char [utf8.UTFMax]byte
+	for n := 1; n <= len(char) && n*escapeBytes <= len(b); n++ {
+		c, ok := escapedByte(b[len(b)-n*escapeBytes:])
+		if !ok {
+			break
+		}
+		at := len(char) - n
+		if char[at] = c; utf8.RuneStart(c) {
+			if r, size = utf8.DecodeRune(char[at:]); size == n {
+				return r, n * escapeBytes
+			}
+			break
+		}
+	}
+	return utf8.DecodeLastRune(b)
 }

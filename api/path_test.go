@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"shunt/engine"
 )
 
 func TestACodeIsMatchedOnTheRawPath(t *testing.T) {
@@ -32,7 +34,9 @@ func TestACodeIsMatchedOnTheRawPath(t *testing.T) {
 		"dot-dot segment":            {"/x/../abc", "", ""},
 		"dot in the code":            {"/robots.txt", "", ""},
 		"plus after the code":        {"/abc+", "", ""},
-		"fragment":                   {"/abc#d", "", ""},
+		"fragment":                   {"/abc#d", "abc", ""},
+		"fragment with a query":      {"/abc#d?x", "abc", ""},
+		"fragment in absolute form":  {"http://any.example/abc#d://e/f", "abc", ""},
 		"backslash":                  {"/abc\\", "", ""},
 		"beyond ASCII":               {"/stra\xc3\x9fe", "", ""},
 		"NUL":                        {"/abc\x00", "", ""},
@@ -51,6 +55,125 @@ func TestACodeIsMatchedOnTheRawPath(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestASpoiltCodeIsMatched(t *testing.T) {
+	const zeroWidth = "\u200b\u200c\u200d\u2060\ufeff\u00ad\u200e\u2068"
+	const blanks = "\u00a0\u2003\u202f\u3000\u2028"
+	for uri, want := range map[string]struct{ code, query string }{
+		"/%70romo":                         {"promo", ""},
+		"/my%5Flink":                       {"my_link", ""},
+		"/my%5flink":                       {"my_link", ""},
+		"/%6D%79%2D%4C%31/?x":              {"my-L1", "x"},
+		"http://a/%70romo":                 {"promo", ""},
+		"/promo.":                          {"promo", ""},
+		"/promo,":                          {"promo", ""},
+		"/promo)":                          {"promo", ""},
+		"/promo.,;:!()[]{}<>'\"":           {"promo", ""},
+		"/promo%2E%2C%3B%3A%21%3F%28":      {"promo", ""},
+		"/promo%29%5B%5d%7B%7d%3C%3e":      {"promo", ""},
+		"/promo%27%22":                     {"promo", ""},
+		"/promo%20":                        {"promo", ""},
+		"/promo%20%20%09%0D%0A":            {"promo", ""},
+		"/promo%E2%80%8B":                  {"promo", ""},
+		"/promo%e2%80%8b.%C2%A0":           {"promo", ""},
+		"/promo%EF%BB%BF":                  {"promo", ""},
+		"/promo" + zeroWidth:               {"promo", ""},
+		"/promo" + blanks:                  {"promo", ""},
+		"/promo\u200b%20.\u00a0?x":         {"promo", "x"},
+		"/promo/.":                         {"promo", ""},
+		"/promo./":                         {"promo", ""},
+		"/promo%20/%20":                    {"promo", ""},
+		"/%70romo).":                       {"promo", ""},
+		"/promo&utm_source=x":              {"promo", "utm_source=x"},
+		"/promo&utm_source=x.":             {"promo", "utm_source=x."},
+		"/promo&u=http://a/b&c":            {"promo", "u=http://a/b&c"},
+		"/promo&a=b?c=d":                   {"promo", "a=b&c=d"},
+		"/promo&?c=d":                      {"promo", "c=d"},
+		"/promo&":                          {"promo", ""},
+		"/promo&a#b":                       {"promo", "a"},
+		"/promo.&a=1":                      {"promo", "a=1"},
+		"/promo/&a=1":                      {"promo", "a=1"},
+		"/promo&amp;a=1":                   {"promo", "amp;a=1"},
+		"/" + strings.Repeat("%61", 64):    {strings.Repeat("a", 64), ""},
+		"/a" + strings.Repeat("%20", 2000): {"a", ""},
+
+		"/promo+":                           {},
+		"/promo%2B":                         {},
+		"/promo%2F":                         {}, // reserved bytes are not decoded
+		"/promo%26a":                        {},
+		"/promo%23a":                        {},
+		"/promo%3Fa=1":                      {},
+		"/promo%2520":                       {}, // nothing is decoded twice
+		"/%2570romo":                        {},
+		"/promo%2":                          {},
+		"/promo%":                           {},
+		"/promo%zz":                         {},
+		"/promo%00":                         {},
+		"/promo%E2%80":                      {},
+		"/promo%8B":                         {},
+		"/promo\xe2\x80":                    {},
+		"/promo\xe2%80%8B":                  {},
+		"/promo%F0%E2%80%8B":                {},
+		"/promo\xff":                        {},
+		"/prom\u00e9":                       {},
+		"/.promo":                           {},
+		"/%20promo":                         {},
+		"/pro.mo":                           {},
+		"/pro%20mo":                         {},
+		"/promo.svg":                        {},
+		"/promo//":                          {},
+		"/promo/./":                         {"promo", ""},
+		"//promo.":                          {},
+		"/a/promo.":                         {},
+		"/promo/x.":                         {},
+		"/.":                                {},
+		"/.,":                               {},
+		"/&a=1":                             {},
+		"/%20":                              {},
+		"/_/":                               {}, // the overview
+		"/%5F/":                             {},
+		"/_/.":                              {},
+		"/_/&a":                             {},
+		"/api/v1/me.":                       {},
+		"/" + strings.Repeat("a", 65) + ".": {},
+		"/" + strings.Repeat("%61", 65):     {},
+		"promo.":                            {},
+		"":                                  {},
+	} {
+		path, query := splitURI([]byte(uri))
+		if code := matchCode(path); code != nil {
+			t.Errorf("%q: matched as it was sent", uri)
+		}
+		if want.code == "" {
+			want.query = string(query)
+		}
+		if code, query := matchSpoiltCode(path, query); string(code) != want.code || string(query) != want.query {
+			t.Errorf("%q: got code %q, query %q; want %q, %q", uri, code, query, want.code, want.query)
+		}
+	}
+}
+
+// Nothing but a code comes out, whatever goes in, and nothing of the path changes.
+func FuzzMatchSpoiltCode(f *testing.F) {
+	for _, seed := range []string{"/a.", "/%61", "/a%20/", "/a&b", "/_/.", "/\u200b", "/a%E2%80%8B", "/a%", "/a%f"} {
+		f.Add([]byte(seed), []byte("q"))
+	}
+	f.Fuzz(func(t *testing.T, path, query []byte) {
+		sent := bytes.Clone(path)
+		code, all := matchSpoiltCode(path, query)
+		if code != nil && (!engine.ValidCode(code) || !bytes.HasSuffix(all, query)) {
+			t.Errorf("%q, %q: got %q, %q", path, query, code, all)
+		}
+		if !bytes.Equal(path, sent) {
+			t.Errorf("%q became %q", sent, path)
+		}
+		if code := matchCode(path); code != nil {
+			if spoilt, _ := matchSpoiltCode(path, query); !bytes.Equal(spoilt, code) {
+				t.Errorf("%q: got %q and %q", path, code, spoilt)
+			}
+		}
+	})
 }
 
 var codePath = regexp.MustCompile(`^/([0-9A-Za-z_-]{1,64})/?$`)

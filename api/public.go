@@ -56,11 +56,20 @@ func newPublicPages(
 	return p
 }
 
-// pageAt returns the page that a raw path names, nil if there is none.
+// pageAt returns the page that a raw path names, nil if there is none. The path of a page about a link
+// may be spoilt like that of the link (matchSpoiltCode), but has no query from an ampersand on.
 func (p *publicPages) pageAt(path []byte) (serve publicPage, code []byte) {
 	if serve := p.fixed[string(path)]; serve != nil {
 		return serve, nil
 	}
+	if serve, code = p.codePageAt(path); serve == nil {
+		serve, code = p.codePageAt(trimmed(unescaped(path)))
+	}
+	return serve, code
+}
+
+// codePageAt returns the page about a link that path names, nil if there is none.
+func (p *publicPages) codePageAt(path []byte) (serve publicPage, code []byte) {
 	code, found := bytes.CutPrefix(path, []byte("/"))
 	if !found {
 		return nil, nil

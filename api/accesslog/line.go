@@ -42,9 +42,10 @@ const maxLine = 512 + 6*(maxMethod+maxPath+maxAgent+maxReferrer)
 // token begins the tokens of the API.
 var token = []byte("shunt_")
 
-// pathOf returns the part of a path that may be logged.
+// pathOf returns the part of a path that may be logged. After a code, a query may begin with an
+// ampersand.
 func pathOf(path []byte) []byte {
-	if i := bytes.IndexAny(path, "?#"); i >= 0 {
+	if i := bytes.IndexAny(path, "?#&"); i >= 0 {
 		path = path[:i]
 	}
 	path = path[:min(len(path), maxPath)]
