@@ -35,6 +35,9 @@ var (
 		"/" + strings.Repeat("a", 64), "/" + strings.Repeat("a", 65), "/keep?" + strings.Repeat("x", 700), "/once?" + strings.Repeat("x", 8170),
 		"/keep?" + strings.Repeat("x", 9<<10), "/keep#x", "/ke ep", "/k\xc3\xa9ep", "/keep?\x7f", "keep", "", "/keep.", "/a.b", "/smuggled",
 	}
+	recipeSpoilt = []string{
+		"/k%65ep.", "/keep%20", "/keep\u200b", "/keep%E2%80%8b)", "/once&x=\xff", "/once.&a?b", "/once?\xe9\"<>", "/once?x#\xff", "/#?", "/nope.", "/keep+.", "/k%65ep+", "/off,", "/_/.", "/%5F/", "/api/v1/me#x", "/\xff",
+	}
 	recipeVersions = []string{"HTTP/1.1", "HTTP/1.1", "HTTP/1.1", "HTTP/1.1", "HTTP/1.1", "HTTP/1.1", "HTTP/1.0", "HTTP/1.0", "HTTP/1.2", "HTTP/2.0", "http/1.1", "HTTP/1.", ""}
 	recipeHosts    = []string{"Host: a", "Host: a", "Host: a", "Host: a", "host:b.example:8080", "HOST: [::1]:80", "Host: a:", "Host:", "Host: a b", "Host: a\r\nHost: a", "X: y", "Host:\ta", "Host: a ", "Host : a"}
 	recipeHarmless = []string{
@@ -122,12 +125,12 @@ func (r *recipe) ordinary() string {
 	var b strings.Builder
 	body := r.pick([]string{"", "abcde", strings.Repeat("x", 5000), "5\r\nabcde\r\n0\r\n\r\n", "5;a=b\r\nabcde\r\n0\r\nX: y\r\n\r\n"})
 	method := r.pick([]string{"POST", "GET", "PUT", "HEAD", "OPTIONS", "DELETE"})
-	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: a\r\n", method, r.pick(recipeTargets[:37]))
+	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: a\r\n", method, r.pick(slices.Concat(recipeTargets[:37], recipeSpoilt)))
 	for range r.upTo(5) {
 		b.WriteString(r.pick(recipeHarmless) + "\r\n")
 	}
 	switch {
-	case method == "GET" || method == "HEAD":
+	case (method == "GET" || method == "HEAD") && !r.oneIn(3):
 		body = ""
 	case strings.HasSuffix(body, "\r\n"):
 		b.WriteString("Transfer-Encoding: chunked\r\n")
@@ -140,7 +143,7 @@ func (r *recipe) ordinary() string {
 // request draws any request, with a body or without one.
 func (r *recipe) request() string {
 	var b strings.Builder
-	b.WriteString(r.pick(recipeMethods) + " " + r.pick(recipeTargets) + " " + r.pick(recipeVersions) + r.pick(recipeEnds))
+	b.WriteString(r.pick(recipeMethods) + " " + r.pick(slices.Concat(recipeTargets, recipeSpoilt)) + " " + r.pick(recipeVersions) + r.pick(recipeEnds))
 	b.WriteString(r.pick(recipeHosts) + r.pick(recipeEnds))
 	for range r.upTo(6) {
 		b.WriteString(r.pick(recipeFields) + r.pick(recipeEnds))

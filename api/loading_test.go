@@ -34,6 +34,8 @@ func (st *site) plantAll() {
 	st.t.Helper()
 	st.plant("plain", nil)
 	st.plant("again", nil)
+	st.plant("late", nil)
+	st.plant("later", nil)
 	st.plant("capped", func(r *engine.Record) { r.Hot.MaxHits, r.Hot.Flags, r.Cold.ImportedHits = 3, engine.FlagCapped, 1 })
 	st.plant("switched-off", func(r *engine.Record) {
 		r.Hot.MaxHits, r.Hot.Flags = 2, engine.FlagCapped
@@ -55,6 +57,7 @@ func TestCodesAreNever404BeforeTheyAreLoaded(t *testing.T) {
 				status int
 			}{
 				{"plain", 302}, {"never-made", 404}, {"plain", 302}, {"capped", 503}, {"switched-off", 410}, {"again", 302}, {"capped", 503}, {"plain", 302},
+				{"late.", 302}, {"%6Cater&x=y", 302}, {"never-made)", 404}, {"capped%20", 503}, {"%73witched-off", 410}, {"plain", 302},
 			}
 			var all strings.Builder
 			for _, w := range want { // in one piece, so that answers must keep their order
@@ -68,7 +71,7 @@ func TestCodesAreNever404BeforeTheyAreLoaded(t *testing.T) {
 				if r.status != w.status {
 					t.Errorf("%s: got %d, want %d", w.code, r.status, w.status)
 				}
-				if target := "https://example.com/" + w.code; w.status == 302 && r.header.Get("Location") != target {
+				if target := "https://example.com/" + spoiltCode(w.code); w.status == 302 && r.header.Get("Location") != target {
 					t.Errorf("%s: got Location %q", w.code, r.header.Get("Location"))
 				}
 				if w.status == 503 && (r.header.Get("Retry-After") == "" || r.header.Get("Cache-Control") != "no-store") {
@@ -84,11 +87,19 @@ func TestCodesAreNever404BeforeTheyAreLoaded(t *testing.T) {
 					t.Errorf("loaded, %s: got %d, want %d", w.code, r.status, w.status)
 				}
 			}
-			st.wantStats("plain", 4, 1)
+			st.wantStats("plain", 5, 1)
+			st.wantStats("late", 1, 1)
+			st.wantStats("later", 1, 1)
 			st.wantStats("again", 1, 1)
 			st.wantStats("capped", 3, 1)
 		})
 	}
+}
+
+// spoiltCode returns the code that is meant by a path without its slash.
+func spoiltCode(path string) string {
+	code, _ := matchSpoiltCode([]byte("/"+path), nil)
+	return string(code)
 }
 
 func TestPreviewsAndQRCodesComeFromTheStoreWhileLinksAreLoaded(t *testing.T) {
@@ -96,6 +107,7 @@ func TestPreviewsAndQRCodesComeFromTheStoreWhileLinksAreLoaded(t *testing.T) {
 	st.plantAll()
 	for path, status := range map[string]int{
 		"/plain+": 200, "/again.svg": 200, "/capped+": 503, "/switched-off+": 410, "/never-made+": 404, "/never-made.svg": 404,
+		"/l%61te+.": 200, "/later%2Esvg": 200, "/never-made+)": 404,
 	} {
 		if r := st.get(path, browser); r.status != status {
 			t.Errorf("%s: got %d, want %d", path, r.status, status)

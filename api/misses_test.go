@@ -12,19 +12,20 @@ func TestMissedCodesAreListedUntilTheyAreTaken(t *testing.T) {
 	st.shorten(`{"url":"http://a/","alias":"gone"}`)
 	st.call("DELETE", "/links/gone", "")
 	st.shorten(`{"url":"http://a/","alias":"known"}`)
-	for i, path := range []string{"/gone", "/later", "/twice/", "/known", "/a/b", "/a.b", "/" + strings.Repeat("x", 65), "/%61", "/"} {
+	for i, path := range []string{"/gone", "/later", "/twice/", "/known", "/a/b", "/a.b", "/" + strings.Repeat("x", 65), "/%6Bnown", "/known.", "/known&x=y", "/%6Cater)", "/"} {
 		for range i + 1 {
 			st.get(path, browser)
 		}
 	}
 	send(t, st.publicAt, "HEAD", requestText("HEAD", "/gone", ""))
 	const since = `"since":"2026-01-02T03:04:05Z"}` + "\n"
-	want := `{"data":[{"code":"twice","count":3,"error":0},{"code":"gone","count":2,"error":0},{"code":"later","count":2,"error":0}],"total":7,` + since
+	want := `{"data":[{"code":"later","count":13,"error":0},{"code":"twice","count":3,"error":0},{"code":"gone","count":2,"error":0}],"total":18,` + since
 	if r := st.call("GET", "/misses", ""); r.status != 200 || r.body != want || r.header.Get("Cache-Control") != "no-store" {
 		t.Errorf("got %d %s, want %s", r.status, r.body, want)
 	}
 	st.shorten(`{"url":"http://a/","alias":"twice"}`)
-	want = `{"data":[{"code":"gone","count":2,"error":0}],"total":7,` + since
+	st.shorten(`{"url":"http://a/","alias":"later"}`)
+	want = `{"data":[{"code":"gone","count":2,"error":0}],"total":18,` + since
 	if r := st.call("GET", "/misses?top=1", ""); r.body != want {
 		t.Errorf("top=1, and a code taken: got %s, want %s", r.body, want)
 	}

@@ -52,8 +52,8 @@ func matchCode(path []byte) []byte {
 // look-up. It takes time in proportion to the path, and allocates if there are such escapes, or two
 // queries.
 func matchSpoiltCode(path, query []byte) (code, allQuery []byte) {
-	path, added, _ := bytes.Cut(unescaped(path), []byte{'&'})
-	code = matchCode(trimmed(path))
+	path, added, _ := bytes.Cut(path, []byte{'&'})
+	code = matchCode(trimmed(unescaped(path)))
 	if code == nil || len(added) == 0 {
 		return code, query
 	}

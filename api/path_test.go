@@ -88,7 +88,7 @@ func TestASpoiltCodeIsMatched(t *testing.T) {
 		"/promo&utm_source=x":              {"promo", "utm_source=x"},
 		"/promo&utm_source=x.":             {"promo", "utm_source=x."},
 		"/promo&u=http://a/b&c":            {"promo", "u=http://a/b&c"},
-		"/promo&a=b?c=d":                   {"promo", "a=b&c=d"},
+		"/promo&a=%41%2e?%42":              {"promo", "a=%41%2e&%42"},
 		"/promo&?c=d":                      {"promo", "c=d"},
 		"/promo&":                          {"promo", ""},
 		"/promo&a#b":                       {"promo", "a"},
