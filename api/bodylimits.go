@@ -1,7 +1,6 @@
 package api
 
 import (
-	"bytes"
 
 	"github.com/valyala/fasthttp"
 
@@ -52,7 +51,7 @@ func (b *bodyLimits) limitOf(h *fasthttp.RequestHeader) (l bodyLimit, found bool
 	if len(b.of) == 0 {
 		return bodyLimit{}, false
 	}
-	path, _, _ := bytes.Cut(h.RequestURI(), []byte{'?'})
+	path, _ := splitURI(h.RequestURI())
 	l, found = b.of[string(h.Method())+" "+string(path)]
 	return l, found
 }

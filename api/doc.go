@@ -17,7 +17,7 @@
 //	      socket, fasthttp      (api/wire: refuses what could be read in two ways)
 //	           │
 //	     front.handle           recover · drain                    (front.go, panics.go)
-//	           │                raw path: /{code} or /{code}/ ?    (path.go)
+//	           │                raw path: /{code} or /{code}/, or one that is spoilt ?    (path.go)
 //	    ┌──────┴───────┐
 //	serveCode      apiRouter    authenticate → limit → scope → handler → problem
 //	    │              │        (router.go, auth.go, limiter.go, routes.go; handlers by subject)
@@ -31,9 +31,11 @@
 // (plain.go), which writes a redirect itself, byte for byte what fasthttp writes for serveCode. It
 // answers a miss by the same front.miss, with a RequestCtx without a server (detached.go).
 //
-// The path is matched as it was sent. Nothing is decoded, cleaned or case-folded, so each code has
-// one spelling, and no second parser can disagree. The router sees only /api/, and corrects no path
-// either.
+// The path is matched as it was sent. If it is not a code, escapes of unreserved bytes are decoded
+// (RFC 3986, 6.2.2.2), and what people and mailers put after an address is taken off (path.go). A plain
+// request has a code, so only fasthttp's requests get there, and each is one look-up. Paths of the API
+// and the dashboard have one spelling: what stands before us may guard them by their beginning. The
+// router sees only /api/, and corrects no path.
 //
 // # The redirect
 //
