@@ -233,7 +233,8 @@ func TestInvalidCodesCountNothing(t *testing.T) {
 		target string
 		status int
 	}{
-		"percent-encoded":              {"/%61bc", 404},
+		"percent-encoded, other case":  {"/%41bc", 404},
+		"percent-encoded twice":        {"/%2561bc", 404},
 		"percent-encoded slash":        {"/abc%2F", 404},
 		"percent-encoded NUL":          {"/abc%00", 404},
 		"doubled slash":                {"//abc", 404},
@@ -245,8 +246,8 @@ func TestInvalidCodesCountNothing(t *testing.T) {
 		"very long":                    {"/" + strings.Repeat("a", 8_000), 404},
 		"other case":                   {"/ABC", 404},
 		"two segments":                 {"/abc/d", 404},
-		"fragment":                     {"/abc#x", 400},
-		"beyond ASCII":                 {"/abc\xff", 400},
+		"fragment of another code":     {"/ABC#abc", 404},
+		"beyond ASCII":                 {"/abc\xff", 404},
 		"backslash":                    {"/\\abc", 404},
 		"NUL":                          {"/abc\x00", 400},
 		"control byte":                 {"/abc\x01", 400},
@@ -277,12 +278,12 @@ func TestInvalidCodesCountNothing(t *testing.T) {
 			})
 		})
 	}
-	for _, target := range []string{"/abc", "/abc/", "/abc?x=%00", "http://any.example/abc", "HTTPS://any.example:80/abc/?x"} {
+	for _, target := range []string{"/abc", "/abc/", "/abc?x=%00", "http://any.example/abc", "HTTPS://any.example:80/abc/?x", "/abc#x", "/%61bc"} {
 		if r := st.get(target, browser); r.status != 302 {
 			t.Errorf("%s: got %d, want 302", target, r.status)
 		}
 	}
-	st.wantStats("abc", 5, 1)
+	st.wantStats("abc", 7, 1)
 }
 
 func TestMalformedRequestsAreRefusedAndTheConnectionClosed(t *testing.T) {
