@@ -1,7 +1,6 @@
 package api
 
 import (
-
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
