@@ -55,6 +55,7 @@ type Log struct {
 	logger    *slog.Logger
 	now       func() time.Time // only what others are told; leases go by monotonic time
 	metrics   metrics
+	seen      sightings
 	forbidden sync.Once // reports that the user may not compact
 }
 
