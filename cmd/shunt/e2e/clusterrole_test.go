@@ -161,7 +161,7 @@ func TestARoleOnThePrefixIsEnough(t *testing.T) {
 	s.begin([]string{"a", "b"})
 	a, b := s.nodes[0], s.nodes[1]
 	edge := s.edge("edge-1", a)
-	s.leader().call("POST", "/shorten", map[string]any{"url": "https://example.com/", "alias": "hot"}).want(t, 201)
+	s.leader().call("POST", "/shorten", map[string]any{"url": "https://example.com/", "alias": "hot", "title": titleOfAccounts}).want(t, 201)
 	s.leads("hot", "https://example.com/")
 	first := s.leader()
 	first.terminate()
@@ -175,6 +175,7 @@ func TestARoleOnThePrefixIsEnough(t *testing.T) {
 	if r := shunt(t, "", nil, append([]string{"cluster"}, b.flags()...)...); r.code != exitDone || !strings.Contains(r.stdout, "leads") {
 		t.Errorf("shunt cluster: exit code %d: %s%s", r.code, r.stdout, r.stderr)
 	}
+	s.wantNoAccountsFor("edge-1", "a")
 	for name, mayWrite := range map[string]bool{"a": true, "edge-1": false} {
 		s.wantNothingElse(name, mayWrite)
 	}
@@ -222,6 +223,13 @@ func TestNodesOutliveTheDeletionOfTheirRows(t *testing.T) {
 	if r.code != exitDone || !strings.Contains(r.stdout, "/shunt/names/bad") || !strings.Contains(r.stdout, "leads") {
 		t.Errorf("shunt cluster: exit code %d: %s%s", r.code, r.stdout, r.stderr)
 	}
+	for i := range 1100 { // more than is kept for a node that comes back
+		s.leader().call("POST", "/shorten", map[string]any{"url": "https://example.com/", "alias": fmt.Sprintf("more-%d", i)}).want(t, 201)
+	}
+	s.await(func() bool {
+		floor, err := root.Get(t.Context(), "/shunt/floor")
+		return err == nil && len(floor.Kvs) == 1 && string(floor.Kvs[0].Value) > "0000000000000001"
+	}, "the log is trimmed although there is a bad row")
 	for _, n := range append(s.nodes, edge) {
 		if strings.Contains(n.lastWords(), "forgotten") {
 			t.Errorf("%s: %s", n.name, n.lastWords())
@@ -304,6 +312,33 @@ func (s *site) wantRightsOfEdge(name string) {
 			_, err := c.Txn(ctx).Then(clientv3.OpGet("/shunt/head"), clientv3.OpGet(what, option)).Commit()
 			return err
 		}, name)
+	}
+}
+
+// titleOfAccounts is in rows that edges must not read.
+const titleOfAccounts = "a title for full nodes"
+
+// wantNoAccountsFor checks that what an edge reads at etcd has entries, but not that title, which a full node reads.
+func (s *site) wantNoAccountsFor(edge, full string) {
+	s.t.Helper()
+	read := func(name, from, to string) string {
+		client := s.etcd.ClientOf(s.tlsOf(name))
+		defer client.Close()
+		resp, err := client.Get(s.t.Context(), from, clientv3.WithRange(to))
+		if err != nil {
+			s.t.Fatalf("%s reads: %v", name, err)
+		}
+		var all strings.Builder
+		for _, kv := range resp.Kvs {
+			all.Write(kv.Value)
+		}
+		return all.String()
+	}
+	if all := read(edge, "/shunt/floor", "/shunt/nodes0"); strings.Contains(all, titleOfAccounts) || !strings.Contains(all, "https://example.com/") {
+		s.t.Errorf("what an edge reads has a title: %v, and a target: %v", strings.Contains(all, titleOfAccounts), strings.Contains(all, "https://example.com/"))
+	}
+	if !strings.Contains(read(full, "/shunt/", "/shunt0"), titleOfAccounts) {
+		s.t.Error("a full node reads no title")
 	}
 }
 
