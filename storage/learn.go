@@ -29,6 +29,12 @@ const (
 	maxSharedBytes = 64 << 20
 )
 
+// parts are those of a batch whose last one is missing.
+type parts struct {
+	begun         bool
+	open, private []byte
+}
+
 // own is what a batch of shared rows means for the node's own rows and memory.
 type own struct {
 	purged []uint64 // links whose tallies go, too
@@ -66,14 +72,14 @@ func (s *Store) Learn(entries []clusterlog.Entry, after clusterlog.Position, to 
 	defer b.Close()
 	defer sh.learned.reset()
 	for i := range entries {
-		if err := s.collectEntry(b, entries[i].Payload); err != nil {
+		if err := s.collectEntry(b, &entries[i]); err != nil {
 			return fmt.Errorf("storage: entry %d of the cluster's log: %w", entries[i].Sequence, err)
 		}
 		last := i == len(entries)-1
 		if sh.at = after; !last {
 			sh.at = clusterlog.Position{Sequence: entries[i].Sequence, Epoch: entries[i].Epoch, Hash: entries[i+1].Previous}
 		}
-		if len(sh.parts) == 0 {
+		if !sh.parts.begun {
 			sh.whole = sh.at
 		}
 		if !last && b.Len() < learnBytes {
@@ -87,46 +93,98 @@ func (s *Store) Learn(entries []clusterlog.Entry, after clusterlog.Position, to 
 }
 
 // collectEntry adds the rows of an entry to b, if it is the last part of a batch.
-func (s *Store) collectEntry(b *pebble.Batch, payload []byte) error {
-	sh := &s.shared
-	p, err := row.DecodePayload(payload)
+func (s *Store) collectEntry(b *pebble.Batch, e *clusterlog.Entry) error {
+	parts := &s.shared.parts
+	p, err := row.DecodePayload(e.Payload)
 	switch {
 	case err != nil:
 		return err
+	case !s.shared.edge && !e.Whole():
+		return fmt.Errorf("%w: its private part was not read", ErrCorrupt)
 	case p.Version > ReadsEntries:
 		return fmt.Errorf("%w: its payload has version %d, and this program knows version %d", clusterlog.ErrNewerVersion, p.Version, ReadsEntries)
 	case p.First:
-		sh.parts = sh.parts[:0]
-	case len(sh.parts) == 0: // parts whose beginning a leader did not write are of no batch
+		parts.open, parts.private, parts.begun = parts.open[:0], parts.private[:0], true
+	case !parts.begun: // parts whose beginning a leader did not write are of no batch
 		return fmt.Errorf("%w: a part without a beginning", ErrCorrupt)
 	}
-	if len(sh.parts)+len(p.Part) > maxSharedBytes {
+	if len(parts.open)+len(parts.private)+len(p.Part)+len(e.Private) > maxSharedBytes {
 		return fmt.Errorf("%w: a batch of more than %d bytes", ErrCorrupt, maxSharedBytes)
 	}
-	sh.parts = append(sh.parts, p.Part...)
+	parts.open, parts.private = append(parts.open, p.Part...), append(parts.private, e.Private...)
 	if !p.Last {
 		return nil
 	}
-	rows := append([]byte{}, sh.parts...) // learned aliases it
-	if sh.parts = sh.parts[:0]; cap(sh.parts) > learnBytes {
-		sh.parts = nil
+	open, private := bytes.Clone(parts.open), bytes.Clone(parts.private) // learned aliases them
+	if parts.begun = false; cap(parts.open)+cap(parts.private) > learnBytes {
+		parts.open, parts.private = nil, nil
 	}
-	return s.collectRows(b, rows)
+	if err := s.collectRows(b, open); err != nil {
+		return err
+	}
+	return s.collectRows(b, private) // after the others: it has the whole of what an edge keeps a part of
 }
 
-// appendRows appends what a batch does to its rows.
-func appendRows(dst []byte, b *pebble.Batch) ([]byte, error) {
+// splitRows returns what a batch does to its rows: to those that an edge keeps, as it keeps them, and to
+// all others, with the whole of those rows of which an edge keeps a part. Whoever applies the first and then
+// the second has what the batch has.
+func splitRows(b *pebble.Batch) (open, private []byte, err error) {
+	var whole wholes
 	for r := b.Reader(); ; {
 		kind, key, value, ok, err := r.Next()
 		if err != nil || !ok {
-			return dst, err
+			return open, whole.appendTo(private), err
 		}
 		operation, known := operations[kind]
-		if !known {
-			return dst, fmt.Errorf("an operation of kind %d on row %x", kind, key)
+		switch {
+		case !known:
+			return nil, nil, fmt.Errorf("an operation of kind %d on row %x", kind, key)
+		case !row.KeptByEdge(key):
+			private = row.AppendOperation(private, operation, key, value)
+			continue
+		case key[0] == row.TableCold && operation == row.OpSet:
+			part, err := row.ColdOfEdge(value)
+			if err != nil {
+				return nil, nil, err
+			}
+			whole.note(key, value, bytes.Equal(part, value))
+			value = part
+		case key[0] == row.TableCold:
+			whole.note(key, nil, true)
 		}
-		dst = row.AppendOperation(dst, operation, key, value)
+		open = row.AppendOperation(open, operation, key, value)
 	}
+}
+
+// wholes are the cold records that a batch leaves, of which an edge keeps a part. A batch may set one several
+// times, so only the last counts.
+type wholes struct {
+	last map[string][]byte
+	keys [][]byte // in their order; some may not be in last
+}
+
+// note notes what a batch does to a record. If same, an edge has the same after it.
+func (w *wholes) note(key, value []byte, same bool) {
+	if same {
+		delete(w.last, string(key))
+		return
+	}
+	if w.last == nil {
+		w.last = make(map[string][]byte)
+	}
+	w.last[string(key)] = value
+	w.keys = append(w.keys, key)
+}
+
+// appendTo appends what sets the records.
+func (w *wholes) appendTo(dst []byte) []byte {
+	for _, key := range w.keys {
+		if value, ok := w.last[string(key)]; ok {
+			dst = row.AppendOperation(dst, row.OpSet, key, value)
+			delete(w.last, string(key))
+		}
+	}
+	return dst
 }
 
 var operations = map[pebble.InternalKeyKind]row.Operation{

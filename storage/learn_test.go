@@ -12,6 +12,7 @@ import (
 
 	"shunt/engine"
 	"shunt/storage/clusterlog"
+	"shunt/storage/row"
 )
 
 // chainLog appends to a chain in memory, and fails when it is told to.
@@ -21,13 +22,16 @@ type chainLog struct {
 	failAt  int // appends that are left until one fails with ErrDeposed; negative: none fails
 }
 
-func (l *chainLog) Append(_ context.Context, batch clusterlog.BatchID, payload []byte) (clusterlog.Position, error) {
+func (l *chainLog) Append(_ context.Context, batch clusterlog.BatchID, payload, private []byte) (clusterlog.Position, error) {
 	if l.failAt == 0 {
 		return l.head, clusterlog.ErrDeposed
 	}
 	l.failAt--
-	encoded, after := l.head.Next(1, batch, payload)
+	encoded, sealed, after := l.head.Next(1, batch, payload, private)
 	e, _, err := l.head.Follow(encoded)
+	if err == nil && sealed != nil {
+		err = e.Attach(sealed)
+	}
 	if err != nil {
 		return l.head, err
 	}
@@ -264,7 +268,7 @@ func TestAnEntryOfANewerVersionChangesNothing(t *testing.T) {
 	learnEach(t, follower, log, 1, seen)
 	at, _ := follower.LogPosition()
 	payload := append([]byte{ReadsEntries + 1}, log.entries[0].Payload[1:]...)
-	_, after := at.Next(1, clusterlog.NewBatchID(), payload)
+	_, _, after := at.Next(1, clusterlog.NewBatchID(), payload, nil)
 	err := follower.Learn([]clusterlog.Entry{{Epoch: 1, Sequence: at.Sequence + 1, Previous: at.Hash, Payload: payload}}, after, seen)
 	if !errors.Is(err, clusterlog.ErrNewerVersion) || !strings.Contains(err.Error(), fmt.Sprintf("entry %d ", at.Sequence+1)) {
 		t.Errorf("got %v, want ErrNewerVersion and the entry's number", err)
@@ -293,9 +297,9 @@ func FuzzLearn(f *testing.F) {
 	stop()
 	f.Add(bytes.Clone(log.entries[0].Payload))
 	f.Fuzz(func(t *testing.T, payload []byte) {
-		s.shared.parts = nil // of a payload before
+		s.shared.parts = parts{} // of a payload before
 		at, _ := s.LogPosition()
-		_, after := at.Next(1, clusterlog.NewBatchID(), payload)
+		_, _, after := at.Next(1, clusterlog.NewBatchID(), payload, nil)
 		seen := &told{}
 		err := s.Learn([]clusterlog.Entry{{Epoch: 1, Sequence: at.Sequence + 1, Previous: at.Hash, Payload: payload}}, after, seen)
 		if err == nil {
@@ -308,4 +312,88 @@ func FuzzLearn(f *testing.F) {
 			t.Errorf("%v, and the position is %v, was %v", err, now, at)
 		}
 	})
+}
+
+// secretWords are in rows that an edge does not keep, each in another kind of them.
+var secretWords = []string{"title-of-a-link", "tag-of-a-link", "name-of-a-user", "entry-of-the-audit-log"}
+
+// What an edge may read of the log has no row that it does not keep, and no part of a record that it does not
+// keep; and a full node that reads both parts has what the leader has.
+func TestWhatAnEdgeReadsOfTheLogHasNothingElse(t *testing.T) {
+	log := &chainLog{head: clusterlog.Origin(clusterlog.ID{1}), failAt: -1}
+	leader, follower := openMember(t, vfs.NewMem()), openMember(t, vfs.NewMem())
+	defer closeStore(t, leader)
+	defer closeStore(t, follower)
+	stop := start(t, leader)
+	defer stop()
+	leader.Lead(log)
+	link := madeLink(1, 30)
+	link.Cold.Title, link.Cold.Tags = secretWords[0], []string{secretWords[1]}
+	if err := writeBulk(t, leader, append(madeLinks(2, 60, 7000), link)); err != nil { // more than an entry
+		t.Fatal(err)
+	}
+	b := leader.db.NewBatch()
+	defer b.Close()
+	set(b, append([]byte{row.TableAccounts}, "user"...), []byte(secretWords[2]))
+	set(b, row.AppendAuditKey(nil, 7), []byte(secretWords[3]))
+	if err := leader.share(b, "test"); err != nil {
+		t.Fatal(err)
+	}
+	leader.StopLeading()
+	var open, private []byte
+	for i := range log.entries {
+		open, private = append(open, log.entries[i].Payload...), append(private, log.entries[i].Private...)
+	}
+	for _, word := range secretWords {
+		if bytes.Contains(open, []byte(word)) || !bytes.Contains(private, []byte(word)) {
+			t.Errorf("%s: in what edges read: %v, in the rest: %v", word, bytes.Contains(open, []byte(word)), bytes.Contains(private, []byte(word)))
+		}
+	}
+	if !bytes.Contains(open, []byte("https://example.com/")) {
+		t.Error("what edges read has no target")
+	}
+	learnEach(t, follower, log, len(log.entries), &told{})
+	if got, want := hashOf(t, follower), hashOf(t, leader); got != want {
+		t.Errorf("the follower has %x, the leader %x", got, want)
+	}
+	cut := log.entries[len(log.entries)-1]
+	cut.Private = nil
+	at, _ := follower.LogPosition()
+	if err := follower.Learn([]clusterlog.Entry{cut}, at, deafLearner{}); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("an entry without its private part: got %v, want %v", err, ErrCorrupt)
+	}
+}
+
+// A batch may set a record several times: only the last one counts, on both sides.
+func TestAFullNodeHasTheLastOfEachRecord(t *testing.T) {
+	plain, titled := row.AppendCold(nil, &engine.Cold{Code: "c", Version: 1}), row.AppendCold(nil, &engine.Cold{Code: "c", Version: 1, Title: "t"})
+	key := row.AppendColdKey(nil, 1)
+	for name, steps := range map[string][][]byte{
+		"plain": {plain}, "titled": {titled}, "loses its title": {titled, plain}, "gets it back": {titled, plain, titled}, "goes": {titled, nil}, "goes and comes": {titled, nil, plain},
+	} {
+		s := openMem(t, vfs.NewMem())
+		b, again := s.db.NewBatch(), s.db.NewBatch()
+		for _, value := range steps {
+			if value == nil {
+				remove(b, key)
+			} else {
+				set(b, key, value)
+			}
+		}
+		open, private, err := splitRows(b)
+		if err == nil {
+			err = errors.Join(s.collectRows(again, open), s.collectRows(again, private), again.Commit(nil))
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if got, err := s.get(key); err != nil || !bytes.Equal(got, steps[len(steps)-1]) {
+			t.Errorf("%s: got %x, %v, want %x", name, got, err, steps[len(steps)-1])
+		}
+		if bytes.Contains(open, titled) {
+			t.Errorf("%s: edges read the title", name)
+		}
+		must(errors.Join(b.Close(), again.Close()))
+		closeStore(t, s)
+	}
 }

@@ -25,14 +25,15 @@ import (
 type testLog struct {
 	head    clusterlog.Position
 	entries [][]byte
+	sealed  [][]byte // of each entry: its private part
 }
 
 func newTestLog() *testLog { return &testLog{head: clusterlog.Origin(clusterlog.NewID())} }
 
 // Append implements Appender.
-func (l *testLog) Append(_ context.Context, batch clusterlog.BatchID, payload []byte) (clusterlog.Position, error) {
-	encoded, after := l.head.Next(1, batch, payload)
-	l.entries, l.head = append(l.entries, encoded), after
+func (l *testLog) Append(_ context.Context, batch clusterlog.BatchID, payload, private []byte) (clusterlog.Position, error) {
+	encoded, sealed, after := l.head.Next(1, batch, payload, private)
+	l.entries, l.sealed, l.head = append(l.entries, encoded), append(l.sealed, sealed), after
 	return after, nil
 }
 
@@ -46,6 +47,9 @@ func (l *testLog) feed(t testing.TB, s *Store) {
 	t.Helper()
 	for at, _ := s.LogPosition(); at.Sequence < l.head.Sequence; {
 		e, next, err := at.Follow(l.entries[at.Sequence])
+		if sealed := l.sealed[at.Sequence]; err == nil && sealed != nil && !s.Edge() {
+			err = e.Attach(sealed)
+		}
 		if err == nil {
 			err = s.Learn([]clusterlog.Entry{e}, next, deafLearner{})
 		}

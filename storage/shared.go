@@ -31,7 +31,8 @@ import (
 // are flushed whatever the cluster does.
 //
 // An edge (Store.Edge) reads the same entries and keeps only the rows that redirects need
-// (row.KeptByEdge): hot records, a part of cold ones, and the bound of ids. It has no account, receipt or
+// (row.KeptByEdge): hot records, a part of cold ones, and the bound of ids. The others are in the private
+// parts of entries, which its role at etcd may not read: see splitRows. It has no account, receipt or
 // audit entry, and no figures, of others or its own: whoever takes its machine finds links and the
 // visitor key. So what it counts is only in its outbox, until all full nodes have it. Tally rows of its
 // own would do no harm, but nobody can ask for them, because full nodes answer the API. They would cost a
@@ -41,7 +42,7 @@ import (
 
 // Appender appends to the log of a cluster, as clusterlog.Leadership does.
 type Appender interface {
-	Append(ctx context.Context, batch clusterlog.BatchID, payload []byte) (clusterlog.Position, error)
+	Append(ctx context.Context, batch clusterlog.BatchID, payload, private []byte) (clusterlog.Position, error)
 }
 
 // shared is the state of a store's shared rows.
@@ -56,7 +57,7 @@ type shared struct {
 	leading  context.Context     // of appender: its end ends the wait for the log
 	at       clusterlog.Position // after the last entry that was read or written
 	whole    clusterlog.Position // the same, without entries that are parts of a batch whose last one is missing
-	parts    []byte              // of such a batch
+	parts    parts               // of such a batch
 	learned  learned
 
 	abandoned atomic.Pointer[context.CancelFunc] // ends leading; nil: this node has not led
@@ -90,16 +91,18 @@ func (s *Store) shareLocked(b *pebble.Batch) error {
 	if sh.appender == nil {
 		return engine.ErrNotLeader
 	}
-	rows, err := appendRows(nil, b)
+	open, private, err := splitRows(b)
 	if err != nil {
 		return err
 	}
 	p := row.Payload{Version: int(sh.version.Load()), First: true}
-	for ; len(rows) > 0; p.First = false {
-		p.Part = rows[:min(len(rows), clusterlog.MaxPayloadBytes-row.PayloadHeadBytes)]
-		rows = rows[len(p.Part):]
-		p.Last = len(rows) == 0
-		at, err := s.append(row.AppendPayload(nil, &p))
+	for ; len(open)+len(private) > 0; p.First = false {
+		const room = clusterlog.MaxPayloadBytes - row.PayloadHeadBytes
+		n := min(len(open), room)
+		m := min(len(private), room-n)
+		p.Part, p.Last = open[:n], n == len(open) && m == len(private)
+		at, err := s.append(row.AppendPayload(nil, &p), private[:m])
+		open, private = open[n:], private[m:]
 		if err != nil {
 			return err // parts before it are without their end, and the next entry begins another batch
 		}
@@ -115,11 +118,11 @@ func (s *Store) shareLocked(b *pebble.Batch) error {
 	return nil
 }
 
-// append makes payload the next entry, and returns when its outcome is certain.
-func (s *Store) append(payload []byte) (clusterlog.Position, error) {
+// append makes payload and its private part the next entry, and returns when its outcome is certain.
+func (s *Store) append(payload, private []byte) (clusterlog.Position, error) {
 	batch := clusterlog.NewBatchID()
 	for {
-		at, err := s.shared.appender.Append(s.shared.leading, batch, payload)
+		at, err := s.shared.appender.Append(s.shared.leading, batch, payload, private)
 		switch {
 		case err != nil && s.shared.leading.Err() != nil:
 			s.shared.appender = nil // nobody may decide by what this node knows
@@ -234,7 +237,7 @@ func (s *Store) LeaveLog() error {
 func (s *Store) Lead(a Appender) {
 	s.shared.turn <- struct{}{}
 	defer func() { <-s.shared.turn }()
-	s.shared.appender, s.shared.parts = a, nil
+	s.shared.appender, s.shared.parts = a, parts{}
 	s.shared.version.Store(row.OldestPayload)
 	leading, abandon := context.WithCancel(context.Background())
 	s.shared.leading = leading

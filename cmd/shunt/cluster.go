@@ -102,6 +102,12 @@ func clusterText(st *node.Status) string {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t\t\n", s.Endpoint, s.Version, state, console.Size(uint64(s.UsedBytes)), console.Size(uint64(s.QuotaBytes)))
 	}
 	_ = w.Flush() // into memory
+	if len(st.BadRows) > 0 {
+		b.WriteString("\nKEYS THAT NO NODE WROTE (skipped; delete them with etcdctl del KEY)\n")
+	}
+	for _, row := range st.BadRows {
+		fmt.Fprintf(&b, "%s: %s\n", row.Key, row.Error)
+	}
 	return b.String()
 }
 

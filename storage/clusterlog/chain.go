@@ -5,15 +5,20 @@ import (
 	"fmt"
 )
 
-// Next encodes the entry after p, and returns it with the position after it.
-func (p Position) Next(epoch uint64, batch BatchID, payload []byte) (encoded []byte, after Position) {
+// Next encodes the entry after p, and returns it with its encoded private part, which is nil if private is
+// empty, and with the position after it.
+func (p Position) Next(epoch uint64, batch BatchID, payload, private []byte) (encoded, sealed []byte, after Position) {
 	e := Entry{Epoch: epoch, Sequence: p.Sequence + 1, Batch: batch, Previous: p.Hash, Payload: payload}
+	if len(private) > 0 {
+		sealed = seal(private)
+		e.Sealed = sha256.Sum256(sealed)
+	}
 	encoded = AppendEntry(make([]byte, 0, headerBytes+len(payload)+checksumBytes), &e)
-	return encoded, Position{Sequence: e.Sequence, Epoch: epoch, Hash: sha256.Sum256(encoded)}
+	return encoded, sealed, Position{Sequence: e.Sequence, Epoch: epoch, Hash: sha256.Sum256(encoded)}
 }
 
 // Follow decodes the entry after p, and returns it with the position after it. Its payload aliases
-// encoded. The error is that of DecodeEntry, or ErrCorrupt if the entry has another sequence, or
+// encoded; its private part is not attached. The error is that of DecodeEntry, or ErrCorrupt if the entry has another sequence, or
 // ErrDiverged if it is sound but does not follow p.
 func (p Position) Follow(encoded []byte) (Entry, Position, error) {
 	e, err := DecodeEntry(encoded)

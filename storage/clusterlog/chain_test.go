@@ -50,17 +50,52 @@ func makeChain(t *rapid.T, id ID, name string) (entries [][]byte) {
 	for _, payload := range rapid.SliceOfN(rapid.SliceOf(rapid.Byte()), 1, 8).Draw(t, name) {
 		epoch += rapid.Uint64Range(0, 2).Draw(t, "epochs")
 		var encoded []byte
-		encoded, at = at.Next(epoch, BatchID{byte(len(entries))}, payload)
+		encoded, _, at = at.Next(epoch, BatchID{byte(len(entries))}, payload, nil)
 		entries = append(entries, encoded)
 	}
 	return entries
 }
 
 func TestAnEntryOfAnOlderEpochDoesNotFollow(t *testing.T) {
-	_, at := Origin(ID{}).Next(7, BatchID{}, nil)
-	late, _ := at.Next(6, BatchID{}, nil)
+	_, _, at := Origin(ID{}).Next(7, BatchID{}, nil, nil)
+	late, _, _ := at.Next(6, BatchID{}, nil, nil)
 	if _, _, err := at.Follow(late); !errors.Is(err, ErrDiverged) {
 		t.Errorf("got %v, want %v", err, ErrDiverged)
+	}
+}
+
+// An edge follows the chain without private parts, and a full node finds whatever is not the one that was
+// written with its entry.
+func TestAnEntryHasOnePrivatePart(t *testing.T) {
+	origin := Origin(ID{1})
+	encoded, sealed, after := origin.Next(1, BatchID{1}, []byte("open"), []byte("private"))
+	if bytes.Contains(encoded, []byte("private")) {
+		t.Errorf("the entry has its private part: %q", encoded)
+	}
+	_, same, _ := origin.Next(1, BatchID{1}, []byte("open"), []byte("private"))
+	if bytes.Equal(sealed, same) {
+		t.Errorf("two private parts with the same rows are the same bytes: %x", sealed)
+	}
+	e, at, err := origin.Follow(encoded)
+	if err != nil || at != after || e.Whole() || e.Private != nil {
+		t.Fatalf("got %+v, %v, %v; want an entry that is not whole, and %v", e, at, err, after)
+	}
+	for name, wrong := range map[string][]byte{
+		"none": nil, "another one": same, "one without its end": sealed[:len(sealed)-1], "the salt": sealed[:saltBytes], "more": append(bytes.Clone(sealed), 0),
+	} {
+		if err := e.Attach(wrong); !errors.Is(err, ErrCorrupt) || e.Whole() {
+			t.Errorf("%s: got %v, want %v", name, err, ErrCorrupt)
+		}
+	}
+	if err := e.Attach(sealed); err != nil || string(e.Private) != "private" || !e.Whole() {
+		t.Errorf("got %q, %v", e.Private, err)
+	}
+	plain, none, _ := origin.Next(1, BatchID{1}, []byte("open"), nil)
+	if e, _, err = origin.Follow(plain); err != nil || none != nil || !e.Whole() {
+		t.Errorf("without a private part: got %+v, %x, %v", e, none, err)
+	}
+	if err := e.Attach(sealed); !errors.Is(err, ErrCorrupt) || e.Private != nil {
+		t.Errorf("a private part of an entry that has none: got %v", err)
 	}
 }
 

@@ -5,7 +5,7 @@
 // # Terminology
 //
 //   - An entry has a sequence (1, 2, 3 … without a gap) and a payload: the mutations of many callers
-//     that one commit makes durable.
+//     that one commit makes durable. What only full nodes may read of it is its private part.
 //   - The head is the position after the last entry, the floor the sequence of the first entry that
 //     has not been trimmed.
 //   - An epoch is the number of a leadership. Later leaderships have higher numbers.
@@ -19,11 +19,19 @@
 //
 // All numbers are big-endian. Everything has one encoding, and a decoder accepts no other.
 //
-//	┌───────────┬─────────┬────────────┬─────────────┬────────────────┬──────────┬─────────┬──────────┐
-//	│ version 1 │ epoch 8 │ sequence 8 │ batch id 16 │ hash before 32 │ length 4 │ payload │ CRC-32C 4│
-//	└───────────┴─────────┴────────────┴─────────────┴────────────────┴──────────┴─────────┴──────────┘
-//	                                         ▲
-//	     SHA-256 of the whole entry before, ─┘ or of "shunt log\n" and the cluster's id
+//	┌───────────┬─────────┬────────────┬─────────────┬────────────────┬───────────┬──────────┬─────────┬──────────┐
+//	│ version 1 │ epoch 8 │ sequence 8 │ batch id 16 │ hash before 32 │ sealed 32 │ length 4 │ payload │ CRC-32C 4│
+//	└───────────┴─────────┴────────────┴─────────────┴────────────────┴───────────┴──────────┴─────────┴──────────┘
+//	                                         ▲                            ▲
+//	     SHA-256 of the whole entry before, ─┘    of the private part, or 0
+//	     or of "shunt log\n" and the cluster's id
+//
+// The private part lies apart from the entry, where the servers can refuse it to edges: 16 random bytes,
+// and the rest of what the entry does. One transaction writes both. The chain needs only entries, so nodes
+// of both kinds check the same one and have equal positions; and because an entry has the hash of its private
+// part, the chain stands for the private parts, too. The random bytes keep an edge from checking guesses of
+// what it may not read. (Encrypting the private part in place would need keys that edges lack and full nodes
+// share, and leave the cipher text with every edge for ever.)
 //
 // The checksum covers everything before it, in this and all later versions. So a flipped bit, in the
 // version too, is ErrCorrupt, and only an intact entry is ErrNewerVersion.

@@ -16,13 +16,14 @@ var goldenEntry = Entry{
 	Sequence: 9,
 	Batch:    BatchID([]byte("batch id, 16 by.")),
 	Previous: Hash([]byte("a hash has thirty-two bytes, yes")),
+	Sealed:   Hash([]byte("the hash of a part for full ones")),
 	Payload:  []byte("payload"),
 }
 
 func TestAnEntryHasTheseBytes(t *testing.T) {
 	want := strings.Join([]string{
 		"01", "0102030405060708", "0000000000000009", hex.EncodeToString([]byte("batch id, 16 by.")),
-		hex.EncodeToString([]byte("a hash has thirty-two bytes, yes")), "00000007", hex.EncodeToString([]byte("payload")), "4cfe0ade",
+		hex.EncodeToString([]byte("a hash has thirty-two bytes, yes")), hex.EncodeToString([]byte("the hash of a part for full ones")), "00000007", hex.EncodeToString([]byte("payload")), "b08a5419",
 	}, "")
 	got := AppendEntry(nil, &goldenEntry)
 	if hex.EncodeToString(got) != want {
@@ -36,7 +37,7 @@ func TestAnEntryHasTheseBytes(t *testing.T) {
 
 func equal(a, b Entry) bool {
 	payloads := bytes.Equal(a.Payload, b.Payload)
-	return payloads && a.Epoch == b.Epoch && a.Sequence == b.Sequence && a.Batch == b.Batch && a.Previous == b.Previous
+	return payloads && a.Epoch == b.Epoch && a.Sequence == b.Sequence && a.Batch == b.Batch && a.Previous == b.Previous && a.Sealed == b.Sealed
 }
 
 func TestEveryFlippedBitOfAnEntryIsFound(t *testing.T) {

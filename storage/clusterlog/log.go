@@ -47,7 +47,8 @@ type Leadership interface {
 	Done() <-chan struct{}
 
 	// Append writes an entry after all others, and returns the position after it once it is durable
-	// on most servers. Calls wait for each other: one entry is under way at a time.
+	// on most servers. Calls wait for each other: one entry is under way at a time. All nodes read
+	// payload, and only full ones read private, which may be empty.
 	//
 	// The error is ErrDeposed (not written, and never will be), ErrUnavailable or ErrTooLarge or that of
 	// ctx (not written), or ErrUnknownOutcome, with ErrNoSpace if the servers are full. After
@@ -58,7 +59,7 @@ type Leadership interface {
 	// An ErrUnknownOutcome that is also ErrBelowFloor is final: the leadership is over, and the entry's
 	// place has been trimmed, so nobody can find out. Every repeat returns it; appends of other batches
 	// return ErrDeposed.
-	Append(ctx context.Context, batch BatchID, payload []byte) (Position, error)
+	Append(ctx context.Context, batch BatchID, payload, private []byte) (Position, error)
 
 	// Trim deletes the entries up to and including the one with this sequence, which must not be after the
 	// head. It may run beside Append. After an error it can be called again.
@@ -67,7 +68,7 @@ type Leadership interface {
 
 // Progress is what a follower learns: entries, or how things stand, or both.
 type Progress struct {
-	Entries []Entry  // that follow what came before; their payloads may be kept
+	Entries []Entry  // that follow what came before, whole unless the node reads no private parts; both parts may be kept
 	After   Position // after these entries
 	Head    uint64   // the last sequence that the log is known to have
 	Leader  Leader

@@ -135,7 +135,11 @@ func (n *Node) check() error {
 	return nil
 }
 
-// CheckNodeName returns what is wrong with a node's name: it has 1 to 63 of a–z, 0–9 and -.
+// rootName is the user of etcd who may do everything. A node's name is that of its user.
+const rootName = "root"
+
+// CheckNodeName returns what is wrong with a node's name: it has 1 to 63 of a–z, 0–9 and -, and is not one
+// that etcd gives a meaning.
 func CheckNodeName(name string) error {
 	if len(name) == 0 || len(name) > maxNameBytes {
 		return fmt.Errorf("the name of a node has 1 to %d bytes, not %d", maxNameBytes, len(name))
@@ -144,6 +148,9 @@ func CheckNodeName(name string) error {
 		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' {
 			return fmt.Errorf("the name of a node has only a–z, 0–9 and -, not %q", name)
 		}
+	}
+	if name == rootName {
+		return fmt.Errorf("no node can be named %s: that is the user of etcd who may do everything", name)
 	}
 	return nil
 }

@@ -14,8 +14,9 @@ type Registry interface {
 	// The error is ErrNameTaken, ErrTooManyNodes, ErrInvalidNode, or ErrUnavailable once ctx ends.
 	Announce(ctx context.Context, n Node, claim Claim) (Announcement, error)
 
-	// Nodes returns all nodes by name. The error is ErrCorrupt or ErrNewerVersion, and names the key,
-	// if somebody else wrote among them, or ErrUnavailable once ctx ends.
+	// Nodes returns all nodes by name. It skips what somebody else wrote among them. A node whose rows are
+	// gone although nobody forgot it is returned for a minute, because it claims its name again. The error is
+	// ErrUnavailable once ctx ends.
 	Nodes(ctx context.Context) ([]Member, error)
 
 	// Members calls fn with the nodes at once, and again whenever one of them has changed, within a
@@ -23,7 +24,8 @@ type Registry interface {
 	// caller's goroutine. While the nodes cannot be read it tries again, and fn is not called.
 	Members(ctx context.Context, fn func([]Member)) error
 
-	// Forget removes a node that is not live, so that its name is free. The error is ErrStillLive or
+	// Forget removes a node that is not live, so that its name is free, and leaves a mark that tells the node so
+	// if it comes back. The error is ErrStillLive or
 	// ErrUnknownNode, or ErrUnavailable once ctx ends.
 	Forget(ctx context.Context, name string) error
 }
@@ -31,8 +33,8 @@ type Registry interface {
 // Announcement is what a node says of itself, from Announce until Run returns.
 type Announcement interface {
 	// Run keeps the node live until ctx ends, and then withdraws it at once. It is called once. It
-	// returns before only with ErrNameTaken if another process announces itself by the same claim, or
-	// ErrForgotten.
+	// returns before only with ErrNameTaken if another process announces itself by the same claim, or another
+	// node has the name, or with ErrForgotten. If its claim is deleted without that, it claims its name again.
 	Run(ctx context.Context) error
 
 	// Update changes what the node says. The others learn it within a second: it is sent twice a second

@@ -30,11 +30,10 @@ const (
 
 // announcement implements clusterlog.Announcement.
 type announcement struct {
-	log      *Log
-	name     string
-	claim    clusterlog.Claim
-	revision int64         // that created the claim's key
-	changed  chan struct{} // wakes Run
+	log     *Log
+	name    string
+	claim   clusterlog.Claim
+	changed chan struct{} // wakes Run
 
 	mu struct {
 		sync.Mutex
@@ -42,16 +41,17 @@ type announcement struct {
 	}
 
 	// The rest belongs to Run.
-	lease   clientv3.LeaseID // 0: none
-	renewer uint32           // the server that the last renewal went to
-	renewAt time.Time
-	sayAt   time.Time
-	said    clusterlog.Node // as the servers have it
-	saidAt  time.Time
-	warned  time.Time // when it was last reported that it cannot be said
-	waits   time.Time // since when another process announces itself by the same claim; zero: none does
-	wrote   int64     // the revision of what that process wrote last
-	wroteAt time.Time // when that was seen; zero: it has written nothing since waits
+	revision int64            // that created the claim's key
+	lease    clientv3.LeaseID // 0: none
+	renewer  uint32           // the server that the last renewal went to
+	renewAt  time.Time
+	sayAt    time.Time
+	said     clusterlog.Node // as the servers have it
+	saidAt   time.Time
+	warned   time.Time // when it was last reported that it cannot be said
+	waits    time.Time // since when another process announces itself by the same claim; zero: none does
+	wrote    int64     // the revision of what that process wrote last
+	wroteAt  time.Time // when that was seen; zero: it has written nothing since waits
 }
 
 // Announce implements clusterlog.Registry.
@@ -68,7 +68,13 @@ func (l *Log) Announce(ctx context.Context, n clusterlog.Node, claim clusterlog.
 			return nil, err
 		}
 		if found.kv != nil {
-			if err := l.checkClaim(found.kv, claim); err != nil {
+			switch err := l.checkClaim(found.kv, claim); {
+			case errors.Is(err, clusterlog.ErrCorrupt):
+				if err := l.clearClaim(ctx, &found, err); err != nil {
+					return nil, err
+				}
+				continue
+			case err != nil:
 				return nil, err
 			}
 			a := &announcement{log: l, name: n.Name, claim: claim, revision: found.kv.CreateRevision, changed: make(chan struct{}, 1), renewer: l.preferred.Load()}
@@ -82,6 +88,18 @@ func (l *Log) Announce(ctx context.Context, n clusterlog.Node, claim clusterlog.
 			return nil, err
 		}
 	}
+}
+
+// clearClaim removes a claim that no node wrote, unless its node is live: that one writes it again.
+func (l *Log) clearClaim(ctx context.Context, found *claimed, why error) error {
+	if found.live {
+		if !wait(ctx, pollInterval) {
+			return fmt.Errorf("%w: the name is claimed, and it cannot be read by whom: %w", clusterlog.ErrUnavailable, why)
+		}
+		return nil
+	}
+	l.logger.Error("The claim of this node's name was not written by a node; it is replaced.", "error", why)
+	return l.repeat(ctx, func(ctx context.Context, client *clientv3.Client) error { return remove(ctx, client, found.kv) })
 }
 
 // makeClaim claims a name, unless anybody has claimed any since a revision: so the count of then is
@@ -152,6 +170,16 @@ func (a *announcement) Run(ctx context.Context) error {
 			a.log.revoke(ctx, a.lease) // so that the others need not wait for its end
 		}
 	}()
+	watching, stop := context.WithCancel(ctx)
+	gone := make(chan struct{}, 1) // one of the node's rows may have been deleted
+	var joined sync.WaitGroup
+	for _, key := range []string{a.log.keys.name(a.name), a.log.keys.node(a.name)} {
+		w := newWatcher(a.log, key, "")
+		w.gone, w.wake = true, gone
+		joined.Go(func() { w.run(watching) })
+	}
+	defer joined.Wait()
+	defer stop()
 	for {
 		timer := time.NewTimer(time.Until(a.next()))
 		select {
@@ -161,6 +189,9 @@ func (a *announcement) Run(ctx context.Context) error {
 		case <-timer.C:
 		case <-a.changed:
 			timer.Stop()
+		case <-gone:
+			timer.Stop()
+			a.saidAt = time.Time{} // so that it is said again
 		}
 		if err := a.step(ctx, time.Now()); err != nil && ctx.Err() == nil {
 			return err
@@ -240,7 +271,7 @@ func (a *announcement) renew(ctx context.Context) {
 }
 
 // say makes the servers have what the node says now, by one request at one server. If it fails, the
-// next step says it again. The error is ErrNameTaken or ErrForgotten.
+// next step says it again. The error is ErrNameTaken, or ErrForgotten if an operator forgot the node.
 //
 // The first of a lease creates the key: if it is there under another lease, that is of a process that
 // crashed, or of one that has a copy of this node's folder. The others need the key under the own
@@ -268,7 +299,7 @@ func (a *announcement) say(ctx context.Context) error {
 		resp, err = client.Txn(ctx).If(held, clientv3.Compare(clientv3.CreateRevision(k.name(a.name)), "=", a.revision)).Then(
 			clientv3.OpPut(k.node(a.name), string(node), clientv3.WithLease(a.lease)),
 			clientv3.OpPut(k.name(a.name), string(claim)),
-		).Else(clientv3.OpGet(k.node(a.name)), clientv3.OpGet(k.name(a.name))).Commit()
+		).Else(clientv3.OpGet(k.node(a.name)), clientv3.OpGet(k.name(a.name)), clientv3.OpGet(k.mark(a.name))).Commit()
 		return err
 	})
 	switch {
@@ -286,14 +317,20 @@ func (a *announcement) say(ctx context.Context) error {
 		a.said, a.saidAt, a.waits = n, time.Now(), time.Time{}
 		return nil
 	}
-	return a.contest(resp.Responses[0].GetResponseRange().Kvs, resp.Responses[1].GetResponseRange().Kvs)
+	return a.contest(ctx, resp.Responses[0].GetResponseRange().Kvs, resp.Responses[1].GetResponseRange().Kvs, resp.Responses[2].GetResponseRange().Kvs)
 }
 
-// contest finds out why the node's key was not written: by what is in its place, and its claim's.
-func (a *announcement) contest(nodes, names []*mvccpb.KeyValue) error {
+// contest finds out why the node's key was not written: by what is in its place, and its claim's, and by the
+// mark of a node of its name that was forgotten.
+func (a *announcement) contest(ctx context.Context, nodes, names, marks []*mvccpb.KeyValue) error {
 	switch {
-	case len(names) == 0 || names[0].CreateRevision != a.revision:
+	case len(marks) > 0 && marks[0].ModRevision > a.revision:
 		return fmt.Errorf("%w: %s. Start it again to join as a new node", clusterlog.ErrForgotten, a.name)
+	case len(names) == 0:
+		a.claimAgain(ctx)
+		return nil
+	case names[0].CreateRevision != a.revision:
+		return a.compareClaim(ctx, names[0])
 	case len(nodes) == 0: // somebody deleted it
 		a.said = clusterlog.Node{}
 		return nil
@@ -302,10 +339,62 @@ func (a *announcement) contest(nodes, names []*mvccpb.KeyValue) error {
 		a.said.Name, a.said.ClockMs, a.sayAt, a.waits = a.name, 0, time.Now(), time.Time{}
 		return nil
 	case nodes[0].Lease == 0:
-		a.warn(fmt.Errorf("%w: somebody else wrote %s; delete it", clusterlog.ErrCorrupt, nodes[0].Key))
+		a.removeForeign(ctx, nodes[0])
 		return nil
 	}
 	return a.await(nodes[0].ModRevision, time.Now())
+}
+
+// claimAgain claims the name after somebody has deleted the claim, by one request. The next say finds out what
+// became of it.
+func (a *announcement) claimAgain(ctx context.Context) {
+	k := &a.log.keys
+	n := a.current()
+	n.ClockMs = a.log.now().UnixMilli()
+	value, err := clusterlog.EncodeClaim(&n, a.claim)
+	if err != nil {
+		return // Update lets none through
+	}
+	err = a.log.server(a.log.preferred.Load()).ask(ctx, attemptTimeout, func(ctx context.Context, client *clientv3.Client) error {
+		resp, err := client.Txn(ctx).If(
+			clientv3.Compare(clientv3.CreateRevision(k.name(a.name)), "=", 0),
+			clientv3.Compare(clientv3.ModRevision(k.mark(a.name)), "<", a.revision+1),
+		).Then(clientv3.OpPut(k.name(a.name), string(value))).Commit()
+		if err == nil && resp.Succeeded {
+			a.revision, a.sayAt = resp.Header.Revision, time.Now()
+			a.log.logger.Warn("Somebody deleted the claim of this node's name; it has claimed it again.", "node", a.name)
+		}
+		return err
+	})
+	if err != nil {
+		a.warn(err)
+	}
+}
+
+// compareClaim decides about a claim of the node's name that was created after its own. It may be its own,
+// by a request whose answer was lost. The error is ErrNameTaken.
+func (a *announcement) compareClaim(ctx context.Context, kv *mvccpb.KeyValue) error {
+	err := a.log.checkClaim(kv, a.claim)
+	switch {
+	case err == nil:
+		a.revision, a.sayAt = kv.CreateRevision, time.Now()
+	case errors.Is(err, clusterlog.ErrNameTaken):
+		return err
+	default:
+		a.removeForeign(ctx, kv)
+	}
+	return nil
+}
+
+// removeForeign removes a row in the place of one of the node's that no node wrote, by one request.
+func (a *announcement) removeForeign(ctx context.Context, kv *mvccpb.KeyValue) {
+	a.warn(fmt.Errorf("%w: somebody else wrote %s; it is removed", clusterlog.ErrCorrupt, kv.Key))
+	err := a.log.server(a.log.preferred.Load()).ask(ctx, attemptTimeout, func(ctx context.Context, client *clientv3.Client) error {
+		return remove(ctx, client, kv)
+	})
+	if err != nil {
+		a.warn(err)
+	}
 }
 
 // await waits for the end of a lease under which another process has written the node's key. wrote is the

@@ -17,6 +17,7 @@ import (
 type pending struct {
 	batch         clusterlog.BatchID
 	encoded       []byte
+	private       []byte // encoded; nil: there is none
 	before, after clusterlog.Position
 	payloadBytes  int
 	began         time.Time
@@ -24,9 +25,10 @@ type pending struct {
 }
 
 // Append implements clusterlog.Leadership.
-func (l *leadership) Append(ctx context.Context, batch clusterlog.BatchID, payload []byte) (clusterlog.Position, error) {
-	if len(payload) > clusterlog.MaxPayloadBytes {
-		return clusterlog.Position{}, fmt.Errorf("%w: %d bytes, at most %d", clusterlog.ErrTooLarge, len(payload), clusterlog.MaxPayloadBytes)
+func (l *leadership) Append(ctx context.Context, batch clusterlog.BatchID, payload, private []byte) (clusterlog.Position, error) {
+	size := len(payload) + len(private)
+	if size > clusterlog.MaxPayloadBytes {
+		return clusterlog.Position{}, fmt.Errorf("%w: %d bytes, at most %d", clusterlog.ErrTooLarge, size, clusterlog.MaxPayloadBytes)
 	}
 	select {
 	case l.turn <- struct{}{}:
@@ -49,8 +51,8 @@ func (l *leadership) Append(ctx context.Context, batch clusterlog.BatchID, paylo
 	if !l.Valid() {
 		return clusterlog.Position{}, fmt.Errorf("%w: the lease of epoch %d is over", clusterlog.ErrDeposed, l.epoch)
 	}
-	encoded, after := l.head.Next(l.epoch, batch, payload)
-	l.pending = &pending{batch: batch, encoded: encoded, before: l.head, after: after, payloadBytes: len(payload), began: time.Now()}
+	encoded, sealed, after := l.head.Next(l.epoch, batch, payload, private)
+	l.pending = &pending{batch: batch, encoded: encoded, private: sealed, before: l.head, after: after, payloadBytes: size, began: time.Now()}
 	return l.settle(ctx, l.pending)
 }
 
@@ -129,6 +131,15 @@ const (
 	refused // the server refused it, and no other request may be executed yet
 )
 
+// puts returns what writes p: the entry, its private part if it has one, and the head.
+func (k *keys) puts(p *pending) []clientv3.Op {
+	ops := []clientv3.Op{clientv3.OpPut(k.entry(p.after.Sequence), string(p.encoded)), clientv3.OpPut(k.head, p.after.String())}
+	if p.private != nil {
+		ops = append(ops, clientv3.OpPut(k.private(p.after.Sequence), string(p.private)))
+	}
+	return ops
+}
+
 // send sends p once.
 func (l *leadership) send(ctx context.Context, s *server, p *pending) (v verdict, err error) {
 	k := &l.log.keys
@@ -138,10 +149,7 @@ func (l *leadership) send(ctx context.Context, s *server, p *pending) (v verdict
 		resp, err := client.Txn(ctx).If(
 			clientv3.Compare(clientv3.CreateRevision(k.leader), "=", int64(l.epoch)),
 			clientv3.Compare(clientv3.Value(k.head), "=", p.before.String()),
-		).Then(
-			clientv3.OpPut(key, string(p.encoded)),
-			clientv3.OpPut(k.head, p.after.String()),
-		).Else(clientv3.OpGet(key), k.getState()).Commit()
+		).Then(k.puts(p)...).Else(clientv3.OpGet(key), k.getState()).Commit()
 		if err != nil {
 			return err
 		}

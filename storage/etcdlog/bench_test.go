@@ -81,7 +81,7 @@ func commitGroups(b *testing.B, r *reign, queue <-chan write, entryBytes int) {
 				more = false
 			}
 		}
-		p, err := r.Append(context.Background(), clusterlog.NewBatchID(), payload[:min(len(group)*mutationBytes, entryBytes)])
+		p, err := r.Append(context.Background(), clusterlog.NewBatchID(), payload[:min(len(group)*mutationBytes, entryBytes)], nil)
 		if err != nil {
 			b.Error(err)
 		}
@@ -105,7 +105,7 @@ func BenchmarkAppend(b *testing.B) {
 			payload := make([]byte, kib<<10)
 			b.SetBytes(int64(len(payload)))
 			for i := range b.N {
-				if _, err := r.Append(context.Background(), clusterlog.NewBatchID(), payload); err != nil {
+				if _, err := r.Append(context.Background(), clusterlog.NewBatchID(), payload, nil); err != nil {
 					b.Fatal(err)
 				}
 				if i%500 == 499 {
@@ -126,7 +126,7 @@ func BenchmarkCatchUp(b *testing.B) {
 			l := s.open()
 			r := s.lead(l, "a")
 			for range size.entries {
-				if _, err := r.Append(context.Background(), clusterlog.NewBatchID(), make([]byte, size.bytes)); err != nil {
+				if _, err := r.Append(context.Background(), clusterlog.NewBatchID(), make([]byte, size.bytes), nil); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -42,7 +42,7 @@ func child(task string) {
 	for {
 		batch := clusterlog.NewBatchID()
 		fmt.Printf("sends %x\n", batch)
-		_, err := lead.Append(ctx, batch, batch[:])
+		_, err := lead.Append(ctx, batch, batch[:], nil)
 		switch {
 		case err == nil:
 			fmt.Printf("wrote %x\n", batch)

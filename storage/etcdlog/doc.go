@@ -4,14 +4,18 @@
 //
 // # Keys
 //
-// All are below a prefix, and one role in etcd that reads and writes it is enough.
+// All are below a prefix, and one role in etcd that reads and writes it is enough for full nodes. An edge has a
+// role of its own, which writes its own two keys (names/NAME and nodes/NAME) and reads from floor to the end of
+// nodes/: not private/.
 //
 //	floor, format, head, id     written when the log is made; Append moves head, and Trim floor
 //	key                         fingerprint of the visitor key
 //	leader                      the candidate that leads, under a lease of 3 s
 //	log/SEQUENCE                an entry; 16 hexadecimal digits
+//	marks/NAME                  written when a node of that name was forgotten
 //	names/NAME                  claim of a node, and what it said last
 //	nodes/NAME                  what a node says now, under a lease of 10 s
+//	private/SEQUENCE            the private part of an entry that has one
 //
 // One range, from floor to log/, reads everything but entries and nodes.
 //

@@ -42,18 +42,18 @@ func TestAnUnknownOutcomeIsSettledByTheNextAppend(t *testing.T) {
 	}
 	ctx, cancel := short()
 	defer cancel()
-	if _, err := r.Append(ctx, batch, []byte("second")); !errors.Is(err, clusterlog.ErrUnknownOutcome) {
+	if _, err := r.Append(ctx, batch, []byte("second"), privateOf("second")); !errors.Is(err, clusterlog.ErrUnknownOutcome) {
 		t.Fatalf("got %v, want %v", err, clusterlog.ErrUnknownOutcome)
 	}
 	ctx, cancel = short()
 	defer cancel()
-	if _, err := r.Append(ctx, clusterlog.NewBatchID(), []byte("never")); !errors.Is(err, clusterlog.ErrUnavailable) || errors.Is(err, clusterlog.ErrUnknownOutcome) {
+	if _, err := r.Append(ctx, clusterlog.NewBatchID(), []byte("never"), nil); !errors.Is(err, clusterlog.ErrUnavailable) || errors.Is(err, clusterlog.ErrUnknownOutcome) {
 		t.Fatalf("another before the first is settled: got %v, want %v", err, clusterlog.ErrUnavailable)
 	}
 	for _, p := range proxies {
 		p.DropAnswers(false)
 	}
-	if p, err := r.Append(within(t), batch, []byte("second")); err != nil || p.Sequence != 2 {
+	if p, err := r.Append(within(t), batch, []byte("second"), privateOf("second")); err != nil || p.Sequence != 2 {
 		t.Errorf("the same again: %v, %v", p, err)
 	}
 	r.mustAppend("third")
@@ -72,7 +72,7 @@ func TestAnEntryThatWasTrimmedMeanwhileStaysUnknown(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	batch := clusterlog.NewBatchID()
-	if _, err := r.Append(ctx, batch, []byte("second")); !errors.Is(err, clusterlog.ErrUnknownOutcome) || errors.Is(err, clusterlog.ErrBelowFloor) {
+	if _, err := r.Append(ctx, batch, []byte("second"), privateOf("second")); !errors.Is(err, clusterlog.ErrUnknownOutcome) || errors.Is(err, clusterlog.ErrBelowFloor) {
 		t.Fatalf("while answers are lost: got %v, want %v alone", err, clusterlog.ErrUnknownOutcome)
 	}
 	next := s.lead(s.open(), "b")
@@ -87,10 +87,10 @@ func TestAnEntryThatWasTrimmedMeanwhileStaysUnknown(t *testing.T) {
 		p.DropAnswers(false)
 	}
 	for range 2 {
-		if _, err := r.Append(within(t), batch, []byte("second")); !errors.Is(err, clusterlog.ErrUnknownOutcome) || !errors.Is(err, clusterlog.ErrBelowFloor) || errors.Is(err, clusterlog.ErrDeposed) {
+		if _, err := r.Append(within(t), batch, []byte("second"), privateOf("second")); !errors.Is(err, clusterlog.ErrUnknownOutcome) || !errors.Is(err, clusterlog.ErrBelowFloor) || errors.Is(err, clusterlog.ErrDeposed) {
 			t.Errorf("the same again: got %v, want %v and %v", err, clusterlog.ErrUnknownOutcome, clusterlog.ErrBelowFloor)
 		}
-		if _, err := r.Append(within(t), clusterlog.NewBatchID(), nil); !errors.Is(err, clusterlog.ErrDeposed) || errors.Is(err, clusterlog.ErrUnknownOutcome) {
+		if _, err := r.Append(within(t), clusterlog.NewBatchID(), nil, nil); !errors.Is(err, clusterlog.ErrDeposed) || errors.Is(err, clusterlog.ErrUnknownOutcome) {
 			t.Errorf("another: got %v, want %v alone", err, clusterlog.ErrDeposed)
 		}
 	}
@@ -113,7 +113,7 @@ func TestAppendsGoOnWithin3sWithoutTheLeaderOfTheServers(t *testing.T) {
 			for i := 0; time.Since(start) < 5*time.Second; i++ {
 				sent := time.Now()
 				want = append(want, numbered(i))
-				if _, err := r.Append(within(t), clusterlog.NewBatchID(), []byte(numbered(i))); err != nil {
+				if _, err := r.Append(within(t), clusterlog.NewBatchID(), []byte(numbered(i)), privateOf(numbered(i))); err != nil {
 					t.Fatalf("after %v: %v", time.Since(start), err)
 				}
 				longest = max(longest, time.Since(sent))

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/mvccpb"
+
 	"shunt/storage/clusterlog"
 )
 
@@ -128,8 +130,10 @@ func (f *follower) give(ctx context.Context, c *chunk) (n int, more bool, err er
 // adapt sets the number of entries of the next read by the sizes of those in the last.
 func (f *follower) adapt(c *chunk) {
 	bytes := 0
-	for _, kv := range c.kvs {
-		bytes += len(kv.Value)
+	for _, kvs := range [][]*mvccpb.KeyValue{c.kvs, c.privates} {
+		for _, kv := range kvs {
+			bytes += len(kv.Value)
+		}
 	}
 	if n := len(c.kvs); n > 0 {
 		fitting := uint64(chunkBytes * n / max(bytes, 1))

@@ -20,7 +20,7 @@ func TestAppendsToFullServersAreWrittenOnceOrNotAtAll(t *testing.T) {
 	written := 0
 	var failed error
 	for written < 100 {
-		p, err := r.Append(within(t), clusterlog.NewBatchID(), payload)
+		p, err := r.Append(within(t), clusterlog.NewBatchID(), payload, nil)
 		if err != nil {
 			failed = err
 			break
@@ -33,7 +33,7 @@ func TestAppendsToFullServersAreWrittenOnceOrNotAtAll(t *testing.T) {
 		t.Errorf("after %d entries: %v, want %v, and no doubt", written, failed, clusterlog.ErrNoSpace)
 	}
 	for range 2 {
-		if _, err := r.Append(within(t), clusterlog.NewBatchID(), payload); !errors.Is(err, clusterlog.ErrNoSpace) {
+		if _, err := r.Append(within(t), clusterlog.NewBatchID(), payload, nil); !errors.Is(err, clusterlog.ErrNoSpace) {
 			t.Errorf("again: %v, want %v", err, clusterlog.ErrNoSpace)
 		}
 	}
@@ -59,7 +59,7 @@ func TestACandidateWaitsWhileTheServersAreFull(t *testing.T) {
 	payload := bytes.Repeat([]byte("x"), 250_000)
 	var full error
 	for range 100 {
-		if _, full = r.Append(within(t), clusterlog.NewBatchID(), payload); full != nil {
+		if _, full = r.Append(within(t), clusterlog.NewBatchID(), payload, nil); full != nil {
 			break
 		}
 	}

@@ -88,7 +88,7 @@ func TestALogOfANewerProgramIsRefused(t *testing.T) {
 	defer client.Close()
 	l := s.open()
 	for line, want := range map[string]error{
-		"shunt log, version 2": clusterlog.ErrNewerVersion, "shunt log, version 0": clusterlog.ErrForeignLog, "something": clusterlog.ErrForeignLog,
+		"shunt log, version 3": clusterlog.ErrNewerVersion, "shunt log, version 1": clusterlog.ErrForeignLog, "shunt log, version 0": clusterlog.ErrForeignLog, "something": clusterlog.ErrForeignLog,
 	} {
 		if _, err := client.Put(within(t), l.keys.format, line); err != nil {
 			t.Fatal(err)

@@ -12,11 +12,12 @@ import (
 )
 
 // formatLine is the value of the key format.
-const formatLine = "shunt log, version 1"
+const formatLine = "shunt log, version 2"
 
 // keys are the keys of a log below a prefix. All but the entries and the nodes are between floor and
-// logs, so one range reads them.
-type keys struct{ prefix, floor, format, head, id, key, leader, logs, names, nodes string }
+// logs, so one range reads them. An edge's role reads everything from floor to the end of nodes and nothing
+// else (etcd-auth.sh), so what edges must not read comes after that.
+type keys struct{ prefix, floor, format, head, id, key, leader, logs, marks, names, nodes, privates string }
 
 func keysBelow(prefix string) keys {
 	return keys{
@@ -28,12 +29,16 @@ func keysBelow(prefix string) keys {
 		key:    prefix + "key",
 		leader: prefix + "leader",
 		logs:   prefix + "log/",
+		marks:  prefix + "marks/",
 		names:  prefix + "names/",
 		nodes:  prefix + "nodes/",
+
+		privates: prefix + "private/",
 	}
 }
 
-func (k *keys) entry(sequence uint64) string { return fmt.Sprintf("%s%016x", k.logs, sequence) }
+func (k *keys) entry(sequence uint64) string   { return fmt.Sprintf("%s%016x", k.logs, sequence) }
+func (k *keys) private(sequence uint64) string { return fmt.Sprintf("%s%016x", k.privates, sequence) }
 
 // getState reads everything but entries and nodes.
 func (k *keys) getState(opts ...clientv3.OpOption) clientv3.Op {
@@ -78,7 +83,9 @@ func (k *keys) checkFormat(line []byte) error {
 		return fmt.Errorf("%w: there is no log under %s", clusterlog.ErrForeignLog, k.prefix)
 	case string(line) == formatLine:
 		return nil
-	case err == nil && version > 1:
+	case err == nil && version == 1: // of no release: all rows were in the entries, where edges could read them
+		return fmt.Errorf("%w: %s is %q, of a program before 0.1.0. Begin a new cluster: see UPGRADE.md", clusterlog.ErrForeignLog, k.format, line)
+	case err == nil && version > 2:
 		return fmt.Errorf("%w: %s is %q", clusterlog.ErrNewerVersion, k.format, line)
 	default:
 		return fmt.Errorf("%w: %s is %q", clusterlog.ErrForeignLog, k.format, line)

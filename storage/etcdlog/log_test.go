@@ -48,7 +48,7 @@ func TestTheLargestEntriesAreRead(t *testing.T) {
 		r.mustAppend(want[i])
 	}
 	s.wantPayloads(l, want...)
-	if _, err := r.Append(within(t), clusterlog.NewBatchID(), make([]byte, clusterlog.MaxPayloadBytes+1)); !errors.Is(err, clusterlog.ErrTooLarge) {
+	if _, err := r.Append(within(t), clusterlog.NewBatchID(), make([]byte, clusterlog.MaxPayloadBytes+1), nil); !errors.Is(err, clusterlog.ErrTooLarge) {
 		t.Errorf("got %v, want %v", err, clusterlog.ErrTooLarge)
 	}
 }
@@ -116,7 +116,7 @@ func TestALeaderThatResignsHandsOverAtOnce(t *testing.T) {
 	if first.Valid() {
 		t.Error("a leader that has resigned is valid")
 	}
-	if _, err := first.Append(within(t), clusterlog.NewBatchID(), nil); !errors.Is(err, clusterlog.ErrDeposed) {
+	if _, err := first.Append(within(t), clusterlog.NewBatchID(), nil, nil); !errors.Is(err, clusterlog.ErrDeposed) {
 		t.Errorf("got %v, want %v", err, clusterlog.ErrDeposed)
 	}
 }

@@ -1,6 +1,7 @@
 package etcdlog
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -95,9 +96,17 @@ func (s *site) lead(l *Log, name string) *reign {
 	return r
 }
 
+// privateOf returns the private part that mustAppend writes with a payload: none if that is large.
+func privateOf(payload string) []byte {
+	if len(payload) > 10000 {
+		return nil
+	}
+	return []byte("private to " + payload)
+}
+
 func (r *reign) mustAppend(payload string) clusterlog.Position {
 	r.t.Helper()
-	p, err := r.Append(within(r.t), clusterlog.NewBatchID(), []byte(payload))
+	p, err := r.Append(within(r.t), clusterlog.NewBatchID(), []byte(payload), privateOf(payload))
 	if err != nil {
 		r.t.Fatalf("Append %q: %v", payload, err)
 	}
@@ -138,8 +147,8 @@ func (s *site) all(l *Log) []clusterlog.Entry {
 func (s *site) wantPayloads(l *Log, want ...string) {
 	s.t.Helper()
 	for i, e := range s.entries(l, len(want)) {
-		if e.Sequence != uint64(i+1) || string(e.Payload) != want[i] {
-			s.t.Errorf("entry %d is %q, want %d, %q", e.Sequence, e.Payload, i+1, want[i])
+		if e.Sequence != uint64(i+1) || string(e.Payload) != want[i] || !bytes.Equal(e.Private, privateOf(want[i])) {
+			s.t.Errorf("entry %d is %q with %q, want %d, %q with %q", e.Sequence, e.Payload, e.Private, i+1, want[i], privateOf(want[i]))
 		}
 	}
 }

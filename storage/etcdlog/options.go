@@ -36,9 +36,12 @@ type Options struct {
 	Prefix             string        // ends in /; "" is DefaultPrefix
 	ID                 clusterlog.ID // of the log's cluster; Find ignores it
 	// Key is of the visitor key, which all nodes of the cluster must have; Find ignores it.
-	Key    clusterlog.Fingerprint
-	Logger *slog.Logger     // nil: no log
-	Now    func() time.Time // the clock that announcements tell; nil: the system's
+	Key clusterlog.Fingerprint
+	// OpenOnly is of a node that reads no private parts of entries, because its role at etcd may not: Follow
+	// gives it entries without them.
+	OpenOnly bool
+	Logger   *slog.Logger     // nil: no log
+	Now      func() time.Time // the clock that announcements tell; nil: the system's
 }
 
 // Log is a log on etcd. It implements clusterlog.Log.
@@ -46,11 +49,13 @@ type Log struct {
 	keys      keys
 	id        clusterlog.ID
 	key       clusterlog.Fingerprint
+	openOnly  bool
 	servers   []*server
 	preferred atomic.Uint32 // the server to ask first, modulo their number
 	logger    *slog.Logger
 	now       func() time.Time // only what others are told; leases go by monotonic time
 	metrics   metrics
+	seen      sightings
 	forbidden sync.Once // reports that the user may not compact
 }
 
@@ -73,7 +78,7 @@ func New(o Options) (*Log, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	l := &Log{keys: keysBelow(o.Prefix), id: o.ID, key: o.Key, logger: o.Logger, now: o.Now, metrics: newMetrics()}
+	l := &Log{keys: keysBelow(o.Prefix), id: o.ID, key: o.Key, openOnly: o.OpenOnly, logger: o.Logger, now: o.Now, metrics: newMetrics()}
 	for _, endpoint := range o.Endpoints {
 		l.servers = append(l.servers, newServer(endpoint, &o))
 	}

@@ -15,20 +15,23 @@ import (
 )
 
 const (
-	// chunkBytes is the size of the entries that one read asks for. minChunk entries of the largest
+	// chunkBytes is the size of the entries, with their private parts, that one read asks for. minChunk entries of the largest
 	// size fit.
 	chunkBytes = 4 << 20
 	minChunk   = chunkBytes / clusterlog.MaxEntryBytes
 	maxChunk   = 512
 )
 
-// chunk is an answer to a read: entries from a sequence on, and the state at the same revision.
+// chunk is an answer to a read: entries from a sequence on, their private parts, and the state, all of
+// the same revision.
 type chunk struct {
-	server *server
-	sent   time.Time
-	fresh  bool // nothing was committed before sent that the answer does not know
-	kvs    []*mvccpb.KeyValue
-	state  state
+	server   *server
+	sent     time.Time
+	fresh    bool // nothing was committed before sent that the answer does not know
+	kvs      []*mvccpb.KeyValue
+	openOnly bool // there are no private parts, because this node reads none
+	privates []*mvccpb.KeyValue
+	state    state
 }
 
 // read asks one server for entries from next on. Unless it is to be fresh, a server that lags
@@ -39,15 +42,23 @@ func (l *Log) read(ctx context.Context, s *server, next uint64, limit uint64, fr
 		opts = append(opts, clientv3.WithSerializable())
 	}
 	// With WithLimit alone, the server would count all entries to the end of the range.
-	entries := clientv3.OpGet(l.keys.entry(next), append(opts, clientv3.WithRange(l.keys.entry(next+limit)))...)
-	c = chunk{server: s, sent: time.Now(), fresh: fresh}
+	gets := []clientv3.Op{
+		clientv3.OpGet(l.keys.entry(next), append(opts, clientv3.WithRange(l.keys.entry(next+limit)))...), l.keys.getState(opts...),
+	}
+	if !l.openOnly {
+		gets = append(gets, clientv3.OpGet(l.keys.private(next), append(opts, clientv3.WithRange(l.keys.private(next+limit)))...))
+	}
+	c = chunk{server: s, sent: time.Now(), fresh: fresh, openOnly: l.openOnly}
 	var answer error
 	err = s.ask(ctx, attemptTimeout, func(ctx context.Context, client *clientv3.Client) error {
-		resp, err := client.Txn(ctx).Then(entries, l.keys.getState(opts...)).Commit()
+		resp, err := client.Txn(ctx).Then(gets...).Commit()
 		if err != nil {
 			return err
 		}
 		c.kvs = resp.Responses[0].GetResponseRange().Kvs
+		if !l.openOnly {
+			c.privates = resp.Responses[2].GetResponseRange().Kvs
+		}
 		c.state, answer = l.keys.parseState(resp.Responses[1].GetResponseRange().Kvs)
 		return nil
 	})
@@ -78,12 +89,16 @@ func isTooLarge(err error) bool {
 // ErrDiverged, ErrNewerVersion or ErrCorrupt, which one server alone does not prove.
 func (c *chunk) follow(keys *keys, at clusterlog.Position) (entries []clusterlog.Entry, after clusterlog.Position, err error) {
 	after = at
+	privates := c.privates
 	for _, kv := range c.kvs {
 		next := after.Sequence + 1
 		if key := keys.entry(next); string(kv.Key) != key {
 			return entries, after, c.missing(next)
 		}
 		e, following, err := after.Follow(kv.Value)
+		if err == nil && !c.openOnly {
+			privates, err = keys.attach(&e, privates)
+		}
 		if err != nil {
 			return entries, after, err
 		}
@@ -101,6 +116,22 @@ func (c *chunk) follow(keys *keys, at clusterlog.Position) (entries []clusterlog
 		err = c.missing(after.Sequence + 1)
 	}
 	return entries, after, err
+}
+
+// attach gives e its private part, if it has one, which must be the next of privates from its sequence on,
+// and returns those after that. The error is ErrCorrupt.
+func (k *keys) attach(e *clusterlog.Entry, privates []*mvccpb.KeyValue) (rest []*mvccpb.KeyValue, err error) {
+	if e.Whole() {
+		return privates, nil
+	}
+	key := k.private(e.Sequence)
+	for len(privates) > 0 && string(privates[0].Key) < key {
+		privates = privates[1:]
+	}
+	if len(privates) == 0 || string(privates[0].Key) != key {
+		return privates, fmt.Errorf("%w: the private part of entry %d is missing", clusterlog.ErrCorrupt, e.Sequence)
+	}
+	return privates[1:], e.Attach(privates[0].Value)
 }
 
 // missing returns the error of an entry that is not in the chunk, and should be.

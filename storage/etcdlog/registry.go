@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -22,11 +21,17 @@ import (
 //
 // The revision that created a claim stands for it in conditions, as an epoch does for a leadership:
 // what the claim says changes, and this never does.
+//
+// Somebody else may delete or overwrite these rows: another program, or an operator by mistake, and of its
+// own rows an edge. So a claim that is gone means nothing by itself. The transaction that forgets a node also
+// writes marks/NAME, which no edge may write: claims that were created before the mark was written are
+// forgotten. A node whose claim is gone without that claims its name again.
 
 var _ clusterlog.Registry = (*Log)(nil)
 
 func (k *keys) name(name string) string { return k.names + name }
 func (k *keys) node(name string) string { return k.nodes + name }
+func (k *keys) mark(name string) string { return k.marks + name }
 
 // below extends an operation to everything below a key that ends in /.
 func below(key string) clientv3.OpOption { return clientv3.WithRange(clientv3.GetPrefixRangeEnd(key)) }
@@ -35,76 +40,22 @@ func below(key string) clientv3.OpOption { return clientv3.WithRange(clientv3.Ge
 // entries are written, and each change wakes all the others.
 const memberPause = 200 * time.Millisecond
 
-// errTooMany reports that there are more keys below a prefix than anyone should have written.
-var errTooMany = fmt.Errorf("%w: more than %d nodes", clusterlog.ErrCorrupt, clusterlog.MaxNodes)
-
 // Nodes implements clusterlog.Registry.
 func (l *Log) Nodes(ctx context.Context) ([]clusterlog.Member, error) {
-	k := &l.keys
-	var names, nodes []*mvccpb.KeyValue
-	var answer error
-	err := l.repeat(ctx, func(ctx context.Context, client *clientv3.Client) error {
-		resp, err := client.Txn(ctx).Then(
-			clientv3.OpGet(k.names, below(k.names), clientv3.WithLimit(clusterlog.MaxNodes+1)),
-			clientv3.OpGet(k.nodes, below(k.nodes), clientv3.WithLimit(clusterlog.MaxNodes+1)),
-			k.getState(),
-		).Commit()
-		if isTooLarge(err) {
-			answer = fmt.Errorf("%w: what is below %s and %s is larger than %d nodes: %w", clusterlog.ErrCorrupt, k.names, k.nodes, clusterlog.MaxNodes, err)
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		names, nodes = resp.Responses[0].GetResponseRange().Kvs, resp.Responses[1].GetResponseRange().Kvs
-		answer = l.ownState(resp.Responses[2].GetResponseRange().Kvs)
-		return nil
-	})
-	if err = errors.Join(err, answer); err != nil {
+	names, nodes, err := l.rows(ctx)
+	if isTooLarge(err) {
+		names, nodes, err = l.rowsOneByOne(ctx)
+	}
+	if err != nil {
 		return nil, err
 	}
-	return k.members(names, nodes)
-}
-
-// members decodes all claims and live nodes, both sorted by key. The error names the key.
-func (k *keys) members(names, nodes []*mvccpb.KeyValue) ([]clusterlog.Member, error) {
-	if len(names) > clusterlog.MaxNodes {
-		return nil, fmt.Errorf("below %s: %w", k.names, errTooMany)
+	members, bad := l.keys.members(names, nodes)
+	l.seen.report(l.logger, bad, time.Now())
+	missing := l.seen.note(members, l.keys.created(names), time.Now())
+	if len(missing) == 0 {
+		return members, nil
 	}
-	members := make([]clusterlog.Member, 0, len(names))
-	for _, kv := range names {
-		n, _, err := clusterlog.DecodeClaim(kv.Value)
-		if err == nil {
-			err = checkKey(kv, k.name(n.Name), false)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", kv.Key, err)
-		}
-		members = append(members, clusterlog.Member{Node: n})
-	}
-	for _, kv := range nodes {
-		n, err := clusterlog.DecodeNode(kv.Value)
-		if err == nil {
-			err = checkKey(kv, k.node(n.Name), true)
-		}
-		at, claimed := slices.BinarySearchFunc(members, n.Name, func(m clusterlog.Member, name string) int { return strings.Compare(m.Name, name) })
-		if err == nil && !claimed {
-			err = fmt.Errorf("%w: a node without a claim", clusterlog.ErrCorrupt)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", kv.Key, err)
-		}
-		members[at] = clusterlog.Member{Node: n, Live: true}
-	}
-	return members, nil
-}
-
-// checkKey returns ErrCorrupt unless a node is at its own key, and under a lease if it is live.
-func checkKey(kv *mvccpb.KeyValue, own string, live bool) error {
-	if string(kv.Key) != own || (kv.Lease != 0) != live {
-		return fmt.Errorf("%w: a node that belongs at %s; under a lease: %t, want %t", clusterlog.ErrCorrupt, own, kv.Lease != 0, live)
-	}
-	return nil
+	return l.withMissing(ctx, members, missing)
 }
 
 // Members implements clusterlog.Registry.
@@ -157,7 +108,7 @@ func (l *Log) Forget(ctx context.Context, name string) error {
 		resp, err := client.Txn(ctx).If(
 			clientv3.Compare(clientv3.CreateRevision(k.name(name)), "=", claim.kv.CreateRevision),
 			clientv3.Compare(clientv3.CreateRevision(k.node(name)), "=", 0),
-		).Then(clientv3.OpDelete(k.name(name))).Else(clientv3.OpGet(k.node(name))).Commit()
+		).Then(clientv3.OpDelete(k.name(name)), clientv3.OpPut(k.mark(name), "")).Else(clientv3.OpGet(k.node(name))).Commit()
 		if errors.Is(err, rpctypes.ErrNoSpace) { // not of this transaction, but to be sure
 			answer = fmt.Errorf("%w: %w", clusterlog.ErrNoSpace, err)
 			return nil
@@ -171,12 +122,45 @@ func (l *Log) Forget(ctx context.Context, name string) error {
 		}
 		return nil
 	})
-	return errors.Join(err, answer)
+	if err = errors.Join(err, answer); err != nil {
+		return err
+	}
+	return l.dropMarks(ctx)
+}
+
+// maxMarks is how many marks are kept, the last ones. A forgotten node whose mark is gone claims its name again
+// if it was cut off all the time, as one that is restarted does.
+const maxMarks = 4 * clusterlog.MaxNodes
+
+// dropMarks removes the oldest marks above maxMarks.
+func (l *Log) dropMarks(ctx context.Context) error {
+	k := &l.keys
+	return l.repeat(ctx, func(ctx context.Context, client *clientv3.Client) error {
+		resp, err := client.Get(ctx, k.marks, below(k.marks), clientv3.WithKeysOnly(),
+			clientv3.WithSort(clientv3.SortByModRevision, clientv3.SortAscend))
+		if err != nil {
+			return err
+		}
+		for i := range max(0, len(resp.Kvs)-maxMarks) {
+			if err := remove(ctx, client, resp.Kvs[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// remove deletes a row as it was read.
+func remove(ctx context.Context, client *clientv3.Client, kv *mvccpb.KeyValue) error {
+	_, err := client.Txn(ctx).If(clientv3.Compare(clientv3.ModRevision(string(kv.Key)), "=", kv.ModRevision)).
+		Then(clientv3.OpDelete(string(kv.Key))).Commit()
+	return err
 }
 
 // claimed is a claim, and what was known when it was read.
 type claimed struct {
 	kv       *mvccpb.KeyValue // nil: nobody has claimed the name
+	live     bool             // the node's own key is there
 	count    int64            // of all claims
 	revision int64
 }
@@ -188,11 +172,13 @@ func (l *Log) claimOf(ctx context.Context, name string) (c claimed, err error) {
 	err = l.repeat(ctx, func(ctx context.Context, client *clientv3.Client) error {
 		resp, err := client.Txn(ctx).Then(
 			clientv3.OpGet(k.name(name)), clientv3.OpGet(k.names, below(k.names), clientv3.WithCountOnly()), k.getState(),
+			clientv3.OpGet(k.node(name), clientv3.WithCountOnly()),
 		).Commit()
 		if err != nil {
 			return err
 		}
 		c = claimed{count: resp.Responses[1].GetResponseRange().Count, revision: resp.Header.Revision}
+		c.live = resp.Responses[3].GetResponseRange().Count > 0
 		if kvs := resp.Responses[0].GetResponseRange().Kvs; len(kvs) > 0 {
 			c.kv = kvs[0]
 		}

@@ -47,6 +47,7 @@ func (l *leadership) raiseFloor(ctx context.Context, floor uint64) error {
 			clientv3.Compare(clientv3.Value(k.floor), "=", floorText(l.floor)),
 		).Then(
 			clientv3.OpDelete(k.entry(0), clientv3.WithRange(k.entry(floor))),
+			clientv3.OpDelete(k.private(0), clientv3.WithRange(k.private(floor))),
 			clientv3.OpPut(k.floor, floorText(floor)),
 		).Else(k.getState()).Commit()
 		if errors.Is(err, rpctypes.ErrNoSpace) {

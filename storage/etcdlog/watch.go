@@ -14,6 +14,7 @@ import (
 type watcher struct {
 	log      *Log
 	from, to string // one key if to is ""
+	gone     bool   // only deletions wake
 	wake     chan struct{}
 	current  atomic.Pointer[context.CancelFunc] // of the watch under way
 	server   atomic.Uint32                      // that it is at
@@ -58,6 +59,9 @@ func (w *watcher) watch(ctx context.Context, s *server) {
 		return
 	}
 	opts := []clientv3.OpOption{clientv3.WithCreatedNotify()} // what happened before it is to be looked for
+	if w.gone {
+		opts = append(opts, clientv3.WithFilterPut())
+	}
 	if w.to != "" {
 		opts = append(opts, clientv3.WithRange(w.to))
 	}

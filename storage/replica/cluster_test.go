@@ -277,7 +277,7 @@ func TestANodeThatIsSucceededBeforeItLeadsGoesOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, beyond := won.Head().Next(won.Epoch(), clusterlog.BatchID{1}, []byte("entry"))
+	_, _, beyond := won.Head().Next(won.Epoch(), clusterlog.BatchID{1}, []byte("entry"), nil)
 	lead := &leadership{Leadership: won}
 	if err := lead.reached(beyond); !errors.Is(err, clusterlog.ErrAhead) {
 		t.Errorf("while it leads: got %v, want %v", err, clusterlog.ErrAhead)
@@ -287,7 +287,7 @@ func TestANodeThatIsSucceededBeforeItLeadsGoesOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	after, err := next.Append(within(t), clusterlog.BatchID{2}, []byte("entry"))
+	after, err := next.Append(within(t), clusterlog.BatchID{2}, []byte("entry"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -398,7 +398,7 @@ func TestANodeThatIsAheadOfTheLogDoesNotLead(t *testing.T) {
 	for name, change := range map[string]func(l *memLog){
 		"fewer entries": func(l *memLog) {},
 		"another entry": func(l *memLog) {
-			encoded, after := l.head.Next(l.epoch, clusterlog.NewBatchID(), []byte{1, 3})
+			encoded, _, after := l.head.Next(l.epoch, clusterlog.NewBatchID(), []byte{1, 3}, nil)
 			l.entries, l.head = append(l.entries, encoded), after
 		},
 	} {

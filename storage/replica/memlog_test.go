@@ -15,7 +15,8 @@ type memLog struct {
 	mu       sync.Mutex
 	changed  chan struct{} // closed and replaced at each change
 	entries  [][]byte
-	floor    uint64 // the first sequence that is kept
+	sealed   map[uint64][]byte // private parts, by sequence
+	floor    uint64            // the first sequence that is kept
 	head     clusterlog.Position
 	leader   string
 	epoch    uint64
@@ -26,7 +27,7 @@ type memLog struct {
 }
 
 func newMemLog(id clusterlog.ID) *memLog {
-	return &memLog{changed: make(chan struct{}), floor: 1, head: clusterlog.Origin(id), together: 7}
+	return &memLog{changed: make(chan struct{}), floor: 1, sealed: make(map[uint64][]byte), head: clusterlog.Origin(id), together: 7}
 }
 
 func (l *memLog) wakeLocked() {
@@ -76,6 +77,9 @@ func (l *memLog) Follow(ctx context.Context, from clusterlog.Position, fn func(c
 		p := clusterlog.Progress{Head: l.head.Sequence, Leader: clusterlog.Leader{Candidate: l.leader, Epoch: l.epoch}, AsOf: time.Now()}
 		for len(p.Entries) < l.together && at.Sequence < l.head.Sequence {
 			e, next, err := at.Follow(l.entries[at.Sequence+1-l.floor])
+			if err == nil && e.Sealed != (clusterlog.Hash{}) {
+				err = e.Attach(l.sealed[e.Sequence])
+			}
 			if err != nil {
 				l.mu.Unlock()
 				return err
@@ -148,7 +152,7 @@ func (m *memLeadership) Run(ctx context.Context) error {
 	}
 }
 
-func (m *memLeadership) Append(_ context.Context, batch clusterlog.BatchID, payload []byte) (clusterlog.Position, error) {
+func (m *memLeadership) Append(_ context.Context, batch clusterlog.BatchID, payload, private []byte) (clusterlog.Position, error) {
 	l := m.log
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -171,8 +175,9 @@ func (m *memLeadership) Append(_ context.Context, batch clusterlog.BatchID, payl
 		}
 		return after, clusterlog.ErrDeposed
 	}
-	encoded, after := l.head.Next(m.epoch, batch, payload)
+	encoded, sealed, after := l.head.Next(m.epoch, batch, payload, private)
 	l.entries, l.head = append(l.entries, encoded), after
+	l.sealed[after.Sequence] = sealed
 	l.wakeLocked()
 	if lost {
 		m.pending, m.outcome, m.failed = batch, after, false

@@ -23,7 +23,7 @@ func (l deadLog) Campaign(ctx context.Context, candidate string) (clusterlog.Lea
 	return deadLeadership{won}, nil
 }
 
-func (deadLeadership) Append(ctx context.Context, _ clusterlog.BatchID, _ []byte) (clusterlog.Position, error) {
+func (deadLeadership) Append(ctx context.Context, _ clusterlog.BatchID, _, _ []byte) (clusterlog.Position, error) {
 	<-ctx.Done()
 	return clusterlog.Position{}, clusterlog.ErrUnknownOutcome
 }

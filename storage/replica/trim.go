@@ -132,14 +132,13 @@ func (t *trimmer) step(ctx context.Context) error {
 	}
 	r.most.Store(status.Fullest())
 	r.noteUse(status.QuotaUse())
-	nodes, err := r.nodes(ctx)
-	if err != nil {
-		return err
-	}
-	t.noteVersion(oldestReader(nodes))
+	nodes, listErr := r.nodes(ctx)
+	if listErr == nil {
+		t.noteVersion(oldestReader(nodes))
+	} // otherwise nobody is known to be live, and only what is kept at most is trimmed
 	through, passed := trimThrough(&status, nodes, r.maxKept)
 	t.report(passed, through)
-	return t.lead.Trim(ctx, through) // also if nothing is to be trimmed: it lets the servers forget old revisions
+	return errors.Join(listErr, t.lead.Trim(ctx, through)) // also if nothing is to be trimmed: it lets the servers forget old revisions
 }
 
 // noteUse keeps whether writes are to be refused.

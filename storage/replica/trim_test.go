@@ -98,6 +98,7 @@ type roster struct {
 	mu      sync.Mutex
 	members []*member
 	others  []clusterlog.Member
+	fails   error // of each list
 }
 
 func (r *roster) nodes(context.Context) (nodes []clusterlog.Member, err error) {
@@ -106,7 +107,23 @@ func (r *roster) nodes(context.Context) (nodes []clusterlog.Member, err error) {
 	for _, m := range r.members {
 		nodes = append(nodes, live(m.name, m.store.AppliedSequence()))
 	}
+	if r.fails != nil {
+		return nil, r.fails
+	}
 	return slices.Concat(nodes, r.others), nil
+}
+
+// The nodes cannot be listed: only as much is kept as there may be.
+func TestALeaderThatCannotListTheNodesTrimsToTheMost(t *testing.T) {
+	const mostKept = 100
+	id := clusterlog.NewID()
+	log, nodes := newMemLog(id), &roster{fails: errors.New("no list")}
+	o := Options{Nodes: nodes.nodes, MaxKept: mostKept, Logger: slog.New(slog.DiscardHandler)}
+	members := newMembersWith(t, log, id, o, "a", "b")
+	for i := range mostKept + 20 {
+		createSomewhere(t, members, engine.Draft{Alias: fmt.Sprintf("link-%d", i), Owner: 1, Target: "https://example.com/"})
+	}
+	eventually(t, "it is trimmed", func() bool { floor, head := log.span(); return floor > 1 && floor == head-mostKept+1 })
 }
 
 func (r *roster) set(members []*member, others ...clusterlog.Member) {

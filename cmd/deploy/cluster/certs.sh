@@ -19,6 +19,10 @@ if [ ! -e ca.key ]; then
 fi
 for one; do
 	name=${one%%=*} address=${one#*=}
+	if [ "$name" = root ] && [ "${UNIT:-}" != etcd ]; then
+		echo "certs.sh: no node can be named root: that is the user of etcd who may do everything (UNIT=etcd makes the certificate of who looks after etcd)" >&2
+		exit 2
+	fi
 	[ -e "$name.crt" ] && continue
 	case $address in
 	*[!0-9.]*) also=DNS:$address ;;

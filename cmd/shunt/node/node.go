@@ -59,7 +59,7 @@ func Open(s *Settings, log *slog.Logger) (*Node, error) {
 	if n.etcd.TLS != nil {
 		n.etcd.TLS = n.identity.client()
 	}
-	n.etcd.Logger = log
+	n.etcd.Logger, n.etcd.OpenOnly = log, n.Edge()
 	return n, nil
 }
 
@@ -95,7 +95,7 @@ func (n *Node) Join(ctx context.Context, store *storage.Store) error {
 		n.log.Info("this data folder is the first of a new cluster", "cluster", id.String())
 	}
 	n.etcd.ID = id
-	if at, _ := store.LogPosition(); at == clusterlog.Origin(id) { // its log may not have been made
+	if at, _ := store.LogPosition(); at == clusterlog.Origin(id) && !n.Edge() { // its log may not have been made
 		if err := etcdlog.Create(ctx, n.etcd); err != nil {
 			if begins && errors.Is(err, clusterlog.ErrForeignLog) { // another node was faster: this folder is of none again
 				err = errors.Join(err, store.LeaveLog())

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"shunt/cmd/shunt/settings"
+	"shunt/storage/clusterlog"
 	"shunt/storage/etcdlog"
 )
 
@@ -112,6 +113,9 @@ func (s *Settings) Check() error {
 	}
 	if !names.MatchString(s.Name) {
 		return settings.UsageErrorf("--node-name %q must be 1 to 63 of a-z, 0-9 and -, such as edge-1", s.Name)
+	}
+	if err := clusterlog.CheckNodeName(s.Name); err != nil {
+		return settings.UsageErrorf("--node-name: %w", err)
 	}
 	if _, err := addressOf(s.Advertise); err != nil {
 		return settings.UsageErrorf("--advertise: %w", err)

@@ -20,6 +20,7 @@ type Status struct {
 	Floor   uint64   `json:"floor"` // the first that it still has
 	Nodes   []Member `json:"nodes"`
 	Servers []Server `json:"servers"` // of etcd
+	BadRows []BadRow `json:"bad_rows,omitempty"`
 }
 
 // Member is a node of the cluster.
@@ -33,6 +34,12 @@ type Member struct {
 	Behind    uint64    `json:"behind"`  // entries
 	Since     time.Time `json:"since"`   // start of its process
 	MustJoin  bool      `json:"must_join"`
+}
+
+// BadRow is a key in etcd among those of nodes that no node wrote. It is skipped.
+type BadRow struct {
+	Key   string `json:"key"`
+	Error string `json:"error"`
 }
 
 // Server is a server of etcd.
@@ -61,7 +68,11 @@ func Ask(ctx context.Context, s *Settings) (*Status, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newStatus(&status, members), nil
+	st := newStatus(&status, members)
+	for _, row := range log.BadRows() {
+		st.BadRows = append(st.BadRows, BadRow{Key: row.Key, Error: row.Err.Error()})
+	}
+	return st, nil
 }
 
 func newStatus(status *clusterlog.Status, members []clusterlog.Member) *Status {

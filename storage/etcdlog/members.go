@@ -1,0 +1,261 @@
+package etcdlog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"shunt/storage/clusterlog"
+)
+
+// Rows among the nodes that no node wrote are skipped and reported. Whoever lists the nodes trims the log, drops
+// hits that all have, and knows whose requests to take: none of that may end because of a row.
+
+// maxRows is how many rows are read below names/ and nodes/ each. Those that are no node's take no place
+// from the nodes, up to this.
+const maxRows = 4 * clusterlog.MaxNodes
+
+// rows reads all claims and live nodes, both sorted by key.
+func (l *Log) rows(ctx context.Context) (names, nodes []*mvccpb.KeyValue, err error) {
+	names, nodes, _, err = l.listRows(ctx)
+	return names, nodes, err
+}
+
+// listRows is rows with more options of both reads. It also returns the revision.
+func (l *Log) listRows(ctx context.Context, more ...clientv3.OpOption) (names, nodes []*mvccpb.KeyValue, revision int64, err error) {
+	k := &l.keys
+	options := func(key string) []clientv3.OpOption { return append(more, below(key), clientv3.WithLimit(maxRows)) }
+	var answer error
+	err = l.repeat(ctx, func(ctx context.Context, client *clientv3.Client) error {
+		resp, err := client.Txn(ctx).Then(
+			clientv3.OpGet(k.names, options(k.names)...), clientv3.OpGet(k.nodes, options(k.nodes)...), k.getState(),
+		).Commit()
+		if isTooLarge(err) {
+			answer = err
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		names, nodes = resp.Responses[0].GetResponseRange().Kvs, resp.Responses[1].GetResponseRange().Kvs
+		revision, answer = resp.Header.Revision, l.ownState(resp.Responses[2].GetResponseRange().Kvs)
+		return nil
+	})
+	return names, nodes, revision, errors.Join(err, answer)
+}
+
+// rowsOneByOne is rows by a request for each row, because some are far larger than those of nodes. What is
+// too large even for that is left without a value.
+func (l *Log) rowsOneByOne(ctx context.Context) (names, nodes []*mvccpb.KeyValue, err error) {
+	names, nodes, revision, err := l.listRows(ctx, clientv3.WithKeysOnly())
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, kv := range slices.Concat(names, nodes) {
+		if err := l.readRow(ctx, kv, revision); err != nil {
+			return nil, nil, err
+		}
+	}
+	return names, nodes, nil
+}
+
+// readRow reads the value of a row as it was at a revision.
+func (l *Log) readRow(ctx context.Context, kv *mvccpb.KeyValue, revision int64) error {
+	var answer error
+	err := l.repeat(ctx, func(ctx context.Context, client *clientv3.Client) error {
+		resp, err := client.Get(ctx, string(kv.Key), clientv3.WithRev(revision))
+		switch {
+		case isTooLarge(err):
+		case errors.Is(err, rpctypes.ErrCompacted):
+			answer = fmt.Errorf("%w: %w", clusterlog.ErrUnavailable, err) // too late; the caller tries again
+		case err != nil:
+			return err
+		case len(resp.Kvs) > 0:
+			kv.Value = resp.Kvs[0].Value
+		}
+		return nil
+	})
+	return errors.Join(err, answer)
+}
+
+// BadRow is a row among the nodes that no node wrote.
+type BadRow struct {
+	Key string // as text, shortened if it is long
+	Err error  // what is wrong with it
+}
+
+// members decodes all claims and live nodes, both sorted by key, and returns the nodes by name. It skips bad
+// rows. A live node whose claim is gone or bad is a member, because it writes it again.
+func (k *keys) members(names, nodes []*mvccpb.KeyValue) (members []clusterlog.Member, bad []BadRow) {
+	by := make(map[string]clusterlog.Member, len(names))
+	take := func(kv *mvccpb.KeyValue, m clusterlog.Member, own string, err error) {
+		if err == nil {
+			err = checkKey(kv, own, m.Live)
+		}
+		if _, known := by[m.Name]; err == nil && !known && len(by) == clusterlog.MaxNodes {
+			err = fmt.Errorf("%w: there are more than %d nodes", clusterlog.ErrCorrupt, clusterlog.MaxNodes)
+		}
+		if err != nil {
+			bad = append(bad, BadRow{Key: shown(kv.Key), Err: err})
+			return
+		}
+		by[m.Name] = m
+	}
+	for _, kv := range names {
+		n, _, err := clusterlog.DecodeClaim(kv.Value)
+		take(kv, clusterlog.Member{Node: n}, k.name(n.Name), err)
+	}
+	for _, kv := range nodes {
+		n, err := clusterlog.DecodeNode(kv.Value)
+		take(kv, clusterlog.Member{Node: n, Live: true}, k.node(n.Name), err)
+	}
+	return sorted(by), bad
+}
+
+// checkKey returns ErrCorrupt unless a node is at its own key, and under a lease if it is live.
+func checkKey(kv *mvccpb.KeyValue, own string, live bool) error {
+	if string(kv.Key) != own || (kv.Lease != 0) != live {
+		return fmt.Errorf("%w: a node that belongs at %s; under a lease: %t, want %t", clusterlog.ErrCorrupt, own, kv.Lease != 0, live)
+	}
+	return nil
+}
+
+func sorted(by map[string]clusterlog.Member) []clusterlog.Member {
+	return slices.SortedFunc(maps.Values(by), func(a, b clusterlog.Member) int { return strings.Compare(a.Name, b.Name) })
+}
+
+// shown returns a key as text without control characters.
+func shown(key []byte) string {
+	quoted := fmt.Sprintf("%.200q", key)
+	return quoted[1 : len(quoted)-1]
+}
+
+// created returns the revisions that created claims, by name.
+func (k *keys) created(names []*mvccpb.KeyValue) map[string]int64 {
+	created := make(map[string]int64, len(names))
+	for _, kv := range names {
+		created[strings.TrimPrefix(string(kv.Key), k.names)] = kv.CreateRevision
+	}
+	return created
+}
+
+// missingGrace is how long a node counts on whose rows are gone although nobody has forgotten it. One that
+// is live claims its name again within a moment. Until then hits are kept for it, and its requests taken.
+const missingGrace = time.Minute
+
+// sightings is what a Log remembers of the rows of nodes.
+type sightings struct {
+	mu      sync.Mutex
+	members map[string]sighting  // at most MaxNodes of each minute
+	bad     map[string]time.Time // bad rows that were reported, by key: when they were read last
+	rows    []BadRow             // of the last read
+}
+
+// sighting is a node as its rows were last read.
+type sighting struct {
+	member  clusterlog.Member
+	created int64 // revision that created its claim; 0: not known
+	at      time.Time
+}
+
+// note takes what was read, and returns what is known of nodes that were there within missingGrace and are not
+// now. The claim of a node that is there and bad counts as if it said what it said before.
+func (s *sightings) note(members []clusterlog.Member, created map[string]int64, now time.Time) (missing map[string]sighting) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.members == nil {
+		s.members = make(map[string]sighting)
+	}
+	here := make(map[string]bool, len(members))
+	for _, m := range members {
+		here[m.Name] = true
+		old := s.members[m.Name]
+		s.members[m.Name] = sighting{member: m, created: max(created[m.Name], old.created), at: now}
+	}
+	for name, one := range s.members {
+		if _, bad := created[name]; bad {
+			one.at = now
+			s.members[name] = one
+		}
+		switch {
+		case now.Sub(one.at) > missingGrace:
+			delete(s.members, name)
+		case !here[name]:
+			if missing == nil {
+				missing = make(map[string]sighting)
+			}
+			missing[name] = one
+		}
+	}
+	return missing
+}
+
+// drop ends what is known of a node that was forgotten.
+func (s *sightings) drop(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.members, name)
+}
+
+// report reports each bad row once, until it has been gone for a minute.
+func (s *sightings) report(logger *slog.Logger, bad []BadRow, now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.bad == nil {
+		s.bad = make(map[string]time.Time)
+	}
+	maps.DeleteFunc(s.bad, func(_ string, at time.Time) bool { return now.Sub(at) > missingGrace })
+	for _, row := range bad {
+		if _, known := s.bad[row.Key]; !known {
+			logger.Error("A row among the cluster's nodes in etcd was not written by a node; it is skipped.", "key", row.Key, "error", row.Err)
+		}
+		s.bad[row.Key] = now
+	}
+	s.rows = bad
+}
+
+// BadRows returns the rows that the last call of Nodes skipped.
+func (l *Log) BadRows() []BadRow {
+	l.seen.mu.Lock()
+	defer l.seen.mu.Unlock()
+	return slices.Clone(l.seen.rows)
+}
+
+// withMissing adds those of the missing nodes that nobody has forgotten, as nodes that are not live.
+func (l *Log) withMissing(ctx context.Context, members []clusterlog.Member, missing map[string]sighting) ([]clusterlog.Member, error) {
+	k := &l.keys
+	by := make(map[string]clusterlog.Member, len(members)+len(missing))
+	for _, m := range members {
+		by[m.Name] = m
+	}
+	for name, one := range missing {
+		var marks []*mvccpb.KeyValue
+		err := l.repeat(ctx, func(ctx context.Context, client *clientv3.Client) error {
+			resp, err := client.Get(ctx, k.mark(name))
+			if err == nil {
+				marks = resp.Kvs
+			}
+			return err
+		})
+		switch {
+		case err != nil:
+			return nil, err
+		case len(marks) > 0 && marks[0].ModRevision > one.created:
+			l.seen.drop(name)
+		case len(by) < clusterlog.MaxNodes:
+			one.member.Live = false
+			by[name] = one.member
+		}
+	}
+	return sorted(by), nil
+}
