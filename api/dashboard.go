@@ -75,8 +75,7 @@ func (w webSessions) SetUp(ctx *fasthttp.RequestCtx, code, email, password strin
 	caller, cookie, err := w.auth.accounts.UseSetupCode(strangerKey(ctx, w.limiter.proxies), code, email, password)
 	w.noteSetup(ctx, err)
 	if err == nil {
-		w.auth.cookies.set(ctx, cookie, account.SessionLifetime)
-		caller.Origin = w.auth.origins.of(ctx)
+		err = w.accounts.enter(ctx, &caller, cookie)
 	}
 	return caller, err
 }

@@ -64,10 +64,21 @@ func (a *accountCalls) logIn(ctx *fasthttp.RequestCtx, email, password string) (
 		return account.Caller{}, a.auth.unauthorized("the e-mail address or the password is wrong")
 	}
 	if err == nil {
-		a.auth.cookies.set(ctx, cookie, account.SessionLifetime)
-		caller.Origin = a.auth.origins.of(ctx)
+		err = a.enter(ctx, &caller, cookie)
 	}
 	return caller, err
+}
+
+// enter answers a request with the cookie of the session that it has begun. The session whose cookie
+// it came with ends, whoever's it was: the browser forgets that cookie, so nobody could log it out.
+// If that cannot be written, the request fails, and no one has the cookie of the new session.
+func (a *accountCalls) enter(ctx *fasthttp.RequestCtx, caller *account.Caller, cookie string) error {
+	if err := a.accounts.EndSession(a.auth.cookies.read(ctx)); err != nil {
+		return err
+	}
+	a.auth.cookies.set(ctx, cookie, account.SessionLifetime)
+	caller.Origin = a.auth.origins.of(ctx)
+	return nil
 }
 
 func (a *accountCalls) readCredentials(ctx *fasthttp.RequestCtx) (c credentials, err error) {

@@ -69,3 +69,17 @@ func BenchmarkMiss(b *testing.B) {
 		}
 	})
 }
+
+// Somebody may send a token where a code belongs, and admins need not see it.
+func TestATokenThatWasSentAsACodeIsNotAmongTheMisses(t *testing.T) {
+	st := newSite(t, nil)
+	for _, path := range []string{"/" + st.token, "/%73hunt_" + st.token[len("shunt_"):], "/mistyped"} {
+		if r := st.get(path, browser); r.status != 404 {
+			t.Errorf("%s: got %d", path, r.status)
+		}
+	}
+	r := st.call("GET", "/misses", "")
+	if strings.Contains(r.body, "shunt_") || !strings.Contains(r.body, `"mistyped"`) {
+		t.Errorf("got %s", r.body)
+	}
+}

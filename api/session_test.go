@@ -114,6 +114,44 @@ func TestOnlyOurOwnPagesChangeThingsWithASession(t *testing.T) {
 	}
 }
 
+// The browser forgets the cookie that a new one replaces, so nobody could end its session.
+func TestANewLoginEndsTheSessionWhoseCookieItCameWith(t *testing.T) {
+	st := newSite(t, nil)
+	st.person("ann@example.com", account.RoleMember)
+	st.person("ben@example.com", account.RoleMember)
+	_, code := st.setupLink(`{"user":3}`)
+	alive := func(cookie string) bool { return st.as([]string{cookie}, "GET", "/me", "").status == 200 }
+	other := st.logIn("ann@example.com")
+	for _, way := range []struct {
+		name string
+		in   func(b *plainBrowser)
+	}{
+		{"POST /session", func(b *plainBrowser) { b.keepCookie(st.post("/session", annsLogin, b.cookie, ownPage)) }},
+		{"the form", func(b *plainBrowser) {
+			b.submit((&htmlForm{action: "/_/sign-in"}).with("next", "/_/links", "email", "ann@example.com", "password", password))
+		}},
+		{"a setup link", func(b *plainBrowser) {
+			b.submit((&htmlForm{action: "/_/setup"}).with("code", code, "password", st.secret("another password")))
+		}},
+	} {
+		b := st.browse("ann@example.com")
+		old := b.cookie
+		if r := st.post("/session", `{"email":"ann@example.com","password":"wrong wrong"}`, old, ownPage); r.status != 401 || !alive(old) {
+			t.Errorf("%s: a wrong password: got %d, and the session is alive: %v", way.name, r.status, alive(old))
+		}
+		way.in(b)
+		if b.cookie == old || !alive(b.cookie) {
+			t.Errorf("%s: there is no new session", way.name)
+		}
+		if alive(old) {
+			t.Errorf("%s: the session whose cookie it came with is alive", way.name)
+		}
+	}
+	if !alive(other) {
+		t.Error("a session of another browser has ended")
+	}
+}
+
 func TestOriginsAreWrittenAsBrowsersWriteThem(t *testing.T) {
 	for baseURL, want := range map[string]string{
 		"https://sho.rt": "https://sho.rt", "https://sho.rt:443": "https://sho.rt", "http://sho.rt:443": "http://sho.rt:443",

@@ -4,7 +4,8 @@
 // # What a line has
 //
 // A line says when somebody asked for what, and how it was answered. It has no query, because a
-// query may hold a secret (a setup code); a path that holds a token is cut before it. Who asked (the
+// query may hold a secret (a setup code); a path, referrer or User-Agent that holds a token, or the page
+// of setup codes, is cut there, also if it is percent-encoded. Who asked (the
 // address, the User-Agent, the referrer without its query) is in it only if the operator wants it:
 // Options.Clients. No line has a cookie or a token. Bytes that a terminal or a parser could take for
 // something else are escaped, and each field has a limit, so a line has at most maxLine bytes and

@@ -48,11 +48,69 @@ func pathOf(path []byte) []byte {
 	if i := bytes.IndexAny(path, "?#&"); i >= 0 {
 		path = path[:i]
 	}
-	path = path[:min(len(path), maxPath)]
-	if i := bytes.Index(path, token); i >= 0 {
-		path = path[:i+len(token)]
+	return beforeSecret(path[:min(len(path), maxPath)])
+}
+
+// setupPage is the page at which people use setup codes.
+var setupPage = []byte("/_/setup")
+
+// maxDecodings is how often a text is decoded in the search for a secret.
+const maxDecodings = 8
+
+// beforeSecret returns text, of at most maxReferrer bytes, up to the first secret that can be
+// recognized: behind what begins a token, or behind the page of setup codes. If that is
+// percent-encoded, or a query is, the text ends before the first %. So does a text that is encoded
+// more than maxDecodings times. It allocates nothing.
+func beforeSecret(text []byte) []byte {
+	for _, begin := range [][]byte{token, setupPage} {
+		if i := bytes.Index(text, begin); i >= 0 {
+			text = text[:i+len(begin)]
+		}
 	}
-	return path
+	first := bytes.IndexByte(text, '%')
+	if first < 0 {
+		return text
+	}
+	var room [maxReferrer]byte
+	plain := append(room[:0], text...)
+	for range maxDecodings {
+		n := len(plain)
+		if plain = decodeOnce(plain); len(plain) == n {
+			return text
+		}
+		if bytes.Contains(plain, token) || bytes.Contains(plain, setupPage) || bytes.ContainsAny(plain, "?#") {
+			break
+		}
+	}
+	return text[:first]
+}
+
+// decodeOnce decodes the percent-encoded bytes of text in its own memory.
+func decodeOnce(text []byte) []byte {
+	plain := text[:0]
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		if c == '%' && i+2 < len(text) {
+			high, low := hexDigit(text[i+1]), hexDigit(text[i+2])
+			if high >= 0 && low >= 0 {
+				c = byte(high<<4 | low)
+				i += 2
+			}
+		}
+		plain = append(plain, c)
+	}
+	return plain
+}
+
+// hexDigit returns the value of a hexadecimal digit, -1 if c is none.
+func hexDigit(c byte) int {
+	switch {
+	case '0' <= c && c <= '9':
+		return int(c - '0')
+	case 'a' <= c|0x20 && c|0x20 <= 'f':
+		return int(c|0x20-'a') + 10
+	}
+	return -1
 }
 
 // referrerOf returns the part of a referrer that may be logged: its query may hold a secret of the
@@ -64,7 +122,15 @@ func referrerOf(referrer []byte) []byte {
 	if bytes.IndexByte(referrer, '@') >= 0 {
 		return nil
 	}
-	return referrer[:min(len(referrer), maxReferrer)]
+	return beforeSecret(referrer[:min(len(referrer), maxReferrer)])
+}
+
+// agentOf returns the part of a User-Agent that may be logged.
+func agentOf(agent []byte) []byte { return beforeSecret(agent[:min(len(agent), maxAgent)]) }
+
+// methodOf returns the part of a method that may be logged.
+func methodOf(method []byte) []byte {
+	return beforeSecret(method[:min(len(method), maxMethod)])
 }
 
 // appendJSON appends e as a line of JSON.
@@ -72,7 +138,7 @@ func appendJSON(dst []byte, e *Entry, clients bool) []byte {
 	dst = append(dst, `{"time":"`...)
 	dst = time.UnixMilli(e.NowMs).UTC().AppendFormat(dst, "2006-01-02T15:04:05.000Z")
 	dst = append(dst, `","method":`...)
-	dst = appendText(dst, e.Method, maxMethod)
+	dst = appendText(dst, methodOf(e.Method), maxMethod)
 	dst = append(dst, `,"path":`...)
 	dst = appendText(dst, pathOf(e.Path), maxPath)
 	dst = strconv.AppendInt(append(dst, `,"status":`...), int64(e.Status), 10)
@@ -87,7 +153,7 @@ func appendJSON(dst []byte, e *Entry, clients bool) []byte {
 	}
 	if clients {
 		dst = append(e.Client.AppendTo(append(dst, `,"client":"`...)), `","user_agent":`...)
-		dst = appendText(dst, e.UserAgent, maxAgent)
+		dst = appendText(dst, agentOf(e.UserAgent), maxAgent)
 		dst = append(dst, `,"referrer":`...)
 		dst = appendText(dst, referrerOf(e.Referrer), maxReferrer)
 	}
@@ -110,7 +176,7 @@ func appendCombined(dst []byte, e *Entry, clients bool) []byte {
 		dst = append(dst, '-')
 	}
 	dst = time.UnixMilli(e.NowMs).UTC().AppendFormat(append(dst, " - - ["...), "02/Jan/2006:15:04:05 +0000")
-	dst = appendEscaped(append(dst, `] "`...), e.Method, maxMethod)
+	dst = appendEscaped(append(dst, `] "`...), methodOf(e.Method), maxMethod)
 	dst = appendEscaped(append(dst, ' '), pathOf(e.Path), maxPath)
 	if e.HTTP10 {
 		dst = append(dst, ` HTTP/1.0" `...)
@@ -127,7 +193,7 @@ func appendCombined(dst []byte, e *Entry, clients bool) []byte {
 		return append(dst, " \"-\" \"-\"\n"...)
 	}
 	dst = appendQuoted(append(dst, ' '), referrerOf(e.Referrer), maxReferrer)
-	dst = appendQuoted(append(dst, ' '), e.UserAgent, maxAgent)
+	dst = appendQuoted(append(dst, ' '), agentOf(e.UserAgent), maxAgent)
 	return append(dst, '\n')
 }
 

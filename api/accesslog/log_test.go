@@ -44,6 +44,12 @@ func TestALineHasTheClientOnlyIfAsked(t *testing.T) {
 func TestSecretsInAddressesAreCutOff(t *testing.T) {
 	for path, want := range map[string]string{
 		"/_/setup?code=secret": "/_/setup", "/shunt_secret": "/shunt_", "/a/shunt_secret/b": "/a/shunt_", "/a#secret": "/a",
+		"/%73hunt_secret": "/", "/a/shun%54_x": "/a/shun%54_x", "/a/shunt%5Fsecret": "/a/shunt", "/%73%68%75%6e%74%5f%73ecret": "/",
+		"/%2573hunt_secret": "/", "/%252573hunt_secret": "/", "/%2%35%37%33hunt_secret": "/", "/shunt%2%35%35%66secret": "/shunt",
+		"/_/setup%3Fcode=secret": "/_/setup", "/_/setup/secret": "/_/setup", "/_/set%75p%3fcode=secret": "/_/set", "/a%3Fkey=secret": "/a",
+		"/a%23secret": "/a", "/my%5Flink%20": "/my%5Flink%20", "/100%": "/100%", "/%zz%4": "/%zz%4",
+		"/" + strings.Repeat("%25", 20) + "73":            "/" + strings.Repeat("%25", 20) + "73",
+		"/%" + strings.Repeat("25", 20) + "73hunt_secret": "/",
 	} {
 		if got := string(pathOf([]byte(path))); got != want {
 			t.Errorf("%s: got %s, want %s", path, got, want)
@@ -51,9 +57,25 @@ func TestSecretsInAddressesAreCutOff(t *testing.T) {
 	}
 	for referrer, want := range map[string]string{
 		"https://a.example/b?key=secret": "https://a.example/b", "https://secret:secret@a.example/": "", "": "",
+		"https://a.example/shunt_secret": "https://a.example/shunt_", "https://a.example/%73hunt_secret": "https://a.example/",
+		"https://a.example/_/setup%3Fcode=secret": "https://a.example/_/setup",
 	} {
 		if got := string(referrerOf([]byte(referrer))); got != want {
 			t.Errorf("%s: got %s, want %s", referrer, got, want)
+		}
+	}
+}
+
+// A token may stand anywhere in a request; no field of a line has it.
+func TestATokenIsInNoFieldOfALine(t *testing.T) {
+	for _, text := range []string{"shunt_secret", "%73hunt_secret", "shunt%5fsecret", "%2573hunt%255Fsecret"} {
+		sent := []byte(text)
+		e := Entry{Method: sent, Path: append([]byte("/a/"), sent...), UserAgent: sent, Referrer: append([]byte("https://a.example/"), sent...)}
+		for _, combined := range []bool{false, true} {
+			l := &Log{o: Options{Combined: combined, Clients: true}}
+			if line := string(l.appendLine(nil, &e)); strings.Contains(line, "secret") {
+				t.Errorf("%s: got %s", text, line)
+			}
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package redirect
 
 import (
+	"bytes"
 	"cmp"
 	"hash/maphash"
 	"slices"
@@ -157,6 +158,9 @@ type MissedCode struct {
 // since a time. Call it only once the engine is ready.
 func (r *Redirector) Missed(n int) (top []MissedCode, total uint64, since time.Time) {
 	top, total = r.missed.top(n, func(code []byte) bool {
+		if bytes.Contains(code, []byte("shunt_")) { // perhaps a token that somebody sent as a code
+			return false
+		}
 		l, ok := r.engine.Resolve(code)
 		l.Release()
 		return !ok

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"shunt/api/client"
+	"shunt/cmd/shunt/socket"
 )
 
 // callTimeout is how long a server may take for an answer, or be silent while one goes on.
@@ -21,8 +22,11 @@ var callRetry = client.Retry{Attempts: 10, BaseWait: 50 * time.Millisecond, MaxW
 
 // worthRepeating reports whether another attempt may help. A server that is silent for callTimeout
 // will not answer a second later, nor will one that cannot be reached, unless it was reached before
-// and is perhaps being restarted.
+// and is perhaps being restarted. A stranger at the socket stays one.
 func worthRepeating(err error, reached bool) bool {
+	if errors.Is(err, socket.ErrStranger) {
+		return false
+	}
 	if op := (*net.OpError)(nil); errors.As(err, &op) && op.Op == "dial" {
 		return reached
 	}

@@ -35,6 +35,9 @@ type core struct {
 // openStore opens the store in s.dataDir as a part of parts, and makes it if there is none and
 // create is true.
 func (c *core) openStore(parts *stack, s *dataSettings, create bool, log *slog.Logger) (err error) {
+	if err := s.checkFolder(); err != nil {
+		return err
+	}
 	o := storage.Options{
 		Logger: log, MinFree: s.minFree, AcceptLoss: s.acceptLoss, MaxOpenFiles: openTables(), CacheBytes: s.cacheBytes, MemTableBytes: s.memTableBytes,
 	}
@@ -175,6 +178,22 @@ func absolute(dir string) string {
 		return dir
 	}
 	return path
+}
+
+// checkFolder refuses a data folder that every user may write to: whoever can replace the socket in
+// it gets the passwords that commands send, and whoever can replace the journal invents hits. Its
+// group may write to it: Kubernetes gives a volume to a group (fsGroup).
+func (s *dataSettings) checkFolder() error { return s.refuseOpen("data", s.dataDir) }
+
+// refuseOpen refuses a folder that every user may write to, unless that is allowed. One that cannot
+// be looked at is for whoever opens it to refuse.
+func (s *dataSettings) refuseOpen(kind, dir string) error {
+	info, err := os.Stat(dir)
+	if err != nil || !info.IsDir() || info.Mode().Perm()&0o002 == 0 || s.allowOpen {
+		return nil
+	}
+	return fmt.Errorf("every user of this machine may write to the %s folder %s (mode %04o); run: chmod o-w %s (or, if that is meant, use --allow-open-data)",
+		kind, absolute(dir), info.Mode().Perm(), console.Quote(absolute(dir)))
 }
 
 // warnOfOpenFolder logs a warning if others can enter or read the data folder. The socket and the

@@ -30,6 +30,11 @@ func (c *core) openEngine(parts *stack, s *dataSettings, o engine.Options) error
 	if o.JournalDir, err = s.nextJournal(last); err != nil {
 		return err
 	}
+	for _, dir := range []string{last, o.JournalDir} {
+		if err := s.refuseOpen("journal", dir); err != nil {
+			return err
+		}
+	}
 	o.StandbyDir = memory.Folder()
 	if o.StandbyOf, err = filepath.Abs(s.dataDir); err != nil {
 		return err

@@ -131,10 +131,14 @@ func hostOf(hostPort string) string {
 	return strings.Trim(hostPort, "[]")
 }
 
-// connectSocket connects to the server at the socket; nil: no server listens there.
+// connectSocket connects to the server at the socket; nil: no server listens there. It fails if a
+// stranger listens, before a request is sent.
 func (t *localTarget) connectSocket(ctx context.Context, path string) (*connection, error) {
-	dial := func(ctx context.Context) (net.Conn, error) { return new(net.Dialer).DialContext(ctx, "unix", path) }
+	dial := func(ctx context.Context) (net.Conn, error) { return socket.Dial(ctx, path) }
 	conn, err := dial(ctx)
+	if errors.Is(err, socket.ErrStranger) {
+		return nil, err
+	}
 	if err != nil {
 		return nil, nil
 	}

@@ -21,6 +21,9 @@ import (
 // returned: it opens the folder, and storage.ErrLocked means that a process without a socket has
 // it.
 func (t *localTarget) reach(ctx context.Context, alone func() error) (*connection, error) {
+	if err := t.data.checkFolder(); err != nil {
+		return nil, err
+	}
 	path, tooLong := socket.Path(t.data.dataDir) // too long: no server can run on it, but a backup can be there
 	patience, cancel := context.WithTimeout(ctx, t.patience)
 	defer cancel()

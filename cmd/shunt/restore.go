@@ -63,6 +63,9 @@ func restoreData(
 	show := console.NewProgress(stderr)
 	defer show.End()
 	log := console.New(stderr, "text", slog.LevelWarn).Log
+	if err := data.checkFolder(); err != nil {
+		return fmt.Errorf("restore: %w", err)
+	}
 	if err := storage.Restorable(from, data.dataDir, nil); err != nil {
 		return restoreError(from, data.dataDir, err)
 	}
@@ -93,6 +96,9 @@ func restoreData(
 func restoreStream(
 	ctx context.Context, data *dataSettings, archive io.Reader, skipCheck, asJSON bool, stdout, stderr io.Writer,
 ) (err error) {
+	if err := data.checkFolder(); err != nil {
+		return fmt.Errorf("restore: %w", err)
+	}
 	if err := storage.BeginStream(data.dataDir); err != nil {
 		return restoreError("standard input", data.dataDir, err)
 	}

@@ -54,6 +54,7 @@ type serveConfig struct {
 func addServeSettings(cmd *cobra.Command, cfg *serveConfig) {
 	addDataSettings(cmd, &cfg.data)
 	fs := cmd.Flags()
+	fs.Lookup("allow-open-data").Hidden = false
 	settings.Var(fs, &cfg.adminListen, "admin-listen", "ADDRESS", defaultAdminListen,
 		"address of /metrics, /healthz and /readyz", settings.ParseListen)
 	fs.StringSliceVar(&cfg.adminHosts, "admin-host", nil,

@@ -33,6 +33,7 @@ const (
 // dataSettings say where the data is and how links in it are written.
 type dataSettings struct {
 	dataDir        string
+	allowOpen      bool // dataDir and journalDir may be writable by every user
 	journalDir     string
 	minFree        storage.Floor
 	acceptLoss     bool
@@ -49,6 +50,9 @@ type dataSettings struct {
 func addFolder(cmd *cobra.Command, s *dataSettings) {
 	addConfig(cmd)
 	settings.Var(cmd.Flags(), &s.dataDir, "data", "DIR", defaultDataDir, "data folder", settings.ParseNotEmpty)
+	cmd.Flags().BoolVar(&s.allowOpen, "allow-open-data", false,
+		"use a data or journal folder that every user of this machine may write to")
+	hide(cmd.Flags(), "allow-open-data") // only the help of serve shows it
 }
 
 func addConfig(cmd *cobra.Command) {

@@ -41,6 +41,7 @@ status() { curl -s -o /dev/null -w '%{http_code}' "$@"; }
 step "install"
 dpkg -i /old.deb >/dev/null
 expect "folder" "700 shunt" "$(stat -c '%a %U' /var/lib/shunt)"
+expect "settings" "640 root:shunt" "$(stat -c '%a %U:%G' /etc/shunt/shunt.toml)"
 expect "owner of the process" shunt "$(stat -c %U "/proc/$(cat /run/shunt.pid)")"
 as_shunt shunt health || fail "not healthy after the installation"
 man_page=$(dpkg -L shunt | grep -c '/usr/share/man/man1/shunt') && [ "$man_page" -gt 10 ] || fail "man pages: $man_page"
@@ -66,8 +67,11 @@ expect "lines after the rotation" "1 1" "$(grep -c kept /var/log/shunt/access.lo
 expect "owner of the access log" "600 shunt" "$(stat -c '%a %U' /var/log/shunt/access.log)"
 
 step "upgrade"
+chown root:root /etc/shunt/shunt.toml
+chmod 644 /etc/shunt/shunt.toml # as older packages installed it
 dpkg -i /new.deb >/dev/null
 expect "link after the upgrade" 302 "$(status http://127.0.0.1:8080/kept)"
+expect "settings after the upgrade" "640 root:shunt" "$(stat -c '%a %U:%G' /etc/shunt/shunt.toml)"
 grep -q 'of the operator' /etc/shunt/shunt.toml || fail "the settings of the operator are gone"
 old=$(dpkg-deb -f /old.deb Version) new=$(dpkg-query -W -f '${Version}' shunt)
 [ "$old" != "$new" ] || fail "the version is still $old"

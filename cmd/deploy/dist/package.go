@@ -30,7 +30,7 @@ type entry struct {
 // entries are the files of the packages, apart from man pages. Those that are made on the way have
 // no folder in from.
 var entries = []entry{
-	{from: "cmd/deploy/shunt.toml", to: "/etc/shunt/shunt.toml", mode: 0o644, config: true},
+	{from: "cmd/deploy/shunt.toml", to: "/etc/shunt/shunt.toml", mode: 0o640, config: true}, // postinst gives it to the group shunt
 	{from: "cmd/deploy/systemd/shunt.service", to: "/usr/lib/systemd/system/shunt.service", mode: 0o644},
 	{from: "cmd/deploy/systemd/shunt.socket", to: "/usr/lib/systemd/system/shunt.socket", mode: 0o644},
 	{from: "cmd/deploy/systemd/shunt-backup.service", to: "/usr/lib/systemd/system/shunt-backup.service", mode: 0o644},

@@ -27,9 +27,9 @@ func TestHelpShowsOnlySettingsThatTheCommandReads(t *testing.T) {
 		"version":         "help",
 		"completion bash": "help",
 		"health":          "admin-listen config help json live",
-		"join":            "cluster cluster-ca cluster-cert cluster-key config data from help json node-name role",
-		"cluster":         "cluster cluster-ca cluster-cert cluster-key config help json node-name",
-		"cluster forget":  "cluster cluster-ca cluster-cert cluster-key config help node-name",
+		"join":            "cluster cluster-ca cluster-cert cluster-file cluster-key config data from help json node-name role",
+		"cluster":         "cluster cluster-ca cluster-cert cluster-file cluster-key config help json node-name",
+		"cluster forget":  "cluster cluster-ca cluster-cert cluster-file cluster-key config help node-name",
 		"cluster leave":   "config data help",
 	} {
 		if got := strings.Join(flagsOf(t, command), " "); got != want {

@@ -2,10 +2,13 @@ package e2e
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"sync"
@@ -117,7 +120,7 @@ func TestNobodyEntersTheSocketDuringRestarts(t *testing.T) {
 	i := intrude(t, dir)
 	starts := numberOf(t, restartsVariable, 4)
 	for n := range starts {
-		p := launchThrough(t, []string{"sh", "-c", `umask 000; exec "$0" "$@"`}, dir).waitReady()
+		p := launchThrough(t, []string{"sh", "-c", `umask 000; exec "$0" "$@"`}, dir, "--allow-open-data").waitReady()
 		if n%2 == 0 {
 			p.terminate()
 		} else {
@@ -170,6 +173,164 @@ func TestAFileAtTheSocketPathIsNotReplaced(t *testing.T) {
 	if text, err := os.ReadFile(path); string(text) != "mine" {
 		t.Errorf("the file has %q, %v", text, err)
 	}
+}
+
+// Commands and serve alike refuse a folder that every user may write to. A group may: Kubernetes
+// gives a volume to one (fsGroup).
+func TestAFolderThatEverybodyMayWriteToIsRefusedUnlessAllowed(t *testing.T) {
+	dir, journal := filepath.Join(t.TempDir(), "data"), filepath.Join(t.TempDir(), "journal")
+	shunt(t, "", nil, "token", "add", "--name", "a", "--init", "--data", dir).want(t, exitDone, tokenLine.String(), "made a store")
+	password := passwordFile(t)
+	backup := filepath.Join(t.TempDir(), "backup")
+	shunt(t, "", nil, "backup", backup, "--data", dir).want(t, exitDone, ".", ".")
+	serve := []string{"serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"}
+	commands := [][]string{
+		serve, {"ls"}, {"token", "ls"}, {"add", "https://example.org"}, {"user", "ls"}, {"export"}, {"check"}, {"backup", backup + "2"},
+		{"restore", backup}, {"user", "passwd", "admin", "--password-file", password}, {"cluster", "leave"}, {"user", "setup-link"},
+	}
+	for _, mode := range []os.FileMode{0o777, 0o702, 0o772} {
+		if err := os.Chmod(dir, mode); err != nil {
+			t.Fatal(err)
+		}
+		text := fmt.Sprintf(`every user of this machine may write to the data folder %s \(mode %04o\); run: chmod o-w %[1]s .*--allow-open-data`, regexp.QuoteMeta(dir), mode)
+		for _, args := range commands {
+			shunt(t, "", nil, append(args, "--data", dir)...).want(t, exitFailed, "", text)
+		}
+	}
+	p := launch(t, dir, "--allow-open-data").waitReady()
+	shunt(t, "", nil, "token", "ls", "--data", dir).want(t, exitFailed, "", "--allow-open-data")
+	shunt(t, "", []string{"SHUNT_ALLOW_OPEN_DATA=true"}, "token", "ls", "--data", dir).want(t, exitDone, ".", "")
+	p.terminate()
+
+	if err := errors.Join(os.Chmod(dir, 0o770), os.Mkdir(journal, 0o700), os.Chmod(journal, 0o777)); err != nil {
+		t.Fatal(err)
+	}
+	shunt(t, "", nil, append(serve, "--data", dir, "--journal-dir", journal)...).want(t, exitFailed, "",
+		"every user of this machine may write to the journal folder "+regexp.QuoteMeta(journal)+".*chmod o-w")
+	startServer(t, dir).terminate()
+	shunt(t, "", nil, "token", "ls", "--data", dir).want(t, exitDone, ".", "")
+}
+
+// passwordFile returns a file with a password that is good enough.
+func passwordFile(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "password")
+	if err := os.WriteFile(path, []byte("nobody-else-has-this-1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// listenAs listens as another user, and returns the listener. The thread that was that user ends.
+func listenAs(t *testing.T, uid int, path string) net.Listener {
+	t.Helper()
+	listened := make(chan error)
+	var fd int
+	go func() {
+		runtime.LockOSThread() // never unlocked: the thread ends with the call
+		same := ^uintptr(0)    // -1
+		if _, _, errno := unix.RawSyscall(unix.SYS_SETRESUID, same, uintptr(uid), same); errno != 0 {
+			listened <- errno
+			return
+		}
+		var err error
+		if fd, err = unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0); err == nil {
+			err = errors.Join(unix.Bind(fd, &unix.SockaddrUnix{Name: path}), unix.Listen(fd, 8))
+		}
+		listened <- err
+	}()
+	if err := <-listened; err != nil {
+		t.Fatal(err)
+	}
+	f := os.NewFile(uintptr(fd), path)
+	defer f.Close()
+	ln, err := net.FileListener(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { ln.Close() })
+	return ln
+}
+
+// received returns what the clients of ln have sent first. None gets an answer.
+func received(ln net.Listener) (all func() string) {
+	var mu sync.Mutex
+	var text strings.Builder
+	var clients sync.WaitGroup
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			conn, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			clients.Go(func() {
+				defer conn.Close()
+				sent := make([]byte, 1<<12)
+				n, _ := conn.Read(sent)
+				mu.Lock()
+				defer mu.Unlock()
+				text.Write(sent[:n])
+			})
+		}
+	}()
+	return func() string {
+		ln.Close()
+		<-ended
+		clients.Wait()
+		return text.String()
+	}
+}
+
+func TestACommandSendsNothingToAStrangerAtTheSocket(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can be another user (TestWhoMayListen needs no root)")
+	}
+	const stranger = 65534
+	password := passwordFile(t)
+	commands := [][]string{{"token", "add", "--name", "b"}, {"user", "passwd", "admin", "--password-file", password}, {"ls"}, {"backup", "b"}, {"check"}, {"export"}}
+	dir := t.TempDir()
+	shunt(t, "", nil, "token", "add", "--name", "a", "--init", "--data", dir)
+	if err := errors.Join(os.Chmod(filepath.Dir(dir), 0o755), os.Chmod(dir, 0o777)); err != nil {
+		t.Fatal(err)
+	}
+	all := received(listenAs(t, stranger, filepath.Join(dir, socketName)))
+	if err := os.Chmod(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range commands {
+		shunt(t, t.TempDir(), nil, append(args, "--data", dir)...).want(t, exitFailed, "",
+			"another user answers there: the socket "+regexp.QuoteMeta(filepath.Join(dir, socketName))+" is of the user with the number 65534, but the folder is of 0; nothing was sent")
+	}
+	if got := all(); got != "" {
+		t.Errorf("the stranger got %q, want nothing", got)
+	}
+}
+
+// A server runs as root or as the owner of its folder, and root gives it commands.
+func TestRootMayServeAFolderOfAnotherUser(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can give a folder away (TestWhoMayListen needs no root)")
+	}
+	dir := t.TempDir()
+	startServer(t, dir)
+	if err := os.Chown(dir, 65534, -1); err != nil {
+		t.Fatal(err)
+	}
+	shunt(t, "", nil, "token", "add", "--name", "a", "--data", dir).want(t, exitDone, tokenLine.String(), "")
+
+	owned := t.TempDir()
+	if err := errors.Join(os.Chmod(filepath.Dir(owned), 0o755), os.Chown(owned, 65534, -1)); err != nil {
+		t.Fatal(err)
+	}
+	ln := listenAs(t, 65534, filepath.Join(owned, socketName))
+	conn, err := socket.Dial(t.Context(), filepath.Join(owned, socketName))
+	if err != nil {
+		t.Fatalf("the owner of the folder listens: %v", err)
+	}
+	conn.Close()
+	ln.Close()
 }
 
 func TestAStartWarnsIfOthersMayEnterTheDataFolder(t *testing.T) {

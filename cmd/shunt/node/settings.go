@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/url"
 	"os"
@@ -31,6 +32,7 @@ const DefaultStaleAfter = 10 * time.Second
 // Settings are those of a node of a cluster. The zero value is a process of its own.
 type Settings struct {
 	Cluster    string // etcd://host:port,host:port…/prefix/; "": no cluster
+	ClusterAt  string // a file whose first line is Cluster; "": none. Check reads it
 	Name       string
 	Advertise  string // https://host:port
 	Role       string
@@ -45,6 +47,7 @@ type Settings struct {
 func Add(fs *pflag.FlagSet, s *Settings) {
 	fs.Var(addresses{&s.Cluster}, "cluster", "`ADDRESSES` of the servers of etcd that keep the cluster's log, such as etcd://h1:2379,h2:2379,h3:2379, "+
 		"and at the end the prefix of its keys if that is not /shunt/ (default: no cluster)")
+	fs.StringVar(&s.ClusterAt, "cluster-file", "", "`FILE` whose first line is --cluster, for addresses with a password of etcd (etcd://USER:PASSWORD@h1:2379)")
 	fs.StringVar(&s.Name, "node-name", "", "`NAME` of this node in its cluster, of a-z, 0-9 and -; the first DNS name of its certificate")
 	fs.StringVar(&s.Advertise, "advertise", "", "`URL` at which other nodes reach --cluster-listen, such as https://a:8443")
 	settings.WordVar(fs, &s.Role, "role", "ROLE", Full,
@@ -72,17 +75,21 @@ func parseStaleAfter(text string) (time.Duration, error) {
 func AddJoin(fs *pflag.FlagSet, s *Settings, more ...string) {
 	all := pflag.NewFlagSet("", pflag.ContinueOnError)
 	Add(all, s)
-	for _, name := range append([]string{"cluster", "node-name", "cluster-ca", "cluster-cert", "cluster-key"}, more...) {
+	for _, name := range append([]string{"cluster", "cluster-file", "node-name", "cluster-ca", "cluster-cert", "cluster-key"}, more...) {
 		fs.AddFlag(all.Lookup(name))
 	}
 }
 
 // CheckJoin is Check for the settings of AddJoin.
 func (s *Settings) CheckJoin() error {
+	if err := s.readCluster(); err != nil {
+		return err
+	}
 	if s.Cluster == "" {
 		return settings.UsageErrorf("--cluster is missing: name the servers of etcd, such as etcd://h1:2379,h2:2379,h3:2379")
 	}
 	full := *s
+	full.ClusterAt = ""
 	full.Advertise, full.Listen = "https://this.invalid:1", ":1"
 	return full.Check()
 }
@@ -90,8 +97,41 @@ func (s *Settings) CheckJoin() error {
 // names are those that a node may have: a label of a host name.
 var names = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
 
-// Check refuses settings that are missing or wrong. It reads no file.
+// maxClusterFile stops a wrong path from being read whole, in bytes.
+const maxClusterFile = 4096
+
+// readCluster takes Cluster from its file, if there is one. No error shows what is in the file.
+func (s *Settings) readCluster() error {
+	if s.ClusterAt == "" {
+		return nil
+	}
+	if s.Cluster != "" {
+		return settings.UsageErrorf("--cluster and --cluster-file are both set; choose one")
+	}
+	f, err := os.Open(s.ClusterAt)
+	if err != nil {
+		return settings.UsageErrorf("--cluster-file: %w", err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxClusterFile+1))
+	line, _, _ := strings.Cut(string(text), "\n")
+	switch line = strings.TrimSpace(line); {
+	case err != nil:
+		return settings.UsageErrorf("--cluster-file: %w", err)
+	case len(text) > maxClusterFile:
+		return settings.UsageErrorf("--cluster-file: %s is larger than %d bytes", s.ClusterAt, maxClusterFile)
+	case line == "":
+		return settings.UsageErrorf("--cluster-file: the first line of %s is empty; it must be like etcd://h1:2379,h2:2379,h3:2379", s.ClusterAt)
+	}
+	s.Cluster, s.ClusterAt = line, ""
+	return nil
+}
+
+// Check refuses settings that are missing or wrong. It reads no file but ClusterAt.
 func (s *Settings) Check() error {
+	if err := s.readCluster(); err != nil {
+		return err
+	}
 	if s.Cluster == "" {
 		for flag, value := range map[string]string{"--node-name": s.Name, "--advertise": s.Advertise, "--cluster-listen": s.Listen} {
 			if value != "" {

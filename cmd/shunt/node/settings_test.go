@@ -6,9 +6,11 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"encoding/pem"
+	"errors"
 	"math/big"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -81,5 +83,50 @@ func TestNoPasswordOfEtcdIsShown(t *testing.T) {
 		if got := fs.Lookup("cluster").Value.String(); got != want || s.Cluster != text {
 			t.Errorf("%q is shown as %q and set as %q, want %q", text, got, s.Cluster, want)
 		}
+	}
+}
+
+// The addresses may have a password, so they may be in a file of their own.
+func TestTheClusterMayBeGivenAsAFile(t *testing.T) {
+	const secret = "etcd://ann:hidden@h1:2379/a/"
+	file := func(text string) string {
+		path := filepath.Join(t.TempDir(), "cluster")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	for name, c := range map[string]struct {
+		cluster, at string
+		want        string // of the error; "": none
+	}{
+		"a line":            {"", file(secret + "\nand more\n"), ""},
+		"a line and spaces": {"", file("  " + secret + "\r\n"), ""},
+		"both":              {"etcd://h1:2379", file(secret), "choose one"},
+		"no file":           {"", filepath.Join(t.TempDir(), "none"), "--cluster-file: open "},
+		"nothing in it":     {"", file("\n" + secret), "is empty"},
+		"too much":          {"", file(secret + strings.Repeat("x", 5000)), "larger than 4096"},
+		"nonsense":          {"", file("http://ann:hidden@h1:2379"), "must be like etcd://"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fs, s := pflag.NewFlagSet("", pflag.ContinueOnError), new(Settings)
+			AddJoin(fs, s)
+			s.Name, s.CA, s.Cert, s.Key = "a", "ca", "cert", "key"
+			if err := errors.Join(fs.Set("cluster", c.cluster), fs.Set("cluster-file", c.at)); err != nil {
+				t.Fatal(err)
+			}
+			err := s.CheckJoin()
+			if c.want == "" {
+				o, etcdErr := s.etcd()
+				if err != nil || etcdErr != nil || o.Username != "ann" || o.Password != "hidden" || o.Prefix != "/a/" {
+					t.Errorf("got %+v, %v, %v", o, err, etcdErr)
+				}
+			} else if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "hidden") {
+				t.Errorf("got %v, want %q and no password", err, c.want)
+			}
+			if shown := fs.Lookup("cluster").Value.String(); strings.Contains(shown, "hidden") {
+				t.Errorf("the flag shows %s", shown)
+			}
+		})
 	}
 }
