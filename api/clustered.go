@@ -34,7 +34,9 @@ type clustered struct {
 	links     func(w io.Writer) error
 	ending    <-chan struct{} // closed when the server shuts down
 	outbox    func(node string, known [16]byte, after, kept uint64) (cluster.Outbox, error)
-	caps      func(ctx context.Context, node string, m *engine.CapMessage) error
+	giveCopy  func(ctx context.Context, node string, edge bool) error
+	noteCopy  func(ctx context.Context, node string, edge bool) error
+	caps      func(ctx context.Context, node cluster.Peer, m *engine.CapMessage) error
 	uses      func([]account.Use) error
 	log       *slog.Logger
 }
@@ -101,6 +103,9 @@ func (c *clustered) mayBeOld(ctx *fasthttp.RequestCtx) bool {
 func (c *clustered) receive(ctx *fasthttp.RequestCtx) {
 	peer, err := cluster.PeerOf(ctx)
 	if err == nil {
+		err = c.inService(ctx)
+	}
+	if err == nil {
 		if path := ctx.Path(); bytes.HasPrefix(path, []byte(cluster.PeerPrefix)) {
 			err = c.answerPeer(ctx, peer, string(path))
 		} else {
@@ -111,6 +116,14 @@ func (c *clustered) receive(ctx *fasthttp.RequestCtx) {
 		nameRequest(ctx)
 		fail(ctx, c.log, err)
 	}
+}
+
+// inService refuses a certificate that is out of service, on a connection that is about to be closed for that.
+func (c *clustered) inService(ctx *fasthttp.RequestCtx) error {
+	if err := c.state.Gate().Check(ctx.TLSConnectionState().PeerCertificates[0]); err != nil {
+		return problem.New(problem.Forbidden, "%s", err.Error())
+	}
+	return nil
 }
 
 // answerFor answers a request that another node has sent on.
@@ -143,7 +156,7 @@ func (c *clustered) answerPeer(ctx *fasthttp.RequestCtx, peer cluster.Peer, path
 	if path == cluster.CapsPath && ctx.IsPost() { // edges redirect, too
 		m, err := cluster.ReadCapMessage(ctx.PostBody())
 		if err == nil {
-			err = c.caps(ctx, peer.Name, &m)
+			err = c.caps(ctx, peer, &m)
 		}
 		ctx.SetStatusCode(fasthttp.StatusNoContent)
 		return err
@@ -153,15 +166,16 @@ func (c *clustered) answerPeer(ctx *fasthttp.RequestCtx, peer cluster.Peer, path
 		return problem.New(problem.Forbidden, "this node is an edge: ask a full node for a copy")
 	}
 	if path == cluster.LinksPath && ctx.IsGet() {
-		c.sendCopy(ctx, peer, c.links)
-		return nil
+		return c.sendCopy(ctx, peer, true, c.links)
 	}
 	if err := peer.Full(); err != nil {
 		return err
 	}
 	if path == cluster.BackupPath && ctx.IsGet() {
-		c.sendCopy(ctx, peer, func(w io.Writer) error { return c.backup(peer.Name, w) })
-		return nil
+		return c.sendCopy(ctx, peer, false, func(w io.Writer) error { return c.backup(peer.Name, w) })
+	}
+	if path == cluster.CopiesPath && ctx.IsPost() {
+		return c.takeCopy(ctx, peer)
 	}
 	if path == cluster.OutboxPath && ctx.IsGet() {
 		if err := peer.In(ctx, c.state); err != nil {
@@ -175,8 +189,11 @@ func (c *clustered) answerPeer(ctx *fasthttp.RequestCtx, peer cluster.Peer, path
 	return problem.New(problem.NotFound, "nodes have no such path")
 }
 
-// sendCopy answers with a copy of the data, which send writes.
-func (c *clustered) sendCopy(ctx *fasthttp.RequestCtx, peer cluster.Peer, send func(w io.Writer) error) {
+// sendCopy answers with a copy of the data, which send writes, if the node was admitted to one.
+func (c *clustered) sendCopy(ctx *fasthttp.RequestCtx, peer cluster.Peer, links bool, send func(w io.Writer) error) error {
+	if err := c.giveCopy(ctx, peer.Name, links); err != nil {
+		return notAdmitted(peer.Name, err)
+	}
 	c.log.Info("another node takes a copy of the data", "node", peer.Name, "edge", peer.Edge)
 	ctx.SetConnectionClose()
 	ctx.Response.Header.SetContentType("application/x-tar")
@@ -185,7 +202,34 @@ func (c *clustered) sendCopy(ctx *fasthttp.RequestCtx, peer cluster.Peer, send f
 			c.log.Error("a copy of the data for another node failed", "node", peer.Name, "error", err)
 		}
 	})
+	return nil
 }
+
+// notAdmitted is the problem of a node that gets no copy because of err.
+func notAdmitted(name string, err error) error {
+	if errors.Is(err, cluster.ErrNotAdmitted) {
+		return problem.New(problem.Forbidden, "node %s is not admitted: run 'shunt cluster admit %s' at a full node of the cluster, and then 'shunt join' again within ten minutes", name, name)
+	}
+	return err
+}
+
+// takeCopy notes that another full node is about to give a copy, if this one leads.
+func (c *clustered) takeCopy(ctx *fasthttp.RequestCtx, peer cluster.Peer) error {
+	if err := peer.In(ctx, c.state); err != nil {
+		return err
+	}
+	if !c.state.Leads() {
+		return problem.New(problem.Stale, notLeading)
+	}
+	name, edge, err := cluster.ReadCopy(ctx.PostBody())
+	if err != nil {
+		return err
+	}
+	ctx.SetStatusCode(fasthttp.StatusNoContent)
+	return notAdmitted(name, c.noteCopy(ctx, name, edge))
+}
+
+const notLeading = "this node does not lead the cluster; nothing was changed"
 
 // takeUses notes when tokens were last used at another full node, if this one leads.
 func (c *clustered) takeUses(ctx *fasthttp.RequestCtx, peer cluster.Peer) error {
@@ -193,7 +237,7 @@ func (c *clustered) takeUses(ctx *fasthttp.RequestCtx, peer cluster.Peer) error 
 		return err
 	}
 	if !c.state.Leads() {
-		return problem.New(problem.Stale, "this node does not lead the cluster; nothing was changed")
+		return problem.New(problem.Stale, notLeading)
 	}
 	uses, err := account.ReadUses(ctx.PostBody())
 	if err != nil {

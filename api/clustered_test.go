@@ -21,6 +21,7 @@ func (c *clusterState) AwaitApplied(context.Context, uint64) error { return nil 
 func (c *clusterState) Member(string) (member, known bool)         { return true, true }
 func (c *clusterState) Edge() bool                                 { return false }
 func (c *clusterState) Fulls() []cluster.Place                     { return nil }
+func (c *clusterState) Gate() *cluster.Gate                        { return nil }
 func (c *clusterState) Stale() bool                                { return c.stale.Load() }
 
 // newClusteredSite returns a site whose node is one of a cluster, and leads.

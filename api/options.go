@@ -82,7 +82,12 @@ type Cluster struct {
 	Outbox func(node string, known [16]byte, after, kept uint64) (cluster.Outbox, error)
 
 	// Caps handles what a node of that name tells of caps. It is an error if this node does not lead.
-	Caps func(ctx context.Context, node string, m *engine.CapMessage) error
+	Caps func(ctx context.Context, node cluster.Peer, m *engine.CapMessage) error
+
+	// GiveCopy ends the admission of a node of that name, and notes in the audit log that it gets a copy. The error is
+	// cluster.ErrNotAdmitted. NoteCopy does it at the node that leads.
+	GiveCopy func(ctx context.Context, node string, edge bool) error
+	NoteCopy func(ctx context.Context, node string, edge bool) error
 }
 
 // A Front is who answers the requests of the public listeners.

@@ -211,7 +211,7 @@ func (s *Server) buildCluster(o Options, public *publicPages, operator *operator
 		state: o.Cluster.State, forwarder: cluster.NewForwarder(o.Cluster.State, o.Cluster.TLS), here: make(map[string]bool),
 		fixed:  func(path []byte) bool { return public.fixed[string(path)] != nil },
 		routes: s.front.routes, local: s.localRoutes, backup: o.Cluster.Backup, links: o.Cluster.Links, noPages: o.NoDashboard,
-		ending: s.live.ending, outbox: o.Cluster.Outbox, caps: o.Cluster.Caps, uses: o.Accounts.TakeUses, log: s.log,
+		ending: s.live.ending, outbox: o.Cluster.Outbox, caps: o.Cluster.Caps, giveCopy: o.Cluster.GiveCopy, noteCopy: o.Cluster.NoteCopy, uses: o.Accounts.TakeUses, log: s.log,
 	}
 	for _, e := range operator.endpoints() {
 		c.here[apiRoot+e.path] = true

@@ -35,6 +35,7 @@ const (
 	SetupLinkMade
 	SetupLinkUsed
 	SessionsEnded
+	CopyGiven // to a node that joins the cluster
 	numAuditActions
 )
 

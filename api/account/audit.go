@@ -36,3 +36,19 @@ func auditOfToken(t Token) []engine.AuditChange {
 	}
 	return changes
 }
+
+// NoteCopy adds an entry to the audit log: a node of that name gets a copy of the data, without accounts and figures if it is an edge.
+// When it returns without an error, the entry is durable. Errors are those of a write.
+func (a *Accounts) NoteCopy(by Caller, node string, edge bool) error {
+	lock, err := a.lockWrites()
+	if err != nil {
+		return err
+	}
+	defer lock.unlock()
+	has := "everything"
+	if edge {
+		has = "links"
+	}
+	lock.note(by, engine.CopyGiven, 0, engine.AuditChange{Field: "node", After: node}, engine.AuditChange{Field: "copy", After: has})
+	return lock.write(nil, nil)
+}

@@ -47,7 +47,7 @@ func (c *conn) Close() error {
 }
 
 // dial returns a connection over which TLS stands. Every error is one of dialing: no request was sent.
-func (c *conns) dial(address string, config *tls.Config) (net.Conn, error) {
+func (c *conns) dial(address string, gate *Gate, config *tls.Config) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(c.making, dialTimeout)
 	defer cancel()
 	raw, err := new(net.Dialer).DialContext(ctx, "tcp", address)
@@ -61,9 +61,9 @@ func (c *conns) dial(address string, config *tls.Config) (net.Conn, error) {
 	}
 	c.all[made] = struct{}{}
 	c.mu.Unlock()
-	over := tls.Client(made, config)
+	over := gate.Client(made, config)
 	if err := over.HandshakeContext(ctx); err != nil {
-		_ = made.Close()
+		_ = over.Close()
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: fmt.Errorf("TLS with %s: %w", address, err)}
 	}
 	return over, nil

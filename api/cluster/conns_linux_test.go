@@ -18,7 +18,7 @@ func TestNoConnectionIsMadeToANodeThatIsGivenUp(t *testing.T) {
 	p := newPeer()
 	ended := make(chan error, 1)
 	go func() {
-		_, err := p.conns.dial(address, new(tls.Config))
+		_, err := p.conns.dial(address, nil, new(tls.Config))
 		ended <- err
 	}()
 	p.conns.closeAll()
@@ -26,7 +26,7 @@ func TestNoConnectionIsMadeToANodeThatIsGivenUp(t *testing.T) {
 	if err := <-ended; !errors.Is(err, context.Canceled) || !errors.As(err, &dialing) || dialing.Op != "dial" {
 		t.Errorf("got %v, want an error of dialing, because it was cancelled", err)
 	}
-	if _, err := p.conns.dial(address, new(tls.Config)); !errors.Is(err, context.Canceled) {
+	if _, err := p.conns.dial(address, nil, new(tls.Config)); !errors.Is(err, context.Canceled) {
 		t.Errorf("after that: got %v", err)
 	}
 }

@@ -34,6 +34,7 @@ func (s *fixedState) Leader() (string, string) { return s.leader.Name, s.leader.
 func (s *fixedState) Applied() uint64          { return s.applied }
 func (s *fixedState) Edge() bool               { return s.edge }
 func (s *fixedState) Fulls() []Place           { return s.fulls }
+func (s *fixedState) Gate() *Gate              { return nil }
 func (s *fixedState) Stale() bool              { return s.stale }
 
 func (s *fixedState) Member(string) (member, known bool) { return !s.stranger, !s.silent }

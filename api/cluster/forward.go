@@ -34,6 +34,8 @@ type State interface {
 	// Member reports whether the cluster has a node of that name. known is false if nobody can say at present: the
 	// node may have come since this one heard of the others.
 	Member(name string) (member, known bool)
+	// Gate refuses the certificates that are out of service.
+	Gate() *Gate
 	// Stale reports whether this node has been without the log for too long to answer API requests.
 	Stale() bool
 }
@@ -102,7 +104,7 @@ func (f *Forwarder) client(p Place) *peer {
 			Addr: p.Address, IsTLS: true, TLSConfig: config, MaxConns: maxForwardConns, MaxResponseBodySize: maxForwardAnswer,
 			NoDefaultUserAgentHeader: true, DisableHeaderNamesNormalizing: true, DisablePathNormalizing: true,
 			MaxIdemponentCallAttempts: 1, ReadTimeout: answerTimeout, WriteTimeout: answerTimeout,
-			Dial: func(address string) (net.Conn, error) { return c.conns.dial(address, config) },
+			Dial: func(address string) (net.Conn, error) { return c.conns.dial(address, f.state.Gate(), config) },
 		}
 		f.mu.clients[p] = c
 	}
@@ -196,7 +198,7 @@ func (f *Forwarder) try(p Place, req *fasthttp.Request, resp *fasthttp.Response)
 	case err == nil:
 		return len(resp.Header.Peek(refusedField)) == 0, nil
 	case errors.As(err, &dialing) && dialing.Op == "dial", errors.Is(err, fasthttp.ErrDialTimeout), errors.Is(err, fasthttp.ErrNoFreeConns),
-		errors.Is(err, errEdge), errors.As(err, &unknown):
+		errors.Is(err, errEdge), errors.Is(err, errOtherName), errors.As(err, &unknown):
 		return false, nil
 	case req.Header.IsGet() || req.Header.IsHead(): // it has done nothing in any case
 		return false, nil

@@ -16,6 +16,7 @@ func (f followerState) Leads() bool                              { return f.lead
 func (followerState) Leader() (name, address string)             { return "a", "" }
 func (followerState) Applied() uint64                            { return 0 }
 func (followerState) AwaitApplied(context.Context, uint64) error { return nil }
+func (followerState) Gate() *Gate                                { return nil }
 func (followerState) Stale() bool                                { return false }
 func (followerState) Member(string) (member, known bool)         { return true, true }
 func (followerState) Edge() bool                                 { return false }

@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/valyala/fasthttp"
 
@@ -16,6 +17,7 @@ const (
 	PeerPrefix = "/cluster/"
 	BackupPath = PeerPrefix + "backup" // GET: the node's data as a tar stream
 	LinksPath  = PeerPrefix + "links"  // GET: what an edge may have of it, as a tar stream
+	CopiesPath = PeerPrefix + "copies" // POST, at the node that leads: another one is about to give a copy
 )
 
 // edgeUnit marks the certificate of an edge, in its organizational units: it may not have what only full
@@ -28,14 +30,19 @@ func IsEdge(c *x509.Certificate) bool { return slices.Contains(c.Subject.Organiz
 // errEdge: an edge answers where a full node must.
 var errEdge = errors.New("the node that answers has the certificate of an edge")
 
+// errOtherName: a node answers in the place of another one, whose name is only a further one of its certificate.
+var errOtherName = errors.New("the node that answers has the certificate of another one")
+
 // FromFull returns the settings of connections to the full node of that name. An edge that answers in its
 // place is refused, whatever it has told the others of itself: it would get the tokens of callers.
 func FromFull(config *tls.Config, name string) *tls.Config {
 	config = config.Clone()
 	config.ServerName = name
 	config.VerifyConnection = func(state tls.ConnectionState) error {
-		if IsEdge(state.PeerCertificates[0]) {
+		if leaf := state.PeerCertificates[0]; IsEdge(leaf) {
 			return errEdge
+		} else if len(leaf.DNSNames) == 0 || leaf.DNSNames[0] != name {
+			return errOtherName
 		}
 		return nil
 	}
@@ -52,10 +59,17 @@ type Peer struct {
 // a name.
 func PeerOf(ctx *fasthttp.RequestCtx) (Peer, error) {
 	state := ctx.TLSConnectionState()
-	if state == nil || len(state.PeerCertificates) == 0 || len(state.PeerCertificates[0].DNSNames) == 0 {
+	if state == nil || len(state.PeerCertificates) == 0 {
 		return Peer{}, problem.New(problem.Forbidden, "the certificate of a node must have its name as a DNS name")
 	}
-	leaf := state.PeerCertificates[0]
+	return PeerBy(state.PeerCertificates[0])
+}
+
+// PeerBy returns the node whose certificate is leaf. It is a problem if that is no node's.
+func PeerBy(leaf *x509.Certificate) (Peer, error) {
+	if len(leaf.DNSNames) == 0 {
+		return Peer{}, problem.New(problem.Forbidden, "the certificate of a node must have its name as a DNS name")
+	}
 	if units := leaf.Subject.OrganizationalUnit; len(units) > 0 && !IsEdge(leaf) {
 		return Peer{}, problem.New(problem.Forbidden, "the certificate of %s is no node's: its unit is %q", leaf.DNSNames[0], units)
 	}
@@ -80,4 +94,24 @@ func (p Peer) Full() error {
 		return problem.New(problem.Forbidden, "node %s has the certificate of an edge", p.Name)
 	}
 	return nil
+}
+
+// ErrNotAdmitted: a node asks for a copy of the data that nobody has admitted it to.
+var ErrNotAdmitted = errors.New("nobody has admitted the node to a copy of the data")
+
+// StatusNotAdmitted is the answer of the node that leads if a node may not take a copy.
+const StatusNotAdmitted = fasthttp.StatusForbidden
+
+// AppendCopy encodes which node is about to get a copy, and whether it is one for an edge.
+func AppendCopy(dst []byte, name string, edge bool) []byte {
+	return append(append(append(dst, digit(edge)...), ' '), name...)
+}
+
+// ReadCopy is the inverse of AppendCopy.
+func ReadCopy(body []byte) (name string, edge bool, err error) {
+	kind, name, _ := strings.Cut(string(body), " ")
+	if name == "" || len(name) > 253 || kind != "0" && kind != "1" {
+		return "", false, problem.New(problem.BadRequest, "a copy is for the name of a node, after 0 or 1 and a space")
+	}
+	return name, kind == "1", nil
 }

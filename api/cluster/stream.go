@@ -82,7 +82,7 @@ func (f *Forwarder) open(p Place, sent *fasthttp.Request) (resp *http.Response, 
 	}
 	req.Host = string(sent.Header.Host())
 	transport := &http.Transport{
-		TLSClientConfig: FromFull(f.tls, p.Name), DisableCompression: true, ResponseHeaderTimeout: answerTimeout,
+		DialTLSContext: f.state.Gate().Dialer(FromFull(f.tls, p.Name)), DisableCompression: true, ResponseHeaderTimeout: answerTimeout,
 		DialContext: (&net.Dialer{Timeout: dialTimeout}).DialContext, TLSHandshakeTimeout: dialTimeout,
 	}
 	unwatch := f.watch(p, cancel)

@@ -54,7 +54,7 @@ a node if it has --cluster, --node-name, --advertise, --cluster-listen, --cluste
 	node.AddJoin(cmd.Flags(), &cluster)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print it as JSON")
 	settings.MarkArguments(cmd.Flags(), "json")
-	cmd.AddCommand(newClusterForget(stderr), newClusterLeave(stderr))
+	cmd.AddCommand(newClusterAdmit(stderr), newClusterRefuse(stderr), newClusterForget(stderr), newClusterLeave(stderr))
 	return cmd
 }
 
@@ -118,7 +118,8 @@ func newClusterForget(stderr io.Writer) *cobra.Command {
 		Short: "Take a node that is gone for good out of a cluster",
 		Long: `Take a node that is gone for good out of a cluster, so that its name is free and nothing waits for it.
 A node that runs is not forgotten. One that comes back must join again. Hits that it has counted and no
-other node has pulled yet are lost, and its part of the caps of links counts as used.`,
+other node has pulled yet are lost, and its part of the caps of links counts as used. Its certificate is
+refused from then on, until 'shunt cluster admit' is run with its name.`,
 		Example: `  shunt cluster forget b --config /etc/shunt.toml`,
 		Args:    exactly("NODE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -133,6 +134,73 @@ other node has pulled yet are lost, and its part of the caps of links counts as 
 			_, err := fmt.Fprintf(stderr, "%s is no node of the cluster any more\n", args[0])
 			return err
 		},
+	}
+	addConfig(cmd)
+	node.AddJoin(cmd.Flags(), &cluster)
+	return cmd
+}
+
+func newClusterAdmit(stderr io.Writer) *cobra.Command {
+	return nodeCommand(stderr, &cobra.Command{
+		Use:   "admit NAME",
+		Short: "Let a new node take a copy of the data, once",
+		Long: `Let the node NAME take one copy of another node's data with 'shunt join', within ten minutes. Run it at a
+full node. If the name was refused, it is no longer; a serial number stays refused. Each copy that a
+node takes has an entry in the audit log.`,
+		Example: `  shunt cluster admit b --config /etc/shunt.toml`,
+		Args:    exactly("NAME"),
+	}, func(ctx context.Context, cluster *node.Settings, name string) (string, error) {
+		return fmt.Sprintf("%s may take a copy with 'shunt join' once, within ten minutes", name), node.Admit(ctx, cluster, name)
+	})
+}
+
+func newClusterRefuse(stderr io.Writer) *cobra.Command {
+	undo := false
+	cmd := nodeCommand(stderr, &cobra.Command{
+		Use:   "refuse NAME|SERIAL",
+		Short: "Take certificates out of service",
+		Long: `Have all nodes refuse the certificates of a node, or the certificate with a serial number, at once, also
+on connections that are open. It does not take their rights at etcd: delete the user there, too
+('etcdctl user delete NAME'). SERIAL is what 'openssl x509 -noout -serial' prints. With --undo they are in
+service again.`,
+		Example: `  shunt cluster refuse b --config /etc/shunt.toml
+  shunt cluster refuse serial=5F3C00A1D2E4B697 --config /etc/shunt.toml
+  shunt cluster refuse b --undo --config /etc/shunt.toml`,
+		Args: exactly("NAME|SERIAL"),
+	}, func(ctx context.Context, cluster *node.Settings, text string) (string, error) {
+		what, err := node.ParseRefusal(text)
+		if err != nil {
+			return "", settings.UsageErrorf("%w", err)
+		}
+		said, end := "certificates of "+what.Name, " are refused"
+		if what.Name == "" {
+			said = "certificates with the serial number " + what.Serial
+		}
+		if undo {
+			end = " are in service again"
+		}
+		return said + end, node.Refuse(ctx, cluster, what, !undo)
+	})
+	cmd.Flags().BoolVar(&undo, "undo", false, "end the refusal")
+	settings.MarkArguments(cmd.Flags(), "undo")
+	return cmd
+}
+
+// nodeCommand completes a command below cluster that does something with its argument at etcd, and then says what.
+func nodeCommand(stderr io.Writer, cmd *cobra.Command, do func(context.Context, *node.Settings, string) (string, error)) *cobra.Command {
+	cluster := node.Settings{}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := cluster.CheckJoin(); err != nil {
+			return err
+		}
+		ctx, cancel := context.WithTimeout(cmd.Context(), clusterTimeout)
+		defer cancel()
+		said, err := do(ctx, &cluster, args[0])
+		if err != nil {
+			return fmt.Errorf("cluster %s: %w", cmd.Name(), err)
+		}
+		_, err = fmt.Fprintln(stderr, said)
+		return err
 	}
 	addConfig(cmd)
 	node.AddJoin(cmd.Flags(), &cluster)
@@ -172,7 +240,7 @@ func newJoin(stdout, stderr io.Writer) *cobra.Command {
 		Use:   "join",
 		Short: "Make the data folder of a new node of a cluster",
 		Long: `Make the data folder (--data) of a new node of a cluster, from a copy of another full node's data, which
-that node sends. The data folder must be empty or must not exist. The copy is verified. With --role
+that node sends once 'shunt cluster admit' was run there with this node's name. The data folder must be empty or must not exist. The copy is verified. With --role
 edge, the copy has links only, and the certificate must have the organizational unit edge. Then start
 the node with 'shunt serve' and the same settings, within an hour: it follows the cluster's log from
 where the copy ends.

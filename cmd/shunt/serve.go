@@ -374,7 +374,7 @@ func (s *server) serveAPI(baseURL string) error {
 	}
 	if s.node != nil {
 		o.Metrics.Cluster = s.node.Figures
-		o.Cluster = api.Cluster{State: s.node, TLS: s.node.TLS(), Outbox: s.node.Outbox, Caps: s.node.TakeCaps, Backup: func(name string, w io.Writer) error {
+		o.Cluster = api.Cluster{State: s.node, TLS: s.node.TLS(), Outbox: s.node.Outbox, Caps: s.node.TakeCaps, GiveCopy: s.node.GiveCopy, NoteCopy: s.node.NoteCopy, Backup: func(name string, w io.Writer) error {
 			if err := s.node.HoldForCopy(name); err != nil {
 				return err
 			}

@@ -108,7 +108,8 @@ func (l *Log) Forget(ctx context.Context, name string) error {
 		resp, err := client.Txn(ctx).If(
 			clientv3.Compare(clientv3.CreateRevision(k.name(name)), "=", claim.kv.CreateRevision),
 			clientv3.Compare(clientv3.CreateRevision(k.node(name)), "=", 0),
-		).Then(clientv3.OpDelete(k.name(name)), clientv3.OpPut(k.mark(name), "")).Else(clientv3.OpGet(k.node(name))).Commit()
+		).Then(clientv3.OpDelete(k.name(name)), clientv3.OpPut(k.mark(name), ""), clientv3.OpPut(k.refusedName(name), "")).
+			Else(clientv3.OpGet(k.node(name))).Commit()
 		if errors.Is(err, rpctypes.ErrNoSpace) { // not of this transaction, but to be sure
 			answer = fmt.Errorf("%w: %w", clusterlog.ErrNoSpace, err)
 			return nil

@@ -44,7 +44,7 @@ func TestShellsCompleteWordsAndFolders(t *testing.T) {
 		{"completion ", "bash zsh fish powershell :4"},
 		{"del", ":4"},
 		{"help token ", "add ls rm :4"},
-		{"cluster ", "forget leave :4"},
+		{"cluster ", "admit forget leave refuse :4"},
 		{"join --role e", "full edge :4"},
 	} {
 		words := strings.Split(c.typed, " ")

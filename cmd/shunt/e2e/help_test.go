@@ -29,6 +29,8 @@ func TestHelpShowsOnlySettingsThatTheCommandReads(t *testing.T) {
 		"health":          "admin-listen config help json live",
 		"join":            "cluster cluster-ca cluster-cert cluster-file cluster-key config data from help json node-name role",
 		"cluster":         "cluster cluster-ca cluster-cert cluster-file cluster-key config help json node-name",
+		"cluster admit":   "cluster cluster-ca cluster-cert cluster-file cluster-key config help node-name",
+		"cluster refuse":  "cluster cluster-ca cluster-cert cluster-file cluster-key config help node-name undo",
 		"cluster forget":  "cluster cluster-ca cluster-cert cluster-file cluster-key config help node-name",
 		"cluster leave":   "config data help",
 	} {
@@ -69,7 +71,7 @@ func TestHelpExplainsCommandsAndTopics(t *testing.T) {
 		"help config":      `trusted-proxy = \["10\.0\.0\.0/8", "::1"\]`,
 		"help backup":      `shunt restore DIR`,
 		"help join":        `--from NAME=URL`,
-		"help cluster":     `(?s)forget +Take.*leave +Make`,
+		"help cluster":     `(?s)admit +Let.*forget +Take.*leave +Make.*refuse +Take`,
 		"help check":       `--hash +print only`,
 		"config --help":    `SHUNT_TRUSTED_PROXY=10\.0\.0\.0/8,::1`,
 	} {

@@ -19,7 +19,7 @@ func (n *Node) shareCaps(ctx context.Context) {
 	defer s.close()
 	n.engine.ShareCaps(ctx, n, func(ctx context.Context, m *engine.CapMessage) error {
 		if n.Leads() {
-			return n.TakeCaps(ctx, n.settings.Name, m)
+			return n.TakeCaps(ctx, cluster.Peer{Name: n.settings.Name}, m)
 		}
 		body, err := cluster.AppendCapMessage(m)
 		if err != nil {
@@ -29,8 +29,8 @@ func (n *Node) shareCaps(ctx context.Context) {
 	})
 }
 
-// TakeCaps handles a message about caps from a node of that name, while this one leads.
-func (n *Node) TakeCaps(ctx context.Context, name string, m *engine.CapMessage) error {
+// TakeCaps handles a message about caps from another node, while this one leads.
+func (n *Node) TakeCaps(ctx context.Context, peer cluster.Peer, m *engine.CapMessage) error {
 	outboxes, err := n.members.outboxes(ctx)
 	if errors.Is(err, clusterlog.ErrUnavailable) { // soon: it leads, so etcd has answered
 		return fmt.Errorf("%w: %w", engine.ErrNotLeader, err)
@@ -38,9 +38,9 @@ func (n *Node) TakeCaps(ctx context.Context, name string, m *engine.CapMessage) 
 	if err != nil {
 		return err
 	}
-	if outboxes[name] != m.Node {
+	if err := n.mayHave(outboxes, peer, m.Node); err != nil {
 		n.members.forget() // it may have come since
-		return fmt.Errorf("%w: node %s is another one here", engine.ErrNotLeader, name)
+		return fmt.Errorf("%w: node %s is another one here: %w", engine.ErrNotLeader, peer.Name, err)
 	}
 	return n.engine.TakeCapMessage(ctx, m, len(outboxes))
 }

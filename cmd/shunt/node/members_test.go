@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"shunt/api/cluster"
 	"shunt/engine"
 	"shunt/storage/clusterlog"
 )
@@ -120,11 +121,11 @@ func TestNobodyIsRefusedWhileItIsUnknownWhoIsThere(t *testing.T) {
 func TestCapsAreStaleWhileNodesAreUnknown(t *testing.T) {
 	n := nodeOf(Full)
 	n.members.list = func(context.Context) ([]clusterlog.Member, error) { return nil, clusterlog.ErrUnavailable }
-	if err := n.TakeCaps(t.Context(), "edge", &engine.CapMessage{}); !errors.Is(err, engine.ErrNotLeader) {
+	if err := n.TakeCaps(t.Context(), cluster.Peer{Name: "edge", Edge: true}, &engine.CapMessage{}); !errors.Is(err, engine.ErrNotLeader) {
 		t.Errorf("got %v, want %v", err, engine.ErrNotLeader)
 	}
 	n.members.list = func(context.Context) ([]clusterlog.Member, error) { return nil, clusterlog.ErrCorrupt }
-	if err := n.TakeCaps(t.Context(), "edge", &engine.CapMessage{}); !errors.Is(err, clusterlog.ErrCorrupt) || errors.Is(err, engine.ErrNotLeader) {
+	if err := n.TakeCaps(t.Context(), cluster.Peer{Name: "edge", Edge: true}, &engine.CapMessage{}); !errors.Is(err, clusterlog.ErrCorrupt) || errors.Is(err, engine.ErrNotLeader) {
 		t.Errorf("got %v, want %v", err, clusterlog.ErrCorrupt)
 	}
 }

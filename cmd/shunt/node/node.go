@@ -34,6 +34,8 @@ type Node struct {
 	accounts   *account.Accounts
 	replica    atomic.Pointer[replica.Replica] // nil before Run
 
+	gate         *cluster.Gate
+	owners       owners
 	pulls        *pulls
 	members      members
 	fulls        atomic.Pointer[[]cluster.Place] // full nodes, of an edge
@@ -47,7 +49,7 @@ var (
 
 // Open reads the certificates of a node with settings that Check accepts. It reaches nobody yet.
 func Open(s *Settings, log *slog.Logger) (*Node, error) {
-	n := &Node{settings: s, log: log}
+	n := &Node{settings: s, log: log, gate: cluster.NewGate()}
 	n.initPulls()
 	var err error
 	if n.identity, err = s.readIdentity(); err != nil {
@@ -194,7 +196,7 @@ func (n *Node) Listener() (net.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--cluster-listen: %w", err)
 	}
-	return tls.NewListener(ln, n.identity.server()), nil
+	return n.gate.Listener(ln, n.identity.server()), nil
 }
 
 // TLS returns the settings of connections to other nodes.

@@ -129,7 +129,7 @@ func (n *Node) pullOne(ctx context.Context, m clusterlog.Member) {
 	}
 	config := n.identity.client()
 	config.ServerName = m.Name
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: config, MaxIdleConnsPerHost: 1}, Timeout: pullTimeout}
+	client := &http.Client{Transport: &http.Transport{DialTLSContext: n.gate.Dialer(config), MaxIdleConnsPerHost: 1}, Timeout: pullTimeout}
 	defer client.CloseIdleConnections()
 	n.beginBehind(m.Name)
 	defer n.endBehind(m.Name)
@@ -195,6 +195,16 @@ func (n *Node) pull(ctx context.Context, client *http.Client, name, address stri
 	}
 	part, err := cluster.ReadOutbox(resp.Body)
 	if err != nil {
+		return false, err
+	}
+	peer, err := cluster.PeerBy(resp.TLS.PeerCertificates[0])
+	if err != nil {
+		return false, err
+	}
+	if peer.Name != name {
+		return false, fmt.Errorf("the node that answers has the certificate of %s", peer.Name)
+	}
+	if err := n.mayHave(n.members.remembered(), peer, part.ID); err != nil {
 		return false, err
 	}
 	got := uint64(0)

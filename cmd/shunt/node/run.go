@@ -21,6 +21,7 @@ func (n *Node) Run(ctx context.Context) error {
 	var running sync.WaitGroup
 	running.Go(func() { n.followMembers(following) })
 	running.Go(func() { n.shareCaps(following) })
+	running.Go(func() { n.followRefusals(offering) })
 	running.Go(func() { n.dropPulled(offering) })
 	defer running.Wait()
 	defer endOffers()

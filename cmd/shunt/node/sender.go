@@ -41,7 +41,7 @@ func (s *sender) post(ctx context.Context, path string, body []byte) error {
 	}
 	if s.name != name {
 		s.close()
-		s.name, s.client = name, newClient(cluster.FromFull(s.node.identity.client(), name))
+		s.name, s.client = name, newClient(s.node.gate, cluster.FromFull(s.node.identity.client(), name))
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+address+path, bytes.NewReader(body))
 	if err != nil {
@@ -54,13 +54,21 @@ func (s *sender) post(ctx context.Context, path string, body []byte) error {
 	defer resp.Body.Close()
 	said, _ := io.ReadAll(io.LimitReader(resp.Body, 4096))
 	if resp.StatusCode != http.StatusNoContent {
-		return fmt.Errorf("%s answered %s: %s", name, resp.Status, said)
+		return &answerError{resp.StatusCode, fmt.Sprintf("%s answered %s: %s", name, resp.Status, said)}
 	}
 	return nil
 }
 
-func newClient(config *tls.Config) *http.Client {
-	return &http.Client{Transport: &http.Transport{TLSClientConfig: config, MaxIdleConnsPerHost: 1}, Timeout: senderTimeout}
+// answerError is another answer than the one that was expected.
+type answerError struct {
+	status int
+	text   string
+}
+
+func (e *answerError) Error() string { return e.text }
+
+func newClient(gate *cluster.Gate, config *tls.Config) *http.Client {
+	return &http.Client{Transport: &http.Transport{DialTLSContext: gate.Dialer(config), MaxIdleConnsPerHost: 1}, Timeout: senderTimeout}
 }
 
 // sendUses sends when tokens were last used here to the node that leads.

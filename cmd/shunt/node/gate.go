@@ -1,0 +1,123 @@
+package node
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+
+	"shunt/api/account"
+	"shunt/api/cluster"
+	"shunt/engine"
+	"shunt/storage/clusterlog"
+	"shunt/storage/etcdlog"
+)
+
+// Gate implements cluster.State.
+func (n *Node) Gate() *cluster.Gate { return n.gate }
+
+// followRefusals keeps the gate up to date until ctx is done.
+func (n *Node) followRefusals(ctx context.Context) {
+	_ = n.clusterLog.FollowRefusals(ctx, func(all []etcdlog.Refusal) {
+		n.gate.Tell(namesAndSerials(all))
+		if own := n.identity.certificate.Leaf; n.gate.Check(own) != nil {
+			n.log.Error("the certificate of this node is refused by its cluster: other nodes no longer talk to it", "serial", cluster.Serial(own))
+		}
+	})
+}
+
+func namesAndSerials(all []etcdlog.Refusal) (names, serials []string) {
+	for _, r := range all {
+		if r.Name != "" {
+			names = append(names, r.Name)
+		} else {
+			serials = append(serials, r.Serial)
+		}
+	}
+	return names, serials
+}
+
+// GiveCopy is asked before a node takes a copy of the data: it must have been admitted, which ends with that,
+// and the audit log gets an entry. The node that leads does both.
+func (n *Node) GiveCopy(ctx context.Context, name string, edge bool) error {
+	if n.Leads() {
+		return n.NoteCopy(ctx, name, edge)
+	}
+	s := sender{node: n}
+	defer s.close()
+	err := s.post(ctx, cluster.CopiesPath, cluster.AppendCopy(nil, name, edge))
+	var said *answerError
+	if errors.As(err, &said) && said.status == cluster.StatusNotAdmitted {
+		return fmt.Errorf("%w: %s", cluster.ErrNotAdmitted, name)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: the node that leads cannot be asked whether %s is admitted: %w", engine.ErrNotLeader, name, err)
+	}
+	return nil
+}
+
+// NoteCopy is GiveCopy at the node that leads.
+func (n *Node) NoteCopy(ctx context.Context, name string, edge bool) error {
+	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
+	defer cancel()
+	admitted, err := n.clusterLog.TakeAdmission(ctx, name)
+	if err != nil {
+		return fmt.Errorf("%w: whether %s is admitted: %w", engine.ErrNotLeader, name, err)
+	}
+	if !admitted {
+		return fmt.Errorf("%w: %s", cluster.ErrNotAdmitted, name)
+	}
+	return n.accounts.NoteCopy(account.Caller{}, name, edge)
+}
+
+// ParseRefusal reads what is refused: the name of a node, or a serial number as tools print it. The latter has a capital
+// letter, a colon, serial= or 0x before it, or at least 16 hexadecimal digits.
+func ParseRefusal(text string) (etcdlog.Refusal, error) {
+	digits, marked := strings.ToLower(text), text != strings.ToLower(text) || strings.Contains(text, ":")
+	for _, prefix := range []string{"serial=", "0x"} {
+		if rest, found := strings.CutPrefix(digits, prefix); found {
+			digits, marked = rest, true
+		}
+	}
+	digits = strings.ReplaceAll(digits, ":", "")
+	even := strings.Repeat("0", len(digits)%2) + digits
+	_, err := hex.DecodeString(even)
+	isSerial := err == nil && digits != "" && len(digits) <= 40
+	switch {
+	case isSerial && (marked || len(digits) >= 16):
+		if digits = strings.TrimLeft(digits, "0"); digits == "" {
+			digits = "0"
+		}
+		return etcdlog.Refusal{Serial: digits}, nil
+	case !marked && clusterlog.CheckNodeName(text) == nil:
+		return etcdlog.Refusal{Name: text}, nil
+	}
+	return etcdlog.Refusal{}, fmt.Errorf("%q is neither the name of a node nor a serial number such as serial=0A1B (openssl x509 -noout -serial)", text)
+}
+
+// Refuse has all nodes refuse certificates, or trust them again.
+func Refuse(ctx context.Context, s *Settings, r etcdlog.Refusal, refused bool) error {
+	log, err := openLog(ctx, s)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	if refused {
+		return log.Refuse(ctx, r)
+	}
+	return log.Trust(ctx, r)
+}
+
+// Admit lets a node of that name take one copy of another node's data, soon.
+func Admit(ctx context.Context, s *Settings, name string) error {
+	if err := clusterlog.CheckNodeName(name); err != nil {
+		return err
+	}
+	log, err := openLog(ctx, s)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	return log.Admit(ctx, name)
+}
