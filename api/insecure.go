@@ -8,6 +8,7 @@ import (
 	"github.com/valyala/fasthttp/fasthttpadaptor"
 
 	"shunt/api/redirect"
+	"shunt/engine"
 )
 
 // This file is the plain HTTP listener of a server with HTTPS; it redirects every client to HTTPS.
@@ -33,7 +34,7 @@ func newUpgrader(baseURL string, pages pages, challenges http.Handler) *upgrader
 	return u
 }
 
-// answer redirects to the same path and query on the base URL, not on the Host of the request,
+// answer redirects to the same path and query, as an address may have them, on the base URL, not on the Host of the request,
 // which anybody can choose. Browsers may cache the redirect for a day: they skip the next ones, and
 // an operator can still go back to plain HTTP.
 func (u *upgrader) answer(ctx *fasthttp.RequestCtx) {
@@ -47,7 +48,7 @@ func (u *upgrader) answer(ctx *fasthttp.RequestCtx) {
 		status = fasthttp.StatusMovedPermanently
 	}
 	ctx.SetStatusCode(status)
-	ctx.Response.Header.SetCanonical(headerLocation, append([]byte(u.baseURL), target...))
+	ctx.Response.Header.SetCanonical(headerLocation, engine.AppendASCII([]byte(u.baseURL), target))
 	ctx.Response.Header.SetCanonical(headerCacheControl, []byte("max-age=86400"))
 }
 

@@ -16,7 +16,7 @@ func (st *site) insecureAt() *fasthttputil.InmemoryListener {
 	return ln
 }
 
-func TestThePlainListenerRedirectsEverythingByteForByte(t *testing.T) {
+func TestThePlainListenerRedirectsEverythingAsItWasSent(t *testing.T) {
 	st := newSite(t, func(o *Options) { o.BaseURL = "https://sho.rt:8443" })
 	st.shorten(`{"url":"http://a/","alias":"known"}`)
 	ln := st.insecureAt()
@@ -28,7 +28,8 @@ func TestThePlainListenerRedirectsEverythingByteForByte(t *testing.T) {
 		{"GET", "/%7e%7E//.././/a%00%zz?", "/%7e%7E//.././/a%00%zz?"},
 		{"GET", "//evil.example/x", "//evil.example/x"},
 		{"GET", "/?q=http://evil.example/", "/?q=http://evil.example/"},
-		{"GET", "/\\evil@x:1<>\"'`|{}", "/\\evil@x:1<>\"'`|{}"},
+		{"GET", "/\\evil@x:1<>\"'`|{}", "/%5Cevil@x:1%3C%3E%22'%60%7C%7B%7D"},
+		{"GET", "/known?q=é", "/known?q=%C3%A9"},
 		{"GET", "/.well-known/acme-challenge/token", "/.well-known/acme-challenge/token"},
 		{"GET", "http://evil.example/known?x", "/known?x"},
 		{"GET", "http://evil.example", "/"},

@@ -40,16 +40,20 @@ func TestALinkIsCreatedFollowedCountedAndDeleted(t *testing.T) {
 	}
 }
 
-func TestTheTargetGoesOutByteForByte(t *testing.T) {
+func TestTheTargetGoesOutInASCIIAndIsShownAsItIsStored(t *testing.T) {
 	st := newSite(t, nil)
 	for i, target := range []string{
 		"http://a/b//c/../d/./e", "http://a/%7e%7E%2f%zz", "http://a?b", "http://a", "http://a:80/", "http://a:/",
-		"http://a/?q=<>\"{}|^`'", "http://a/straße/日本", "hTTp://a/#frag?x", "http://a/" + strings.Repeat("x", 8183),
+		"http://a/?q=<>\"{}|^`'", "http://a/straße/日本", "http://a/%é%4|?[a]=~#!é", "hTTp://a/#frag?x", "http://a/" + strings.Repeat("x", 8183),
+		"http://a/" + strings.Repeat("é", 1363) + "xxxxx", // 8,192 bytes as it goes out
 	} {
 		l := st.shorten(fmt.Sprintf(`{"url":%q,"alias":"t%d"}`, target, i))
 		r := st.get("/"+l.Code, browser)
-		if got := r.header.Get("Location"); got != target || r.status != 302 {
-			t.Errorf("got %d, Location %q, want %q", r.status, got, target)
+		if got, want := r.header.Get("Location"), inASCII(target); got != want || r.status != 302 {
+			t.Errorf("got %d, Location %q, want %q", r.status, got, want)
+		}
+		if l.URL != target {
+			t.Errorf("shown as %q, want %q", l.URL, target)
 		}
 	}
 }

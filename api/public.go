@@ -100,10 +100,11 @@ func (p *publicPages) serve(ctx *fasthttp.RequestCtx, path []byte) {
 
 // serveRoot returns GET /: a redirect to target or, if that is empty, a page.
 func serveRoot(pages pages, target string) publicPage {
+	location := engine.AppendASCII(nil, []byte(target))
 	return func(ctx *fasthttp.RequestCtx, _ []byte) {
 		if target != "" {
 			ctx.SetStatusCode(fasthttp.StatusFound)
-			ctx.Response.Header.SetCanonical(headerLocation, []byte(target))
+			ctx.Response.Header.SetCanonical(headerLocation, location)
 			ctx.Response.Header.SetCanonical(headerCacheControl, redirect.NeverStore)
 			return
 		}

@@ -18,8 +18,8 @@ import (
 	"shunt/engine"
 )
 
-// An acceptedTarget is a target that must be accepted, and the Location that must go out: the bytes
-// that were sent, except the host.
+// An acceptedTarget is a target that must be accepted, and what must be stored and shown: the bytes
+// that were sent, except the host. What must go out is inASCII of that.
 type acceptedTarget struct{ sent, stored string }
 
 // acceptedTargets draws targets with a host in any spelling, and a rest of valid and invalid parts
@@ -45,7 +45,7 @@ func (a acceptedTargets) next() acceptedTarget {
 	scheme := a.pick("http", "https", a.anyCase("http"), a.anyCase("https")) + "://"
 	sent, stored := a.host()
 	rest := a.pick("", "", "", ":", ":80", ":00443", ":"+strconv.Itoa(a.random.IntN(65536))) + a.rest()
-	if room := engine.MaxTargetBytes - len(scheme) - max(len(sent), len(stored)) - len(rest); a.oneIn(100) {
+	if room := engine.MaxTargetBytes - len(scheme) - max(len(sent), len(stored)) - len(inASCII(rest)); a.oneIn(100) {
 		rest += a.fill(rest, room-a.random.IntN(2)*a.random.IntN(room))
 	}
 	return acceptedTarget{scheme + sent + rest, scheme + stored + rest}
@@ -142,23 +142,39 @@ func (a acceptedTargets) piece(part int) string {
 	return notIn[part].Replace(piece)
 }
 
-// fill draws n bytes that may follow rest.
+// fill draws what may follow rest, and has n bytes as it goes out.
 func (a acceptedTargets) fill(rest string, n int) string {
 	var b strings.Builder
 	if !strings.ContainsAny(rest, "/?#") {
 		b.WriteByte('/')
+		n--
 	}
-	for b.Len() < n {
-		if piece := a.piece(0); len(piece) <= n-b.Len() {
+	for n > 0 {
+		if piece := a.piece(0); len(inASCII(piece)) <= n {
 			b.WriteString(piece)
+			n -= len(inASCII(piece))
 		}
 	}
 	return b.String()
 }
 
-// TestAcceptedTargetsGoOutByteForByte tries a few thousand targets; SHUNTTEST_TARGETS=1000000 (make
+// inASCII returns address as it must go out: percent-encoded where RFC 3986, 2 does not allow a byte.
+func inASCII(address string) string {
+	const allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~:/?#[]@!$&'()*+,;=%"
+	var b strings.Builder
+	for _, c := range []byte(address) {
+		if strings.IndexByte(allowed, c) >= 0 {
+			b.WriteByte(c)
+		} else {
+			fmt.Fprintf(&b, "%%%02X", c)
+		}
+	}
+	return b.String()
+}
+
+// TestAcceptedTargetsGoOutInASCII tries a few thousand targets; SHUNTTEST_TARGETS=1000000 (make
 // targets) is the proof.
-func TestAcceptedTargetsGoOutByteForByte(t *testing.T) {
+func TestAcceptedTargetsGoOutInASCII(t *testing.T) {
 	t.Parallel()
 	n := 4000
 	if text := os.Getenv("SHUNTTEST_TARGETS"); text != "" {
@@ -209,7 +225,7 @@ func (s *targetSums) add(batch []acceptedTarget) {
 	s.targets.Add(int64(len(batch)))
 	for _, target := range batch {
 		s.bytes.Add(int64(len(target.stored)))
-		if len(target.stored) == engine.MaxTargetBytes {
+		if len(inASCII(target.stored)) == engine.MaxTargetBytes {
 			s.longest.Add(1)
 		}
 	}
@@ -223,8 +239,8 @@ func (st *site) wantByteForByte(dial func() net.Conn, targets []acceptedTarget, 
 		return
 	}
 	for i, target := range targets {
-		if locations[i] != target.stored {
-			st.t.Errorf("%q: got Location %q, want %q", target.sent, locations[i], target.stored)
+		if want := inASCII(target.stored); locations[i] != want {
+			st.t.Errorf("%q: got Location %q, want %q", target.sent, locations[i], want)
 		}
 	}
 }
@@ -259,7 +275,7 @@ func (st *site) followAll(dial func() net.Conn, targets []acceptedTarget, lines 
 }
 
 // shortenAll returns the codes of links to targets. Each target must be accepted and shown as it
-// must go out.
+// must be stored.
 func (st *site) shortenAll(conn net.Conn, answers *bufio.Reader, targets []acceptedTarget, lines bool) (codes []string, err error) {
 	items := make([]string, len(targets))
 	for i, target := range targets {

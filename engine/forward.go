@@ -92,6 +92,12 @@ const (
 // ParseOrigins is target.ParseOrigins.
 func ParseOrigins(addresses ...string) Origins { return target.ParseOrigins(addresses...) }
 
+// AppendASCII is target.AppendASCII.
+func AppendASCII(dst, address []byte) []byte { return target.AppendASCII(dst, address) }
+
+// ToASCII is target.ToASCII.
+func ToASCII(buf []byte, at int) []byte { return target.ToASCII(buf, at) }
+
 // InOwnNetwork is target.InOwnNetwork.
 func InOwnNetwork(authority string) bool { return target.InOwnNetwork(authority) }
 

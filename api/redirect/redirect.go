@@ -12,7 +12,7 @@ import (
 	"shunt/engine"
 )
 
-// maxLocationBytes bounds a target together with the query that is added to it.
+// maxLocationBytes bounds a target together with the query that is added to it, as they go out.
 const maxLocationBytes = engine.MaxTargetBytes
 
 // A Request is what a redirect needs of an HTTP request. Its slices are read during Decide and
@@ -111,6 +111,9 @@ func (r *Redirector) follow(buf []byte, l engine.Link, q *Request) (Decision, []
 	buf = addQuery(l.AppendTarget(buf), at, query)
 	if o := r.factsOf(l, buf[at:], q.NowMs).Verdict(); o != Redirected {
 		return d.missed(o), buf[:start]
+	}
+	if len(buf)-at <= maxLocationBytes { // what is longer does not get shorter
+		buf = engine.ToASCII(buf, at)
 	}
 	if len(buf)-at > maxLocationBytes {
 		return d.missed(LocationTooLong), buf[:start]

@@ -15,7 +15,7 @@ type Link struct {
 	arena  *arena // keeps the mapped memory under record alive
 }
 
-// AppendTarget appends the target, which becomes the Location, to dst. It may overwrite the next 16
+// AppendTarget appends the target, as it is stored, to dst. It may overwrite the next 16
 // bytes of dst's room as well, and allocates nothing if dst has room for them.
 func (l Link) AppendTarget(dst []byte) []byte { return l.arena.appendPlain(dst, l.keptTarget()) }
 

@@ -30,11 +30,11 @@ type Policy struct {
 // CodeBlocked is the code of the FieldError for a target on the block list.
 const CodeBlocked = "blocked"
 
-// Parse returns raw in the form that is stored and sent as Location, or a FieldError of field
-// "url".
+// Parse returns raw in the form that is stored, or a FieldError of field "url". AppendASCII makes
+// the Location of it.
 //
-// A target is absolute, http or https, has a host and at most MaxTargetBytes bytes, and holds no
-// user-info, no control bytes, no spaces and no backslashes. Its host is converted to lower case
+// A target is absolute, http or https, has a host and at most MaxTargetBytes bytes in either form,
+// and holds no user-info, no control bytes, no spaces and no backslashes. Its host is converted to lower case
 // and, if it is not ASCII, to its ASCII (punycode) form by UTS 46, as browsers do it. Nothing else
 // is rewritten: the scheme's spelling, the port (":" without digits too), the path,
 // percent-escapes, query and fragment stay byte for byte; bytes beyond ASCII are allowed there if
@@ -77,13 +77,18 @@ func (p Policy) check(h host, target string) error {
 		return targetError("own_origin", "must not lead back to this server")
 	case len(target) > limits.MaxTargetBytes:
 		return errTargetTooLong
+	case len(target) > limits.MaxTargetBytes/3 && ASCIIBytes(target) > limits.MaxTargetBytes: // a byte becomes three
+		return errTargetTooLongSent
 	case p.Blocked.BlocksText(target):
 		return targetError(CodeBlocked, "must not lead to an address that is blocked here")
 	}
 	return nil
 }
 
-var errTargetTooLong = targetError("too_long", fmt.Sprintf("must be at most %d bytes", limits.MaxTargetBytes))
+var (
+	errTargetTooLong     = targetError("too_long", fmt.Sprintf("must be at most %d bytes", limits.MaxTargetBytes))
+	errTargetTooLongSent = targetError("too_long", fmt.Sprintf("must be at most %d bytes once it is percent-encoded, as clients are sent it", limits.MaxTargetBytes))
+)
 
 func targetError(code, message string) invalid.FieldError {
 	return invalid.FieldError{Field: "url", Code: code, Message: message}

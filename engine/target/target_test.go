@@ -95,6 +95,7 @@ func TestOnlyTheHostOfATargetIsRewritten(t *testing.T) {
 		"public in NAT64":           {"http://[64:ff9b::808:808]/", "http://[64:ff9b::808:808]/"},
 		"at sign in the path":       {"http://a/@user", "http://a/@user"},
 		"unwise bytes in the path":  {"http://a/<>\"{}|^`", "http://a/<>\"{}|^`"},
+		"as long as may go out":     {"http://a/|" + strings.Repeat("x", 8192-9-3), "http://a/|" + strings.Repeat("x", 8192-9-3)},
 		"as long as may be":         {"http://a/" + strings.Repeat("x", 8192-9), "http://a/" + strings.Repeat("x", 8192-9)},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -110,6 +111,8 @@ var malformedTargets = map[string]struct{ raw, want string }{
 	"empty":                          {"", "required"},
 	"9,000 bytes":                    {"http://a/" + strings.Repeat("x", 9000), "too_long"},
 	"one byte too long":              {"http://a/" + strings.Repeat("x", 8192-8), "too_long"},
+	"too long as it goes out":        {"http://a/" + strings.Repeat("x", 8192-9-2) + "|", "too_long"},
+	"UTF-8, too long as it goes out": {"http://a/" + strings.Repeat("é", 1364), "too_long"},
 	"too long once it is punycode":   {"http://ü/" + strings.Repeat("x", 8192-10), "too_long"},
 	"relative path":                  {"/a/b", "not_absolute"},
 	"relative name":                  {"example.com/a", "not_absolute"},

@@ -1,0 +1,101 @@
+package target
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// allowed are the bytes that RFC 3986 allows in an address.
+const allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~:/?#[]@!$&'()*+,;=%"
+
+func TestAnAddressGoesOutAsRFC3986Allows(t *testing.T) {
+	for name, c := range map[string]struct{ address, want string }{
+		"nothing to encode":  {"https://a/b?c=d#e", "https://a/b?c=d#e"},
+		"every allowed byte": {allowed, allowed},
+		"empty":              {"", ""},
+		"UTF-8":              {"https://a/wiki/メインページ?q=é", "https://a/wiki/%E3%83%A1%E3%82%A4%E3%83%B3%E3%83%9A%E3%83%BC%E3%82%B8?q=%C3%A9"},
+		"unwise bytes":       {"http://a/|\"<>^`{}", "http://a/%7C%22%3C%3E%5E%60%7B%7D"},
+		"never stored":       {"\x00\t \\\x7f\x80\xff", "%00%09%20%5C%7F%80%FF"},
+		"escapes, any":       {"http://a/%25%zz%é%4|%", "http://a/%25%zz%%C3%A9%4%7C%"},
+		"hashbang":           {"http://a/#!é", "http://a/#!%C3%A9"},
+		"brackets and plus":  {"http://[2001:db8::1]/[a+b]", "http://[2001:db8::1]/[a+b]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := AppendASCII([]byte("é"), []byte(c.address)); string(got) != "é"+c.want {
+				t.Errorf("got %q, want %q", got[len("é"):], c.want)
+			}
+			if got := ASCIIBytes(c.address); got != len(c.want) {
+				t.Errorf("got %d bytes, want %d", got, len(c.want))
+			}
+		})
+	}
+}
+
+// Each byte at each place of a word, because the bytes are looked at eight at a time.
+func TestEachByteIsEncodedWhereverItIs(t *testing.T) {
+	for c := range 256 {
+		for at := range 17 {
+			address := bytes.Repeat([]byte("z"), 17)
+			address[at] = byte(c)
+			got := AppendASCII(nil, address)
+			want := string(address)
+			if strings.IndexByte(allowed, byte(c)) < 0 {
+				want = fmt.Sprintf("%s%%%02X%s", want[:at], c, want[at+1:])
+			}
+			if string(got) != want {
+				t.Fatalf("byte %#x at %d: got %q, want %q", c, at, got, want)
+			}
+		}
+	}
+}
+
+func TestAnAddressIsEncodedWithoutAllocation(t *testing.T) {
+	address, room := []byte("https://a.example/wiki/メインページ?q=é"), make([]byte, 0, 512)
+	if n := testing.AllocsPerRun(10, func() { AppendASCII(room, address) }); n != 0 {
+		t.Errorf("got %v allocations", n)
+	}
+}
+
+func FuzzASCII(f *testing.F) {
+	for _, address := range []string{"", "https://a/b", "https://a/é|%zz", allowed, "~~~~~~~~", "\xff\xfb\x7b\x80\x1f\x20\x21\x22"} {
+		f.Add("head ", address)
+	}
+	f.Fuzz(func(t *testing.T, head, address string) {
+		got := AppendASCII([]byte(head), []byte(address))
+		sent, found := strings.CutPrefix(string(got), head)
+		if !found || len(sent) != ASCIIBytes(address) {
+			t.Fatalf("%q behind %q: got %q, want %d bytes", address, head, got, ASCIIBytes(address))
+		}
+		var want strings.Builder
+		for _, c := range []byte(address) {
+			if strings.IndexByte(allowed, c) >= 0 {
+				want.WriteByte(c)
+			} else {
+				fmt.Fprintf(&want, "%%%02X", c)
+			}
+		}
+		if w := want.String(); sent != w {
+			t.Fatalf("%q: got %q, want %q", address, sent, w)
+		}
+		if again := AppendASCII(nil, []byte(sent)); string(again) != sent {
+			t.Fatalf("%q changes again, to %q", sent, again)
+		}
+	})
+}
+
+// BenchmarkASCII is what a redirect costs more.
+func BenchmarkASCII(b *testing.B) {
+	for name, address := range map[string]string{
+		"form=plain": "https://www.example.com/articles/2026/11/some-title.html", "form=utf8": "https://ja.example/wiki/メインページ?q=é",
+	} {
+		b.Run(name, func(b *testing.B) {
+			room, text := make([]byte, 0, 512), []byte(address)
+			b.ReportAllocs()
+			for b.Loop() {
+				AppendASCII(room, text)
+			}
+		})
+	}
+}
