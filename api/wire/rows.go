@@ -12,7 +12,7 @@ import (
 // A row is what a listener knows of a connection. It has the size of a cache line, so that loops do
 // not fight over one. Rows never move; one that is free is used again.
 type row struct {
-	state atomic.Uint32 // since << stateBits | busy | inHead | heard; written by the owner
+	state atomic.Uint32 // since << stateBits | busy | inHead | heard | finished; written by the owner
 	owner atomic.Int32  // the number of a loop, byServer, or free
 	moved atomic.Uint32 // KiB of an answer that the client has read since it became busy; of a loop
 
@@ -48,17 +48,18 @@ const (
 
 // The bits of a row's state.
 const (
-	stateBusy   = 1 << iota // a request has begun and is not answered
-	stateInHead             // a head has begun and not ended, or nothing has come yet
-	stateHeard              // the client has sent something
-	stateBits   = 3
+	stateBusy     = 1 << iota // a request has begun and is not answered
+	stateInHead               // a head has begun and not ended, or nothing has come yet
+	stateHeard                // the client has sent something
+	stateFinished             // its first head has ended, or it has shown a certificate
+	stateBits     = 4
 )
 
 // note records that a request has begun (busy) or has been answered, at now on the sweeper's clock.
 func (r *row) note(busy bool, now int64) {
 	for {
 		old := r.state.Load()
-		next := uint32(now)<<stateBits | old&(stateInHead|stateHeard)
+		next := uint32(now)<<stateBits | old&(stateInHead|stateHeard|stateFinished)
 		if busy {
 			next |= stateBusy
 		}
@@ -91,6 +92,9 @@ func (r *row) noted() (since int64, busy bool) {
 func (r *row) inHead() bool { return r.state.Load()&stateInHead != 0 }
 func (r *row) heard() bool  { return r.state.Load()&stateHeard != 0 }
 
+// finished reports whether the first head has ended.
+func (r *row) finished() bool { return r.state.Load()&stateFinished != 0 }
+
 // movedBytes returns how many bytes of the body and of the answer have moved since r became busy.
 // The listener's lock must be held.
 func (r *row) movedBytes() int64 {
@@ -111,15 +115,28 @@ const (
 
 // rows is a table of rows. It is guarded by the listener's lock, but for at.
 type rows struct {
-	chunks [maxChunks]atomic.Pointer[[rowsPerChunk]row]
-	made   int      // chunks
-	free   []uint16 // numbers of free rows
-	used   int
+	chunks   [maxChunks]atomic.Pointer[chunkOfRows]
+	made     int      // chunks
+	free     []uint16 // numbers of free rows
+	used     int
+	evicting int // rows
+	heads    heads
+}
+
+// Rows and heads are apart, because loops use the rows without the lock.
+type chunkOfRows struct {
+	rows  [rowsPerChunk]row
+	heads [rowsPerChunk]firstHead
 }
 
 // at returns the row with that number. It needs no lock, because rows never move.
 func (t *rows) at(number uint16) *row {
-	return &t.chunks[(number-1)/rowsPerChunk].Load()[(number-1)%rowsPerChunk]
+	return &t.chunks[(number-1)/rowsPerChunk].Load().rows[(number-1)%rowsPerChunk]
+}
+
+// head returns the place in heads of the row with that number.
+func (t *rows) head(number uint16) *firstHead {
+	return &t.chunks[(number-1)/rowsPerChunk].Load().heads[(number-1)%rowsPerChunk]
 }
 
 // take returns a free row. No more than MaxConnections must be taken.
@@ -135,11 +152,12 @@ func (t *rows) take() *row {
 }
 
 func (t *rows) grow() {
-	chunk := new([rowsPerChunk]row)
+	chunk := new(chunkOfRows)
 	for i := rowsPerChunk - 1; i >= 0; i-- { // so that the first is used first
-		chunk[i].number = uint16(t.made*rowsPerChunk + i + 1)
-		chunk[i].owner.Store(free)
-		t.free = append(t.free, chunk[i].number)
+		r := &chunk.rows[i]
+		r.number = uint16(t.made*rowsPerChunk + i + 1)
+		r.owner.Store(free)
+		t.free = append(t.free, r.number)
 	}
 	t.chunks[t.made].Store(chunk)
 	t.made++
@@ -147,6 +165,10 @@ func (t *rows) grow() {
 
 // release gives r back.
 func (t *rows) release(r *row) {
+	t.unlist(r)
+	if r.evicting {
+		t.evicting--
+	}
 	r.owner.Store(free)
 	r.conn, r.evicting = nil, false
 	t.free = append(t.free, r.number)
@@ -157,8 +179,8 @@ func (t *rows) release(r *row) {
 func (t *rows) all(visit func(r *row)) {
 	for c := range t.made {
 		chunk := t.chunks[c].Load()
-		for i := range chunk {
-			if r := &chunk[i]; r.owner.Load() != free {
+		for i := range chunk.rows {
+			if r := &chunk.rows[i]; r.owner.Load() != free {
 				visit(r)
 			}
 		}

@@ -14,6 +14,7 @@ import (
 	"shunt/api/account"
 	"shunt/api/admin"
 	"shunt/api/cluster"
+	"shunt/api/wire"
 	"shunt/engine"
 	"shunt/storage"
 	"shunt/storage/clusterlog"
@@ -194,6 +195,7 @@ func (n *Node) Listener() (net.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--cluster-listen: %w", err)
 	}
+	wire.DeferAccept(ln)
 	return tls.NewListener(ln, n.identity.server()), nil
 }
 
