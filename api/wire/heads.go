@@ -12,9 +12,10 @@ import (
 // Every step is O(1): networks are in lists by how many connections they hold, which changes by one.
 
 const (
-	headShare = 8                     // the divisor of the slots that answered clients leave to first heads
-	ripeFor   = 50 * time.Millisecond // how old a first head must be to be evicted: what has come must be read first
-	roomPoll  = 25 * time.Millisecond // time between two looks for room while a connection waits
+	addressesOfNetwork = 4                     // whose share of connections the first heads of a /48 or /24 have
+	headShare          = 8                     // the divisor of the slots that answered clients leave to first heads
+	ripeFor            = 50 * time.Millisecond // how old a first head must be to be evicted: what has come must be read first
+	roomPoll           = 25 * time.Millisecond // time between two looks for room while a connection waits
 )
 
 // A firstHead is the place of a row in heads.
@@ -159,10 +160,11 @@ func (l *listener) oldestLocked(of *network) *row {
 }
 
 // crowdedLocked chooses a first head that has to go for a new connection of peer, or returns nil: there are
-// no more first heads of its network, if that counts, than an address may have, and of all than are allowed.
+// no more first heads of its network, if that counts, than addressesOfNetwork addresses may have, and of all
+// than are allowed.
 func (l *listener) crowdedLocked(peer netip.Addr, counted bool) *row {
 	h := &l.mu.heads
-	if of := h.networks[wideNetworkOf(peer)]; counted && of != nil && of.n >= l.limits.PerAddress {
+	if of := h.networks[wideNetworkOf(peer)]; counted && of != nil && of.n >= addressesOfNetwork*l.limits.PerAddress {
 		return l.oldestLocked(of)
 	}
 	if l.limits.FirstHeads > 0 && h.n >= l.limits.FirstHeads {

@@ -55,7 +55,7 @@ func (l *listener) pass(seconds int) {
 
 func TestFirstHeadsOfANetworkAreLimitedAndAnsweredConnectionsAreNot(t *testing.T) {
 	now := time.Second
-	l := crowdAt(t, Limits{PerAddress: 4}, &now)
+	l := crowdAt(t, Limits{PerAddress: 1}, &now)
 	for i := range 20 {
 		c := join(t, l, fmt.Sprintf("2001:db8:1:%x::1", i))
 		l.finish(c.row)

@@ -52,7 +52,7 @@ type listener struct {
 // Limits are the limits of a listener's connections.
 type Limits struct {
 	Connections int
-	PerAddress  int      // from one address; an IPv6 address counts as its /64; 0: no limit. Of first heads, from one /48 or /24
+	PerAddress  int      // from one address; an IPv6 address counts as its /64; 0: no limit. Of first heads, a /48 or /24 has four times as many
 	FirstHeads  int      // connections whose first head has not ended; 0: no limit but Connections
 	Exempt      *Proxies // from PerAddress; nil: none
 	Counts      *Counts  // nil: not counted
@@ -245,14 +245,13 @@ func (l *listener) join(peer netip.Addr, owner int32) *row {
 	addr, counted := l.countedAddress(peer)
 	l.mu.Lock()
 	var evicted *row
-	crowded := l.crowdedLocked(peer, counted)
 	if counted && l.mu.addresses[addr].n >= l.limits.PerAddress {
 		if evicted = l.evictOfLocked(addr); evicted == nil {
 			l.mu.Unlock()
-			l.evict(crowded)
 			return nil
 		}
 	}
+	crowded := l.crowdedLocked(peer, counted)
 	r := l.mu.take()
 	r.addr, r.requests, r.flags, r.rest = peer.As16(), 0, 0, nil
 	r.state.Store(uint32(l.seconds.Load())<<stateBits | stateBusy | stateInHead)

@@ -255,7 +255,7 @@ func (s *server) listen() (err error) {
 		}
 	}
 	if s.node != nil {
-		if s.nodes, err = s.node.Listener(); err != nil {
+		if s.nodes, err = s.node.Listener(wire.DeferAccept); err != nil {
 			return err
 		}
 		s.parts.onStop("--cluster-listen", closeListener(s.nodes))

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bufio"
+	"errors"
 	"io"
 	"net"
 	"os"
@@ -30,7 +31,7 @@ func TestHalfHeadsHarmNobody(t *testing.T) {
 			var held sync.Map
 			attack.Go(func() { halfHeads(at.addr, over, &held) })
 			failed := 0
-			for i := range 250 { // the first 50 while slots run out
+			for i := 0; i < 250 && failed < 10; i++ { // the first 50 while slots run out
 				if err := askFrom(at.addr, at.path, at.want); err != nil && i >= 50 {
 					failed++
 					t.Log(err)
@@ -40,7 +41,7 @@ func TestHalfHeadsHarmNobody(t *testing.T) {
 			close(over)
 			attack.Wait()
 			held.Range(func(c, _ any) bool { _ = c.(net.Conn).Close(); return true })
-			if t.Logf("%d of 200 failed", failed); failed > 1 {
+			if t.Logf("%d of 200 failed (no more are tried after 10)", failed); failed > 1 {
 				t.Errorf("%d of 200 visitors failed, want 1 at most", failed)
 			}
 		})
@@ -78,10 +79,10 @@ func askFrom(addr, path, want string) error {
 	}
 	defer c.Close()
 	_ = c.SetDeadline(time.Now().Add(2 * time.Second))
-	_, _ = io.WriteString(c, "GET "+path+" HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+	_, _ = io.WriteString(c, "GET "+path+" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
 	line, err := bufio.NewReader(c).ReadString('\n')
 	if err == nil && !strings.HasPrefix(line, want) {
-		err = io.ErrUnexpectedEOF
+		err = errors.New(line)
 	}
 	return err
 }

@@ -14,7 +14,6 @@ import (
 	"shunt/api/account"
 	"shunt/api/admin"
 	"shunt/api/cluster"
-	"shunt/api/wire"
 	"shunt/engine"
 	"shunt/storage"
 	"shunt/storage/clusterlog"
@@ -189,13 +188,13 @@ func (n *Node) Use(e *engine.Engine, a *account.Accounts) {
 	a.ShareUses(n.sendUses)
 }
 
-// Listener returns the listener for other nodes.
-func (n *Node) Listener() (net.Listener, error) {
+// Listener returns the listener for other nodes. prepare gets the one below TLS.
+func (n *Node) Listener(prepare func(net.Listener)) (net.Listener, error) {
 	ln, err := net.Listen("tcp", n.settings.Listen)
 	if err != nil {
 		return nil, fmt.Errorf("--cluster-listen: %w", err)
 	}
-	wire.DeferAccept(ln)
+	prepare(ln)
 	return tls.NewListener(ln, n.identity.server()), nil
 }
 
