@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/valyala/fasthttp"
 )
@@ -69,6 +70,12 @@ func TestFirstHeadsOfANetworkAreLimitedAndAnsweredConnectionsAreNot(t *testing.T
 	}
 	if n := l.open(); n != 26 { // nobody reads from those that are closed
 		t.Errorf("got %d connections", n)
+	}
+}
+
+func TestARowIsACacheLine(t *testing.T) {
+	if n := unsafe.Sizeof(row{}); n != 64 {
+		t.Errorf("got %d bytes, want 64", n)
 	}
 }
 
