@@ -107,7 +107,7 @@ func (l *listener) chooseLocked(r *row) {
 func (l *listener) confirmEviction(r *row) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if _, busy := r.noted(); busy && r.finished() {
+	if _, busy := r.noted(); busy && r.finished {
 		l.spareLocked(r)
 	}
 	return r.evicting
@@ -120,7 +120,7 @@ func (l *listener) spareLocked(r *row) {
 	}
 	r.evicting = false
 	l.mu.evicting--
-	if !r.finished() {
+	if !r.finished {
 		l.mu.list(r, l.age())
 	}
 	if addr, counted := l.countedAddress(r.peer()); counted && !r.counted {

@@ -68,7 +68,7 @@ func gated(raw []byte, cut int) (client io.Closer, c *conn) {
 		}
 	}
 	r := new(row) // of no table
-	r.mark(stateFinished, true)
+	r.finished = true
 	return p, &conn{owner: new(listener), row: r, Conn: p}
 }
 

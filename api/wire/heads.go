@@ -133,14 +133,14 @@ func (h *heads) take(of *network) {
 // finish records that the first request of r has come, or that it has shown a certificate. Its owner calls it
 // again and again.
 func (l *listener) finish(r *row) {
-	if r.state.Load()&stateFinished == 0 {
+	if !r.finished {
 		l.finishFirst(r)
 	}
 }
 
 func (l *listener) finishFirst(r *row) {
 	l.mu.Lock()
-	r.mark(stateFinished, true)
+	r.finished = true
 	l.mu.unlist(r)
 	if r.conn == nil {
 		l.spareLocked(r)

@@ -253,7 +253,7 @@ func (l *listener) join(peer netip.Addr, owner int32) *row {
 	}
 	crowded := l.crowdedLocked(peer, counted)
 	r := l.mu.take()
-	r.addr, r.requests, r.flags, r.rest = peer.As16(), 0, 0, nil
+	r.addr, r.requests, r.flags, r.rest, r.finished = peer.As16(), 0, 0, nil, false
 	r.state.Store(uint32(l.seconds.Load())<<stateBits | stateBusy | stateInHead)
 	r.moved.Store(0)
 	if r.counted = counted; counted {

@@ -12,7 +12,7 @@ import (
 // A row is what a listener knows of a connection. It has the size of a cache line, so that loops do
 // not fight over one. Rows never move; one that is free is used again.
 type row struct {
-	state atomic.Uint32 // since << stateBits | busy | inHead | heard | finished; written by the owner
+	state atomic.Uint32 // since << stateBits | busy | inHead | heard; written by the owner
 	owner atomic.Int32  // the number of a loop, byServer, or free
 	moved atomic.Uint32 // KiB of an answer that the client has read since it became busy; of a loop
 
@@ -21,6 +21,7 @@ type row struct {
 	requests uint32
 	flags    uint8
 	addr     [16]byte // of the other end; IPv4 is mapped
+	finished bool     // the first head has ended, or a certificate was shown; written with the lock held
 	rest     *rest    // of a loop; nil: nothing waits
 
 	// Guarded by the listener's lock.
@@ -48,18 +49,17 @@ const (
 
 // The bits of a row's state.
 const (
-	stateBusy     = 1 << iota // a request has begun and is not answered
-	stateInHead               // a head has begun and not ended, or nothing has come yet
-	stateHeard                // the client has sent something
-	stateFinished             // its first head has ended, or it has shown a certificate
-	stateBits     = 4
+	stateBusy   = 1 << iota // a request has begun and is not answered
+	stateInHead             // a head has begun and not ended, or nothing has come yet
+	stateHeard              // the client has sent something
+	stateBits   = 3
 )
 
 // note records that a request has begun (busy) or has been answered, at now on the sweeper's clock.
 func (r *row) note(busy bool, now int64) {
 	for {
 		old := r.state.Load()
-		next := uint32(now)<<stateBits | old&(stateInHead|stateHeard|stateFinished)
+		next := uint32(now)<<stateBits | old&(stateInHead|stateHeard)
 		if busy {
 			next |= stateBusy
 		}
@@ -91,9 +91,6 @@ func (r *row) noted() (since int64, busy bool) {
 
 func (r *row) inHead() bool { return r.state.Load()&stateInHead != 0 }
 func (r *row) heard() bool  { return r.state.Load()&stateHeard != 0 }
-
-// finished reports whether the first head has ended.
-func (r *row) finished() bool { return r.state.Load()&stateFinished != 0 }
 
 // movedBytes returns how many bytes of the body and of the answer have moved since r became busy.
 // The listener's lock must be held.

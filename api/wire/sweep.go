@@ -65,7 +65,7 @@ func (p *Patience) judge(r *row, moved, now int64, first time.Duration) health {
 		return well
 	}
 	head := p.Head
-	if !r.finished() {
+	if !r.finished {
 		head = first
 	}
 	allowed := p.Request + time.Duration(moved/minRate)*time.Second
