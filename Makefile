@@ -434,7 +434,7 @@ slow: ## attack with slow clients (Debian's slowhttptest) and measure the cost o
 
 .PHONY: floods
 floods: ## flood with 30,000 connections that come and go, send nothing, trickle, read nothing, idle (4 min); FLOOD=short for a quick run
-	SHUNTTEST_FLOOD=$(or $(FLOOD),long) $(GO) test ./cmd/shunt/e2e -run '^TestFloodsHarmNobody$$' -v -count=1 -timeout 30m
+	SHUNTTEST_FLOOD=$(or $(FLOOD),long) $(GO) test ./cmd/shunt/e2e -run '^(TestFloodsHarmNobody|TestHalfHeadsHarmNobody)$$' -v -count=1 -timeout 30m
 
 .PHONY: login-flood
 login-flood: SECONDS = 60

@@ -224,6 +224,12 @@ func (s *Server) buildCluster(o Options, public *publicPages, operator *operator
 // maxNodeConnections bounds the connections of other nodes of the cluster.
 const maxNodeConnections = 4096
 
+// Bounds of those of them that have not shown a certificate yet.
+const (
+	maxStrangers     = 256
+	strangerPatience = 2 * time.Second
+)
+
 // buildListeners builds the groups of listeners.
 func (s *Server) buildListeners(o Options) {
 	s.public = s.newGroup(s.front.handle, s.publicLimits(o))
@@ -244,10 +250,11 @@ func (s *Server) buildListeners(o Options) {
 	s.local = s.newGroup(s.handled(s.localRoutes), wire.Limits{Connections: maxOperators})
 	s.local.MaxBody = s.bodyLimits.overSocket
 	if s.clustered != nil {
-		s.nodes = s.newGroup(s.handled(s.clustered.receive), wire.Limits{Connections: maxNodeConnections})
+		s.nodes = s.newGroup(s.handled(s.clustered.receive), wire.Limits{Connections: maxNodeConnections, FirstHeads: maxStrangers})
+		s.nodes.Patience.First = strangerPatience
 		s.nodes.MaxBody = s.bodyLimits.overSocket
 	}
-	s.admin = s.newGroup(s.handleAdmin, wire.Limits{Connections: maxOperators})
+	s.admin = s.newGroup(s.handleAdmin, wire.Limits{Connections: maxAdmins})
 	s.admin.Patience.Request = admin.ProfilePatience
 }
 

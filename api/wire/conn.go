@@ -68,7 +68,10 @@ func (c *conn) pass(b []byte) int {
 		c.moved.Add(int64(len(b)))
 	}
 	n := c.gate.pass(b)
-	c.row.mark(stateInHead, c.gate.inHead())
+	inHead := c.gate.inHead()
+	if c.row.mark(stateInHead, inHead); !inHead {
+		c.owner.finish(c.row)
+	}
 	return n
 }
 

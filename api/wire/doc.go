@@ -178,7 +178,10 @@
 // A listener has a fixed number of slots, as many as there are file descriptors for, and each
 // address may take a fixed number of them (evict.go). An IPv6 address counts as its /64; trusted
 // proxies and this machine have no limit. When either number is used up, the connection that has
-// been idle for longest is evicted. If none is idle, a new connection beyond the limit of its
+// been idle for longest is evicted. If slots run out, connections whose first head has not ended go
+// first (heads.go): the oldest of the /48 or /24 with most of them. They have less time the fewer slots
+// are free, and never take the last seven eighths of the slots from clients that were answered; a
+// network may have as many of them as four addresses have connections. If none is idle, a new connection beyond the limit of its
 // address is refused, and one beyond the slots of the listener waits in the backlog. The table of
 // addresses has only those with connections. A connection serves 100,000 requests, so that the
 // clients of a load balancer spread again.

@@ -8,7 +8,7 @@ import (
 // This file decides which connections are kept when there are too many. A listener has a fixed
 // number of slots, and each address may take a fixed number of them. When either number is used up,
 // the connection that has been idle for longest is evicted for the new one: a browser or a proxy
-// opens another when it needs one.
+// opens another when it needs one. Those that have not sent a request yet go first (heads.go).
 
 // evictFraction is the divisor of the slots that are freed at once: 1/64 of them, because scanning
 // every connection is expensive.
@@ -89,10 +89,17 @@ func (l *listener) evictOfLocked(addr netip.Addr) (longest *row) {
 		}
 	}
 	if longest != nil {
-		longest.evicting = true
+		l.chooseLocked(longest)
 		l.leaveLocked(longest)
 	}
 	return longest
+}
+
+// chooseLocked chooses r for eviction. The caller must drop it.
+func (l *listener) chooseLocked(r *row) {
+	r.evicting = true
+	l.mu.evicting++
+	l.mu.unlist(r)
 }
 
 // confirmEviction reports whether the connection of r is to be closed, because it was chosen for
@@ -100,7 +107,7 @@ func (l *listener) evictOfLocked(addr netip.Addr) (longest *row) {
 func (l *listener) confirmEviction(r *row) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if _, busy := r.noted(); busy {
+	if _, busy := r.noted(); busy && r.finished {
 		l.spareLocked(r)
 	}
 	return r.evicting
@@ -112,6 +119,10 @@ func (l *listener) spareLocked(r *row) {
 		return
 	}
 	r.evicting = false
+	l.mu.evicting--
+	if !r.finished {
+		l.mu.list(r, l.age())
+	}
 	if addr, counted := l.countedAddress(r.peer()); counted && !r.counted {
 		r.counted = true
 		l.joinLocked(r, addr)
@@ -132,15 +143,17 @@ func (l *listener) pickIdleLocked(now int64) []*row {
 		}
 	})
 	slices.SortFunc(idle, func(a, b idleRow) int { return int(a.since - b.since) })
-	chosen := make([]*row, 0, max(1, cap(l.slots)/evictFraction))
+	chosen := make([]*row, 0, l.evictedAtOnce())
 	for _, i := range idle[:min(len(idle), cap(chosen))] {
-		i.r.evicting = true
+		l.chooseLocked(i.r)
 		chosen = append(chosen, i.r)
 	}
 	return chosen
 }
 
-// evictIdle closes idle connections when all slots are taken. If it finds none, it does not look
+func (l *listener) evictedAtOnce() int { return max(1, cap(l.slots)/evictFraction) }
+
+// evictIdle closes idle connections when all slots that they may have are taken. If it finds none, it does not look
 // again before the next sweep.
 func (l *listener) evictIdle() {
 	now := l.seconds.Load()

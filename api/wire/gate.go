@@ -57,7 +57,7 @@ func (g *gate) pass(b []byte) (n int) {
 		var used int
 		switch rest := b[in:]; g.part {
 		case partHead:
-			alone := !g.started
+			alone := !g.head.begun // fasthttp has nothing, or an empty line
 			g.started = true
 			if used = g.readHead(rest); g.refused == nil {
 				n += copy(b[n:], rest[:used])

@@ -67,7 +67,9 @@ func gated(raw []byte, cut int) (client io.Closer, c *conn) {
 			p.left = append(p.left, part)
 		}
 	}
-	return p, &conn{owner: new(listener), row: new(row), Conn: p}
+	r := new(row) // of no table
+	r.finished = true
+	return p, &conn{owner: new(listener), row: r, Conn: p}
 }
 
 // netHTTPSees returns the requests that net/http reads from raw. net/http does not know the empty

@@ -66,6 +66,7 @@ func (c *conn) answerPlain(b []byte) (n int, err error) {
 		}
 	}
 	if follows == theEnd && (used < len(b) || a.cuts) {
+		c.owner.finish(c.row)
 		c.lingers.Store(true) // as a loop does
 	}
 	a.plain = Plain{} // nothing of the connection stays in the pool
@@ -77,6 +78,7 @@ func (c *conn) answerPlain(b []byte) (n int, err error) {
 	if used > 0 {
 		c.row.mark(stateHeard, true)
 		c.row.mark(stateInHead, false)
+		c.owner.finish(c.row)
 		c.note(used < len(b))
 	}
 	return copy(b, b[used:]), nil

@@ -24,13 +24,15 @@ type listener struct {
 	net.Listener
 	patience Patience
 	limits   Limits
-	slots    chan struct{} // each connection takes one, and so does an Accept under way
+	age      func() time.Duration // since the listener is there
+	slots    chan struct{}        // each connection takes one, and so does an Accept under way
 	log      *slog.Logger
 
 	seconds     atomic.Int64         // the sweeper's clock: seconds since it started; written by sweep
 	large       *turnstile.Turnstile // places for large bodies
 	waiting     atomic.Int32         // Accepts and loops that wait for a slot
 	held        atomic.Int64         // bytes that loops keep for connections
+	first       atomic.Int64         // how long a first head may take, in nanoseconds; written by sweep
 	fruitless   atomic.Int64         // the second in which evictIdle last found nothing
 	nextWarning atomic.Int64         // on the sweeper's clock; see warnTrying
 	closed      chan struct{}
@@ -50,7 +52,8 @@ type listener struct {
 // Limits are the limits of a listener's connections.
 type Limits struct {
 	Connections int
-	PerAddress  int      // from one address; an IPv6 address counts as its /64; 0: no limit
+	PerAddress  int      // from one address; an IPv6 address counts as its /64; 0: no limit. Of first heads, a /48 or /24 has four times as many
+	FirstHeads  int      // connections whose first head has not ended; 0: no limit but Connections
 	Exempt      *Proxies // from PerAddress; nil: none
 	Counts      *Counts  // nil: not counted
 }
@@ -73,6 +76,10 @@ func newListener(ln net.Listener, lim Limits, p Patience, log *slog.Logger) *lis
 		closed: make(chan struct{}), large: newLargeBodies(),
 	}
 	l.fruitless.Store(-1)
+	l.first.Store(int64(p.Head))
+	begun := time.Now()
+	l.age = func() time.Duration { return time.Since(begun) }
+	l.mu.heads.networks = make(map[netip.Addr]*network)
 	l.mu.addresses = make(map[netip.Addr]addressRows)
 	return l
 }
@@ -111,12 +118,15 @@ func (l *listener) takeSlot() bool {
 	}
 	l.waiting.Add(1)
 	defer l.waiting.Add(-1)
-	l.evictIdle()
-	select {
-	case l.slots <- struct{}{}:
-		return true
-	case <-l.closed:
-		return false
+	for {
+		l.makeRoom()
+		select {
+		case l.slots <- struct{}{}:
+			return true
+		case <-l.closed:
+			return false
+		case <-time.After(roomPoll):
+		}
 	}
 }
 
@@ -173,13 +183,14 @@ func nextDelay(delay time.Duration) time.Duration {
 	return min(max(2*delay, 5*time.Millisecond), 250*time.Millisecond)
 }
 
-var passingErrors = []error{
-	syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ECONNABORTED, syscall.EINTR,
-}
+// lastingErrors are those of accept that say that the socket is closed, or cannot accept. All others are
+// about one connection, the network or resources: even a firewall's EPERM passes (accept(2)).
+var lastingErrors = []error{syscall.EBADF, syscall.EINVAL, syscall.ENOTSOCK, syscall.EFAULT}
 
 // passing reports whether an error of accept is temporary.
 func passing(err error) bool {
-	return slices.ContainsFunc(passingErrors, func(e error) bool { return errors.Is(err, e) }) || isTimeout(err)
+	var errno syscall.Errno
+	return isTimeout(err) || errors.As(err, &errno) && !slices.ContainsFunc(lastingErrors, func(e error) bool { return errno == e })
 }
 
 func isTimeout(err error) bool {
@@ -240,20 +251,28 @@ func (l *listener) join(peer netip.Addr, owner int32) *row {
 			return nil
 		}
 	}
+	crowded := l.crowdedLocked(peer, counted)
 	r := l.mu.take()
-	r.addr, r.requests, r.flags, r.rest = peer.As16(), 0, 0, nil
+	r.addr, r.requests, r.flags, r.rest, r.finished = peer.As16(), 0, 0, nil, false
 	r.state.Store(uint32(l.seconds.Load())<<stateBits | stateBusy | stateInHead)
 	r.moved.Store(0)
 	if r.counted = counted; counted {
 		l.joinLocked(r, addr)
 	}
+	l.mu.list(r, l.age())
 	r.owner.Store(owner)
 	l.mu.Unlock()
-	if evicted != nil {
-		l.limits.Counts.Evicted.Add(1)
-		l.drop(evicted)
-	}
+	l.evict(evicted)
+	l.evict(crowded)
 	return r
+}
+
+// evict drops r and counts that, unless it is nil.
+func (l *listener) evict(r *row) {
+	if r != nil {
+		l.limits.Counts.Evicted.Add(1)
+		l.drop(r)
+	}
 }
 
 // drop closes the connection of r, which was chosen for eviction.

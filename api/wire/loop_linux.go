@@ -218,11 +218,17 @@ func (lp *loop) serve(r *row, b []byte, begun bool) {
 	case nothing:
 		lp.idle(r)
 	case another:
+		if used > 0 {
+			lp.l.finish(r)
+		}
 		lp.beginHead(r, begun)
 		lp.handOver(r, b)
 	case unread:
 		lp.serve(r, b, false)
 	case partOfHead:
+		if used > 0 {
+			lp.l.finish(r)
+		}
 		lp.beginHead(r, begun)
 		lp.keepHead(r, b)
 	}
@@ -237,6 +243,7 @@ func (lp *loop) idle(r *row) {
 	lp.letGo(r)
 	r.mark(stateInHead, false)
 	r.note(false, lp.l.seconds.Load())
+	lp.l.finish(r)
 	lp.register(r)
 }
 
@@ -281,6 +288,7 @@ func (lp *loop) send(r *row, in []byte, last bool) (all bool) {
 		r.flags |= flagLast
 	}
 	r.moved.Store(0)
+	lp.l.finish(r)
 	r.mark(stateInHead, false)
 	r.note(true, lp.l.seconds.Load())
 	lp.register(r)
@@ -363,6 +371,9 @@ func (lp *loop) end(r *row, more bool) {
 		return
 	}
 	lp.letGo(r)
+	if r.requests > 0 {
+		lp.l.finish(r)
+	}
 	r.flags |= flagLingers
 	r.mark(stateInHead, true) // so that the sweep after the next one finds it late
 	r.note(true, max(0, lp.l.seconds.Load()-int64((lp.l.patience.Head-lingerTime)/time.Second)))

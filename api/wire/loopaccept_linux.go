@@ -2,6 +2,8 @@ package wire
 
 import (
 	"os"
+	"slices"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -17,7 +19,7 @@ type intake struct {
 	socket  int           // the listening socket; noSocket: the loop accepts no more
 	asleep  bool          // epoll does not report connections: there are no slots, or no descriptors
 	starved bool          // there are no slots; counted in listener.waiting
-	delay   time.Duration // the last one between two tries without descriptors; 0: there are some
+	delay   time.Duration // the last one between two tries without slots or descriptors; 0: there are some
 	retryMs int64         // Unix time of the next such try
 }
 
@@ -66,7 +68,7 @@ func (lp *loop) acceptOne() (again bool) {
 	switch {
 	case errno == unix.EAGAIN:
 		lp.resumeAccepting()
-	case errno == unix.ECONNABORTED || errno == unix.EINTR:
+	case slices.Contains(errorsOfOne, errno):
 		return true
 	case passing(errno):
 		lp.waitForFiles(errno)
@@ -74,6 +76,12 @@ func (lp *loop) acceptOne() (again bool) {
 		lp.l.fail(os.NewSyscallError("accept4", errno))
 	}
 	return false
+}
+
+// errorsOfOne are errors of accept4 about the connection that would have come (accept(2)): the next one may
+// be accepted at once.
+var errorsOfOne = []syscall.Errno{
+	unix.ECONNABORTED, unix.EINTR, unix.EPROTO, unix.ENOPROTOOPT, unix.EOPNOTSUPP, unix.EHOSTDOWN, unix.ENONET, unix.EHOSTUNREACH, unix.ENETUNREACH,
 }
 
 // own makes the new connection of peer the loop's, unless peer's address has its share.
@@ -101,7 +109,9 @@ func (lp *loop) waitForSlot() (found bool) {
 			return true
 		}
 	}
-	lp.l.evictIdle()
+	lp.l.makeRoom()
+	in := &lp.intake
+	in.delay, in.retryMs = roomPoll, lp.nowMs+roomPoll.Milliseconds()
 	return false
 }
 

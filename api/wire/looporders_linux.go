@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"os"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -113,7 +114,7 @@ func (lp *loop) adopt(r *row) {
 
 // judge ends the connection of r if it has taken too long.
 func (lp *loop) judge(r *row) {
-	switch lp.l.patience.judge(r, int64(r.moved.Load())<<10, lp.l.seconds.Load()) {
+	switch lp.l.patience.judge(r, int64(r.moved.Load())<<10, lp.l.seconds.Load(), time.Duration(lp.l.first.Load())) {
 	case idle:
 		lp.l.limits.Counts.Idle.Add(1)
 		lp.close(r)

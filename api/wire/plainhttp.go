@@ -22,6 +22,9 @@ const plainText = "This port speaks HTTPS. Use https:// in place of http://.\n"
 // and fasthttp closes the connection.
 func (c tlsConn) Handshake() error {
 	err := c.Conn.(*tls.Conn).Handshake()
+	if err == nil && len(c.ConnectionState().PeerCertificates) > 0 {
+		c.owner.finish(c.row) // it is a client that is known
+	}
 	var first tls.RecordHeaderError
 	if errors.As(err, &first) && first.Conn != nil && looksLikeHTTP(first.RecordHeader) {
 		c.owner.limits.Counts.PlainHTTP.Add(1)

@@ -21,6 +21,7 @@ type row struct {
 	requests uint32
 	flags    uint8
 	addr     [16]byte // of the other end; IPv4 is mapped
+	finished bool     // the first head has ended, or a certificate was shown; written with the lock held
 	rest     *rest    // of a loop; nil: nothing waits
 
 	// Guarded by the listener's lock.
@@ -111,15 +112,28 @@ const (
 
 // rows is a table of rows. It is guarded by the listener's lock, but for at.
 type rows struct {
-	chunks [maxChunks]atomic.Pointer[[rowsPerChunk]row]
-	made   int      // chunks
-	free   []uint16 // numbers of free rows
-	used   int
+	chunks   [maxChunks]atomic.Pointer[chunkOfRows]
+	made     int      // chunks
+	free     []uint16 // numbers of free rows
+	used     int
+	evicting int // rows
+	heads    heads
+}
+
+// Rows and heads are apart, because loops use the rows without the lock.
+type chunkOfRows struct {
+	rows  [rowsPerChunk]row
+	heads [rowsPerChunk]firstHead
 }
 
 // at returns the row with that number. It needs no lock, because rows never move.
 func (t *rows) at(number uint16) *row {
-	return &t.chunks[(number-1)/rowsPerChunk].Load()[(number-1)%rowsPerChunk]
+	return &t.chunks[(number-1)/rowsPerChunk].Load().rows[(number-1)%rowsPerChunk]
+}
+
+// head returns the place in heads of the row with that number.
+func (t *rows) head(number uint16) *firstHead {
+	return &t.chunks[(number-1)/rowsPerChunk].Load().heads[(number-1)%rowsPerChunk]
 }
 
 // take returns a free row. No more than MaxConnections must be taken.
@@ -135,11 +149,12 @@ func (t *rows) take() *row {
 }
 
 func (t *rows) grow() {
-	chunk := new([rowsPerChunk]row)
+	chunk := new(chunkOfRows)
 	for i := rowsPerChunk - 1; i >= 0; i-- { // so that the first is used first
-		chunk[i].number = uint16(t.made*rowsPerChunk + i + 1)
-		chunk[i].owner.Store(free)
-		t.free = append(t.free, chunk[i].number)
+		r := &chunk.rows[i]
+		r.number = uint16(t.made*rowsPerChunk + i + 1)
+		r.owner.Store(free)
+		t.free = append(t.free, r.number)
 	}
 	t.chunks[t.made].Store(chunk)
 	t.made++
@@ -147,6 +162,10 @@ func (t *rows) grow() {
 
 // release gives r back.
 func (t *rows) release(r *row) {
+	t.unlist(r)
+	if r.evicting {
+		t.evicting--
+	}
 	r.owner.Store(free)
 	r.conn, r.evicting = nil, false
 	t.free = append(t.free, r.number)
@@ -157,8 +176,8 @@ func (t *rows) release(r *row) {
 func (t *rows) all(visit func(r *row)) {
 	for c := range t.made {
 		chunk := t.chunks[c].Load()
-		for i := range chunk {
-			if r := &chunk[i]; r.owner.Load() != free {
+		for i := range chunk.rows {
+			if r := &chunk.rows[i]; r.owner.Load() != free {
 				visit(r)
 			}
 		}

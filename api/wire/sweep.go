@@ -5,8 +5,11 @@ import "time"
 // Patience is how long a connection may take before it is ended.
 type Patience struct {
 	// Head is the time from the first byte of a request to the end of its head. The head of the
-	// first request may take as long from the beginning of the connection.
+	// first request may take as long from the beginning of the connection, and less if slots are few.
 	Head time.Duration
+
+	// First is the time for the first head, or for a handshake with a certificate; 0: Head.
+	First time.Duration
 
 	// Request is the time from the first byte of a request to the last byte of its answer. Each
 	// minRate bytes of a body or of a large answer add a second.
@@ -50,9 +53,9 @@ const (
 	dead               // late for more than two sweeps: to be reset
 )
 
-// judge returns the health of r at now, on the sweeper's clock; moved is r.movedBytes(). A connection
-// that is late has two more sweeps for its 408 before it is dead.
-func (p *Patience) judge(r *row, moved, now int64) health {
+// judge returns the health of r at now, on the sweeper's clock; moved is r.movedBytes(), and
+// first is how long its first head may take. A connection that is late has two more sweeps for its 408 before it is dead.
+func (p *Patience) judge(r *row, moved, now int64, first time.Duration) health {
 	since, busy := r.noted()
 	took := time.Duration(now-since) * time.Second
 	if !busy {
@@ -61,11 +64,15 @@ func (p *Patience) judge(r *row, moved, now int64) health {
 		}
 		return well
 	}
+	head := p.Head
+	if !r.finished {
+		head = first
+	}
 	allowed := p.Request + time.Duration(moved/minRate)*time.Second
 	switch {
 	case took > allowed+2*SweepInterval:
 		return dead
-	case took > allowed, took > p.Head && r.inHead():
+	case took > allowed, took > head && r.inHead():
 		return late
 	}
 	return well
@@ -77,8 +84,10 @@ func (l *listener) sweep() {
 	now := l.seconds.Add(int64(SweepInterval / time.Second))
 	var found [dead + 1][]*conn
 	l.mu.Lock()
+	l.hurryLocked()
+	first := time.Duration(l.first.Load())
 	l.mu.all(func(r *row) {
-		switch v := l.patience.judge(r, r.movedBytes(), now); {
+		switch v := l.patience.judge(r, r.movedBytes(), now, first); {
 		case v == well:
 		case r.conn != nil:
 			found[v] = append(found[v], r.conn)
@@ -89,7 +98,7 @@ func (l *listener) sweep() {
 	slow := l.slowLargeLocked(now)
 	l.mu.Unlock()
 	if l.waiting.Load() > 0 {
-		l.evictIdle()
+		l.makeRoom()
 	}
 	l.limits.Counts.Idle.Add(uint64(len(found[idle])))
 	l.limits.Counts.Late.Add(uint64(len(found[dead])))

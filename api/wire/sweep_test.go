@@ -38,7 +38,7 @@ func TestAConnectionIsJudgedByItsTimeAndWhatMoved(t *testing.T) {
 		var r row
 		r.note(c.busy, 0)
 		r.mark(stateInHead, c.inHead)
-		if got := p.judge(&r, c.moved, c.seconds); got != c.want {
+		if got := p.judge(&r, c.moved, c.seconds, p.Head); got != c.want {
 			t.Errorf("%s: got %d, want %d", name, got, c.want)
 		}
 	}

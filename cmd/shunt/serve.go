@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"shunt/api/wire"
 	"shunt/cmd/shunt/activation"
 	"shunt/cmd/shunt/certs"
 	"shunt/cmd/shunt/console"
@@ -254,7 +255,7 @@ func (s *server) listen() (err error) {
 		}
 	}
 	if s.node != nil {
-		if s.nodes, err = s.node.Listener(); err != nil {
+		if s.nodes, err = s.node.Listener(wire.DeferAccept); err != nil {
 			return err
 		}
 		s.parts.onStop("--cluster-listen", closeListener(s.nodes))
@@ -299,6 +300,7 @@ func (s *server) listenOn(flag, name, address string) (net.Listener, error) {
 		program, _ := os.Executable() // "": an example without it
 		return nil, console.ListenError(flag, address, program, err)
 	}
+	wire.DeferAccept(ln)
 	s.parts.onStop(flag, closeListener(ln))
 	return ln, nil
 }

@@ -190,12 +190,13 @@ func (n *Node) Use(e *engine.Engine, a *account.Accounts) {
 	a.ShareUses(n.sendUses)
 }
 
-// Listener returns the listener for other nodes.
-func (n *Node) Listener() (net.Listener, error) {
+// Listener returns the listener for other nodes. prepare gets the one below TLS.
+func (n *Node) Listener(prepare func(net.Listener)) (net.Listener, error) {
 	ln, err := net.Listen("tcp", n.settings.Listen)
 	if err != nil {
 		return nil, fmt.Errorf("--cluster-listen: %w", err)
 	}
+	prepare(ln)
 	return n.gate.Listener(ln, n.identity.server()), nil
 }
 
