@@ -126,8 +126,8 @@ func (l *Log) checkClaim(kv *mvccpb.KeyValue, own clusterlog.Claim) error {
 		return fmt.Errorf("%s: %w", kv.Key, err)
 	}
 	if claim != own {
-		return fmt.Errorf("%w: %q is the node at %s. Start this one with another --node-name; or, if that one is gone for good, run shunt cluster forget %s",
-			clusterlog.ErrNameTaken, other.Name, other.Advertise, other.Name)
+		return fmt.Errorf("%w: %q is the node at %s. Start this one with another --node-name; or, if that one is gone for good, run shunt cluster forget %s, and shunt cluster admit %s",
+			clusterlog.ErrNameTaken, other.Name, other.Advertise, other.Name, other.Name)
 	}
 	return nil
 }

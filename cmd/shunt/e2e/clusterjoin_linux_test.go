@@ -38,6 +38,7 @@ func TestANodeBelowTheFloorJoinsAgain(t *testing.T) {
 	if r := shunt(t, "", nil, args...); r.code != exitDone {
 		t.Fatalf("forget: exit code %d: %s", r.code, r.stderr)
 	}
+	s.admit(c, a)
 	c.start()
 	s.nodes = append(s.nodes, c)
 	s.await(s.caughtUp, "the node that joined again has caught up")
@@ -103,6 +104,7 @@ func joinsLater(t *testing.T, restart bool) {
 	s.join(c, a)
 	args := append([]string{"cluster", "forget", "c"}, c.flags()...)
 	s.await(func() bool { return shunt(t, "", nil, args...).code == exitDone }, "the earlier c is forgotten")
+	s.admit(c, a)
 	if restart {
 		a.kill()
 		a.start()
@@ -152,6 +154,7 @@ func TestHitsOfANodeBelowTheFloorAreNotLost(t *testing.T) {
 	s.join(c, a)
 	args := append([]string{"cluster", "forget", "c"}, c.flags()...)
 	s.await(func() bool { return shunt(t, "", nil, args...).code == exitDone }, "the earlier c is forgotten")
+	s.admit(c, a)
 	c.start()
 	s.nodes = append(s.nodes, c)
 	s.await(s.caughtUp, "the node that joined again has caught up")
