@@ -176,3 +176,14 @@ func TestAServerWithoutASchemeIsHTTPSUnlessLocal(t *testing.T) {
 		}
 	}
 }
+
+func TestABaseURLDoesNotNameThePortOfItsScheme(t *testing.T) {
+	for text, want := range map[string]string{
+		"https://sho.rt:443/": "https://sho.rt", "http://sho.rt:80": "http://sho.rt", "HTTPS://Sho.rt:443": "https://sho.rt", "https://[::1]:443": "https://[::1]",
+		"https://sho.rt:80": "https://sho.rt:80", "http://sho.rt:443": "http://sho.rt:443", "http://sho.rt:8080": "http://sho.rt:8080",
+	} {
+		if got, err := parseOrigin(text); err != nil || got != want {
+			t.Errorf("%s: got %q, %v, want %s", text, got, err, want)
+		}
+	}
+}
