@@ -139,9 +139,9 @@ func readStatus(text string) (any, error) {
 }
 
 func readYes(text string) (any, error) {
-	yes, err := strconv.ParseBool(text)
+	yes, err := settings.ParseBool(text)
 	if err != nil {
-		return nil, errors.New("must be true or false")
+		return nil, err
 	}
 	return yes, nil
 }
