@@ -96,15 +96,15 @@ var rooms = map[string]room{
 	"api/chart":     {never: noHTTP},
 	"api/client":    {}, // see alone
 	"api/dashboard": {
-		knows: []string{"engine", "api/account", "api/admin", "api/changes", "api/chart", "api/jsonbody", "api/ops", "api/page", "api/problem", "api/turnstile"},
+		knows: []string{"engine", "api/account", "api/admin", "api/changes", "api/chart", "api/jsonbody", "api/ops", "api/page", "api/problem", "api/turnstile", "api/when"},
 		users: []string{"api"},
 	},
 	"api/docs":      {knows: []string{"api/page", "api/problem", "api/visitor"}, never: noHTTP},
 	"api/failures":  {knows: []string{"api/rate"}, never: noHTTP},
-	"api/jsonbody":  {knows: []string{"engine", "api/problem"}, never: noHTTP},
+	"api/jsonbody":  {knows: []string{"engine", "api/problem", "api/when"}, never: noHTTP},
 	"api/jsontext":  {never: noHTTP},
 	"api/limit":     {knows: []string{"api/rate"}, never: noHTTP},
-	"api/ops":       {knows: []string{"engine", "api/account", "api/jsonbody", "api/jsontext", "api/problem", "api/turnstile"}, never: noHTTP},
+	"api/ops":       {knows: []string{"engine", "api/account", "api/jsonbody", "api/jsontext", "api/problem", "api/turnstile", "api/when"}, never: noHTTP},
 	"api/page":      {knows: []string{"api/brand", "api/problem", "api/redirect"}, never: noHTTP},
 	"api/preview":   {knows: []string{"api/page", "api/redirect"}, never: noHTTP},
 	"api/problem":   {knows: []string{"engine", "api/account", "api/jsontext", "api/shed", "api/turnstile"}, never: noHTTP},
@@ -114,6 +114,7 @@ var rooms = map[string]room{
 	"api/shed":      {never: noHTTP},
 	"api/turnstile": {knows: []string{"engine"}, never: noHTTP},
 	"api/visitor":   {knows: []string{"engine"}, never: noHTTP},
+	"api/when":      {never: noHTTP},
 	"api/wire":      {knows: []string{"api/problem", "api/turnstile"}},
 	"api/wiretest":  {users: nobody},
 
@@ -134,7 +135,7 @@ var rooms = map[string]room{
 	"cmd/shunt/linkflags":      {knows: []string{"api/client", "cmd/shunt/console", "cmd/shunt/settings"}, never: []string{cobra}},
 	"cmd/shunt/memory":         {knows: []string{"storage"}, never: []string{cobra}},
 	"cmd/shunt/notify":         {never: []string{cobra}},
-	"cmd/shunt/settings":       {never: []string{cobra}},
+	"cmd/shunt/settings":       {knows: []string{"api/when"}, never: []string{cobra}},
 	"cmd/shunt/socket":         {never: []string{cobra}},
 }
 

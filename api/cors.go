@@ -3,6 +3,7 @@ package api
 import (
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/valyala/fasthttp"
@@ -14,6 +15,15 @@ import (
 type cors struct {
 	any     bool // "*": every origin
 	origins map[string]bool
+	below   []originsBelow
+}
+
+// originsBelow are the origins of all hosts below a domain: https://*.example.com.
+type originsBelow struct{ scheme, domain string } // https:// and .example.com, with the port if there is one
+
+func (b originsBelow) has(origin string) bool {
+	host, ok := strings.CutPrefix(origin, b.scheme)
+	return ok && len(host) > len(b.domain) && strings.HasSuffix(host, b.domain)
 }
 
 // The answer to a preflight, and the headers of an answer that a page may read beyond the few that
@@ -32,11 +42,20 @@ func newCORS(origins []string) (c cors, err error) {
 			c.any = true
 			continue
 		}
-		origin, err := canonicalOrigin(text)
-		if err != nil {
-			return c, err
+		plain, wild := text, false
+		if scheme, host, ok := strings.Cut(text, "://*."); ok {
+			plain, wild = scheme+"://"+host, true
 		}
-		c.origins[origin] = true
+		origin, ok := canonicalOrigin(plain)
+		scheme, host, _ := strings.Cut(origin, "://")
+		switch {
+		case !ok || wild && extensionSchemes[scheme]:
+			return c, fmt.Errorf("%q must be an origin such as https://app.example, https://*.app.example or chrome-extension://ID, or *", text)
+		case wild:
+			c.below = append(c.below, originsBelow{scheme + "://", "." + host})
+		default:
+			c.origins[origin] = true
+		}
 	}
 	return c, nil
 }
@@ -47,20 +66,35 @@ func CheckCORSOrigins(origins []string) error {
 	return err
 }
 
-// canonicalOrigin returns an origin as browsers send it (RFC 6454, 6.1).
-func canonicalOrigin(text string) (string, error) {
+// extensionSchemes are those of the pages of browser extensions. Their hosts are IDs.
+var extensionSchemes = map[string]bool{"chrome-extension": true, "moz-extension": true, "safari-web-extension": true}
+
+// canonicalOrigin returns an origin as browsers send it (RFC 6454, 6.1). text may have a slash at its
+// end, as a copied address has.
+func canonicalOrigin(text string) (origin string, ok bool) {
+	text = strings.TrimSuffix(text, "/")
 	u, err := url.Parse(text)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.Scheme+"://"+u.Host != text {
-		return "", fmt.Errorf("%q must be an origin such as https://app.example, or *", text)
+	if err != nil || u.Hostname() == "" || u.Scheme+"://"+u.Host != text || strings.Contains(text, "*") {
+		return "", false
 	}
 	host := strings.ToLower(u.Host)
-	if port := u.Port(); u.Scheme == "http" && port == "80" || u.Scheme == "https" && port == "443" || strings.HasSuffix(host, ":") {
+	switch {
+	case extensionSchemes[u.Scheme]:
+		return text, true // the ID of Safari has large letters
+	case u.Scheme != "http" && u.Scheme != "https":
+		return "", false
+	case u.Scheme == "http" && u.Port() == "80" || u.Scheme == "https" && u.Port() == "443" || strings.HasSuffix(host, ":"):
 		host = host[:strings.LastIndexByte(host, ':')]
 	}
-	return u.Scheme + "://" + host, nil
+	return u.Scheme + "://" + host, true
 }
 
-func (c *cors) off() bool { return !c.any && len(c.origins) == 0 }
+func (c *cors) off() bool { return !c.any && len(c.origins) == 0 && len(c.below) == 0 }
+
+// allows reports whether the operator named origin, as browsers send it.
+func (c *cors) allows(origin string) bool {
+	return c.origins[origin] || slices.ContainsFunc(c.below, func(b originsBelow) bool { return b.has(origin) })
+}
 
 // preflight answers a browser that asks whether a page may make a request. It returns false if the
 // request is not a preflight.
@@ -89,7 +123,7 @@ func (c *cors) allow(ctx *fasthttp.RequestCtx) bool {
 	switch {
 	case c.any:
 		h.Set(fasthttp.HeaderAccessControlAllowOrigin, "*")
-	case len(origin) > 0 && c.origins[string(origin)]:
+	case c.allows(string(origin)):
 		h.Add(fasthttp.HeaderVary, fasthttp.HeaderOrigin)
 		h.SetBytesV(fasthttp.HeaderAccessControlAllowOrigin, origin)
 	default:

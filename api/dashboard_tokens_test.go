@@ -81,8 +81,8 @@ func TestABadTokenFormKeepsWhatWasTyped(t *testing.T) {
 			t.Errorf("expires %q: got %d %q, want %q", expires, p.status, p.at("expires-error"), want)
 		}
 	}
-	p = b.fill(p, "/_/tokens", "name", "x", "scope", "stats:read", "expires", "date", "date", "9999-12-31")
-	if p.status != 422 || p.at("expires-error") != "Must be before the year 10000." {
+	p = b.fill(p, "/_/tokens", "name", "x", "scope", "stats:read", "expires", "date", "date", "10000-01-01")
+	if p.status != 422 || p.at("expires-error") != "Choose a day, such as 2026-11-21." {
 		t.Errorf("the year 10000: got %d %q", p.status, p.at("expires-error"))
 	}
 	for scope, want := range map[string]string{"admin": "must be a scope that you have", "x": "must be one of"} {
@@ -92,7 +92,7 @@ func TestABadTokenFormKeepsWhatWasTyped(t *testing.T) {
 	}
 	p = b.fill(p, "/_/tokens", "name", "good", "scope", "stats:read", "date", "2026-03-01")
 	st.secret(p.at("token"))
-	p.want("good", "2026-03-02 00:00 UTC")
+	p.want("good", "2026-03-01 23:59 UTC")
 }
 
 func TestARevokedTokenEndsAtOnce(t *testing.T) {
@@ -134,5 +134,21 @@ func TestAnExpiredTokenIsShownAsExpired(t *testing.T) {
 	p := b.fill(b.open("/_/tokens"), "/_/tokens", "name", "x", "expires", "date", "date", "2026-01-02")
 	st.secret(p.at("token"))
 	st.now.Add(24 * 3600 * 1000)
-	b.open("/_/tokens").want("expired 2026-01-03 00:00 UTC")
+	b.open("/_/tokens").want("expired 2026-01-02 23:59 UTC")
+}
+
+// With script, the form has the end of the day where the visitor is, too.
+func TestATokensLastDayEndsWhereTheVisitorIs(t *testing.T) {
+	st := newSite(t, nil)
+	b := st.browseAs("ann@example.com", account.RoleMember)
+	f := b.open("/_/tokens").form("/_/tokens")
+	for name, value := range map[string]string{
+		"name": "x", "scope": "stats:read", "expires": "date", "date": "2026-03-01", "date_end": "2026-03-02T04:59:59Z",
+	} {
+		f.values.Set(name, value)
+	}
+	b.submit(f)
+	p := b.open("/_/tokens")
+	st.secret(p.at("token"))
+	p.want("2026-03-02 04:59 UTC")
 }

@@ -70,7 +70,7 @@ var badBodies = map[string]struct {
 	"more hits than 64 bits": {`{"url":"http://a/","max_hits":99999999999999999999}`, 422, "invalid", "max_hits:type"},
 	"expired already":        {`{"url":"http://a/","expires_at":"2020-01-01T00:00:00Z"}`, 422, "invalid", "expires_at:past"},
 	"expires now":            {`{"url":"http://a/","expires_at":"2026-01-02T03:04:05Z"}`, 422, "invalid", "expires_at:past"},
-	"a day, not a time":      {`{"url":"http://a/","expires_at":"2030-01-01"}`, 422, "invalid", "expires_at:format"},
+	"a month, not a time":    {`{"url":"http://a/","expires_at":"2030-01"}`, 422, "invalid", "expires_at:format"},
 	"title too long":         {`{"url":"http://a/","title":"` + strings.Repeat("x", 513) + `"}`, 422, "invalid", "title:too_long"},
 	"title of two lines":     {`{"url":"http://a/","title":"a\nb"}`, 422, "invalid", "title:characters"},
 	"33 tags":                {`{"url":"http://a/","tags":[` + strings.TrimSuffix(strings.Repeat(`"x",`, 33), ",") + `]}`, 422, "invalid", "tags:too_many"},
@@ -357,5 +357,29 @@ func TestABodyOver64KiBIsTooLargeForEveryLink(t *testing.T) {
 			t.Errorf("a byte more to a %d link: got %+v, want 413", status, r)
 		}
 		st.wantStats(code, 1, 1)
+	}
+}
+
+// The clock of a site stands at 03:04:05 on 2 January 2026.
+func TestAnExpiryIsATimeOrTheEndOfADay(t *testing.T) {
+	st := newSite(t, nil)
+	for text, want := range map[string]string{
+		"2026-01-02": "2026-01-02T23:59:59Z", "2028-02-29": "2028-02-29T23:59:59Z", "2026-01-02t03:04:06z": "2026-01-02T03:04:06Z",
+		"2026-01-02T03:05Z": "2026-01-02T03:05:00Z", "2026-01-02T05:05+02:00": "2026-01-02T03:05:00Z", "9999-12-31": "9999-12-31T23:59:59Z",
+	} {
+		for _, call := range []func() reply{
+			func() reply { return st.call("POST", "/shorten", `{"url":"http://a/","expires_at":"`+text+`"}`) },
+			func() reply {
+				return st.call("PATCH", "/links/"+st.shorten(`{"url":"http://a/"}`).Code, `{"expires_at":"`+text+`"}`)
+			},
+			func() reply { return st.call("POST", "/tokens", `{"name":"x","expires_at":"`+text+`"}`) },
+		} {
+			if r := call(); r.status/100 != 2 || !strings.Contains(r.body, `"expires_at":"`+want+`"`) {
+				t.Errorf("%s: got %d %s, want %s", text, r.status, r.body, want)
+			}
+		}
+	}
+	if r := st.call("POST", "/shorten", `{"url":"http://a/","expires_at":"2026-01-01"}`); r.status != 422 || r.fields() != "expires_at:past" {
+		t.Errorf("yesterday: got %d %s", r.status, r.body)
 	}
 }

@@ -129,7 +129,8 @@ func (l *limiter) mayLogIn(ctx *fasthttp.RequestCtx, email string) error {
 	return l.count(ctx, limit.Logins, l.loginKey(ctx, email), 1)
 }
 
-// hasNotTried takes the count of an attempt back, because no password was checked.
+// hasNotTried takes the count of an attempt back, because no password was checked, or because it was
+// right: who knows it guesses nothing.
 func (l *limiter) hasNotTried(ctx *fasthttp.RequestCtx, email string) {
 	l.giveBackLogin(ctx, l.loginKey(ctx, email))
 }

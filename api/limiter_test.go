@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"regexp"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -351,5 +352,20 @@ func TestABulkCountsAsItsNumberOfCreates(t *testing.T) {
 	}
 	if r := a.ask("POST", "/api/v1/shorten/bulk", "["+item+","+item+"]"); r.problem() != "rate_limited" {
 		t.Errorf("two with room for one: got %+v", r)
+	}
+}
+
+func TestALoginThatSucceedsCostsNoAttempt(t *testing.T) {
+	st := limitedSite(t, func(o *Options) { o.RateLimits.Calls = rate.Limit{} })
+	st.person("ann@example.com", account.RoleMember)
+	a := asker{t, st.from("192.0.2.1"), nil}
+	logIn := func(n int, password string) []int {
+		return a.statuses(n, "POST", "/api/v1/session", fmt.Sprintf(`{"email":"ann@example.com","password":%q}`, password))
+	}
+	if got := logIn(7, password); !slices.Equal(got, slices.Repeat([]int{200}, 7)) {
+		t.Errorf("right passwords: got %v, want 200", got)
+	}
+	if got := append(logIn(2, "wrong wrong wrong"), logIn(1, password)...); !slices.Equal(got, []int{401, 401, 429}) {
+		t.Errorf("after two wrong ones: got %v, want 401, 401, 429", got)
 	}
 }

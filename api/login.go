@@ -50,13 +50,14 @@ func (a *accountCalls) beginSession(ctx *fasthttp.RequestCtx, _ account.Caller) 
 	return writeJSON(ctx, fasthttp.StatusOK, newMeObject(caller, a.baseURL))
 }
 
-// logIn begins a session if the password is right, and sets its cookie. It counts the attempt.
+// logIn begins a session if the password is right, and sets its cookie. It counts the attempt if
+// the password is wrong.
 func (a *accountCalls) logIn(ctx *fasthttp.RequestCtx, email, password string) (account.Caller, error) {
 	if err := a.limiter.mayLogIn(ctx, email); err != nil {
 		return account.Caller{}, err
 	}
 	caller, cookie, err := a.accounts.LogIn(strangerKey(ctx, a.limiter.proxies), email, password)
-	if errors.Is(err, account.ErrOverloaded) {
+	if err == nil || errors.Is(err, account.ErrOverloaded) {
 		a.limiter.hasNotTried(ctx, email)
 	}
 	if errors.Is(err, account.ErrUnauthorized) {

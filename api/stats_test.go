@@ -341,3 +341,19 @@ func TestTooManyLinksToChooseFromAreRefused(t *testing.T) {
 		}
 	}
 }
+
+// A date alone is a whole day, where a window begins and where it ends.
+func TestAWindowOfDatesHasItsLastDay(t *testing.T) {
+	st := newSite(t, nil)
+	st.shorten(`{"url":"http://a/","alias":"x"}`)
+	st.get("/x")
+	for query, want := range map[string]string{
+		"from=2026-01-02&to=2026-01-02":        `{"hits":1,`,
+		"from=2026-01-02t00:00z&to=2026-01-02": `{"hits":1,`,
+		"from=2026-01-01&to=2026-01-01":        `{"hits":0,`,
+	} {
+		if r := st.call("GET", "/stats/x?"+query, ""); !strings.Contains(r.body, want) {
+			t.Errorf("%s: got %d %s, want %s", query, r.status, r.body, want)
+		}
+	}
+}

@@ -47,7 +47,7 @@ var tokenFields = jsonbody.NewFields(map[string]jsonbody.Reader[account.TokenDra
 		return err
 	},
 	"expires_at": func(d *account.TokenDraft, value json.RawMessage) (err error) {
-		d.ExpiresAt, err = jsonbody.Time(value)
+		d.ExpiresAt, err = jsonbody.Expiry(value)
 		return err
 	},
 })

@@ -155,7 +155,7 @@ func dayAfter(day time.Time) string {
 	if next.Year() > lastYear {
 		return ""
 	}
-	return next.Format(time.DateOnly)
+	return next.Format(time.RFC3339)
 }
 
 // listChanges reads the entries of the page.

@@ -6,6 +6,7 @@ on                      does                                                    
 [data-copy=ID]          copies the text or value of #ID; is [hidden] without script
 time[datetime]          local time, UTC in its title; a date without a time stays   [data-relative]: "5 minutes ago"
 input[data-utc=ID]      a datetime-local, sent in UTC, is typed in local time   #ID names the zone
+input[data-day=ID]      a date is sent with its end in local time               #ID names the zone
 form[data-search]       sends itself as one types, and replaces #results            #results[data-say]: "12 links", is announced
 [data-live=URL]         shows events {"hits":n,"unique":n}                          [data-live-value=hits|unique], [data-live-state]; [data-newer] is shown once hits differ
 figure[data-from]       svg.chart: values by pointer and arrow keys, local hours    .chart-readout, .chart-zone, the table (api/chart)
@@ -120,6 +121,15 @@ function utcTime(input) {
 		sent.value = input.value === shown ? was : isNaN(typed) ? input.value : text(typed);
 	});
 	document.getElementById(input.dataset.utc).textContent = Intl.DateTimeFormat().resolvedOptions().timeZone;
+}
+
+// A date that ends where the visitor is: the form also sends NAME_end, the last second of that day.
+function localDay(input) {
+	input.form.addEventListener('formdata', e => {
+		const last = new Date(input.value + 'T23:59:59');
+		if (!isNaN(last)) e.formData.set(input.name + '_end', last.toISOString().slice(0, 19) + 'Z');
+	});
+	document.getElementById(input.dataset.day).textContent = Intl.DateTimeFormat().resolvedOptions().timeZone;
 }
 
 // Search. One entry of the history for each time one types; going back loads what was shown.
@@ -466,6 +476,7 @@ function enhance(root) {
 	each('time[datetime]', showTime);
 	each('figure[data-from]', chart);
 	each('input[data-utc]', utcTime);
+	each('input[data-day]', localDay);
 	each('form[data-search]', search);
 	each('[data-live]', live);
 	each('form[data-import]', importFile);

@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -8,6 +9,7 @@ import (
 
 	"shunt/api/account"
 	"shunt/api/jsonbody"
+	"shunt/api/when"
 )
 
 const tokensPath = Root + "tokens"
@@ -192,11 +194,12 @@ func (r *request) tokenDraft() (draft account.TokenDraft, err error) {
 func (r *request) expiryAsked() (time.Time, error) {
 	asked := r.sent("expires")
 	if asked == onDate {
-		day, err := time.Parse(time.DateOnly, r.sent("date"))
-		if err != nil {
-			return day, jsonbody.FieldError("expires_at", "format", "choose a day, such as 2026-11-21")
+		// With script, the page also sends when the day ends where the visitor is.
+		until, ok := when.Expiry(cmp.Or(r.sent("date_end"), r.sent("date")), time.UTC)
+		if !ok {
+			return until, jsonbody.FieldError("expires_at", "format", "choose a day, such as 2026-11-21")
 		}
-		return day.AddDate(0, 0, 1), nil
+		return until, nil
 	}
 	for _, e := range expiries {
 		switch {

@@ -24,20 +24,20 @@ type value struct {
 // fieldsFor returns fields of every type, read by the given readers of values.
 func fieldsFor(
 	text func(json.RawMessage) (string, error), flag func(json.RawMessage) (bool, error), count func(json.RawMessage) (int64, error),
-	words func(json.RawMessage) ([]string, error), at func(json.RawMessage) (time.Time, error),
+	words func(json.RawMessage) ([]string, error),
 ) Fields[value] {
 	return NewFields(map[string]Reader[value]{
 		"text":  func(v *value, raw json.RawMessage) (err error) { v.Text, err = text(raw); return err },
 		"flag":  func(v *value, raw json.RawMessage) (err error) { v.Flag, err = flag(raw); return err },
 		"count": func(v *value, raw json.RawMessage) (err error) { v.Count, err = count(raw); return err },
 		"words": func(v *value, raw json.RawMessage) (err error) { v.Words, err = words(raw); return err },
-		"at":    func(v *value, raw json.RawMessage) (err error) { v.At, err = at(raw); return err },
+		"at":    func(v *value, raw json.RawMessage) (err error) { v.At, err = Time(raw); return err },
 	})
 }
 
 var (
-	fastFields    = fieldsFor(String, Bool, Int, Strings, Time)
-	generalFields = fieldsFor(anyString, anyBool, anyInt, anyStrings, anyTime)
+	fastFields    = fieldsFor(String, Bool, Int, Strings)
+	generalFields = fieldsFor(anyString, anyBool, anyInt, anyStrings)
 )
 
 // answerTo returns everything that a client or a caller sees of a body that split and fields read.

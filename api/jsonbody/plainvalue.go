@@ -2,7 +2,6 @@ package jsonbody
 
 import (
 	"bytes"
-	"time"
 	"unicode/utf8"
 )
 
@@ -41,13 +40,4 @@ func plainStrings(value []byte) (texts []string, ok bool) {
 	texts = make([]string, 0, n)
 	eachString(value, 0, func(quoted []byte) { texts = append(texts, unescaped(quoted[1:len(quoted)-1])) })
 	return texts, true
-}
-
-// plainTime reads an RFC 3339 time that a string without escapes has.
-func plainTime(value []byte) (t time.Time, ok bool) {
-	if len(value) < 2 || value[0] != '"' || value[len(value)-1] != '"' {
-		return t, false
-	}
-	t, err := time.Parse(time.RFC3339, string(value[1:len(value)-1])) // accepts no quotation mark, escape or control
-	return t, err == nil
 }

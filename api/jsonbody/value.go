@@ -3,6 +3,8 @@ package jsonbody
 import (
 	"encoding/json"
 	"time"
+
+	"shunt/api/when"
 )
 
 // Readers of single values, which are parts of a text that Object has read. Each returns an error of
@@ -82,26 +84,22 @@ func anyStrings(value json.RawMessage) ([]string, error) {
 	return texts, nil
 }
 
-// Time reads an RFC 3339 time, to the millisecond.
-func Time(value json.RawMessage) (time.Time, error) {
-	if t, ok := plainTime(value); ok {
-		return checkedTime(t, nil)
-	}
-	return anyTime(value)
-}
+// Time reads when something began, to the millisecond: a time as package when reads it, or a date,
+// which is the beginning of that day in UTC.
+func Time(value json.RawMessage) (time.Time, error) { return readTime(value, when.Begin) }
 
-func anyTime(value json.RawMessage) (time.Time, error) {
-	text, err := anyString(value)
+// Expiry reads when something expires, to the millisecond: a time as package when reads it, or a
+// date, which is the end of that day in UTC.
+func Expiry(value json.RawMessage) (time.Time, error) { return readTime(value, when.Expiry) }
+
+func readTime(value json.RawMessage, read func(string, *time.Location) (time.Time, bool)) (time.Time, error) {
+	text, err := String(value)
 	if err != nil {
 		return time.Time{}, err
 	}
-	return checkedTime(time.Parse(time.RFC3339, text))
-}
-
-// checkedTime returns t, which was parsed with err, as Time does.
-func checkedTime(t time.Time, err error) (time.Time, error) {
-	if t = t.UTC(); err != nil || t.Year() > 9999 { // an offset can move a time into the year 10000
-		return time.Time{}, FieldError("", "format", "must be a time such as 2030-12-31T23:59:59Z (RFC 3339)")
+	t, ok := read(text, time.UTC)
+	if !ok {
+		return time.Time{}, FieldError("", "format", "must be a time such as 2030-12-31T23:59:59Z (RFC 3339), or a date such as 2030-12-31")
 	}
 	return t.Truncate(time.Millisecond), nil
 }

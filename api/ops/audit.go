@@ -10,6 +10,7 @@ import (
 	"shunt/api/account"
 	"shunt/api/jsonbody"
 	"shunt/api/jsontext"
+	"shunt/api/when"
 	"shunt/engine"
 )
 
@@ -99,11 +100,11 @@ var auditParameters = map[string]parameterReader[AuditQuery]{
 		return nil
 	},
 	"from": func(q *AuditQuery, value string) (err error) {
-		q.From, err = readMoment(value)
+		q.From, err = readMoment(value, when.Begin)
 		return err
 	},
 	"to": func(q *AuditQuery, value string) (err error) {
-		q.To, err = readMoment(value)
+		q.To, err = readMoment(value, when.End)
 		return err
 	},
 	"limit": func(q *AuditQuery, value string) error {

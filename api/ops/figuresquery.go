@@ -7,6 +7,7 @@ import (
 
 	"shunt/api/account"
 	"shunt/api/jsonbody"
+	"shunt/api/when"
 	"shunt/engine"
 )
 
@@ -79,7 +80,7 @@ func (q *FiguresQuery) Heavy() bool { return q.windowed || q.include.any }
 
 func readFrom(q *FiguresQuery, value string) (err error) {
 	q.windowed = true
-	q.From, err = readMoment(value)
+	q.From, err = readMoment(value, when.Begin)
 	// A client can send the zero time, but the engine takes it for no time. Any moment of 1969 does
 	// as well, because no figures are older.
 	if before := time.Unix(-1, 0); err == nil && q.From.Before(before) {
@@ -90,7 +91,7 @@ func readFrom(q *FiguresQuery, value string) (err error) {
 
 func readTo(q *FiguresQuery, value string) (err error) {
 	q.windowed = true
-	q.To, err = readMoment(value)
+	q.To, err = readMoment(value, when.End)
 	// The engine counts hours from 1970 without a sign.
 	if epoch := time.Unix(0, 0); err == nil && q.To.Before(epoch) {
 		q.To = epoch
@@ -98,20 +99,12 @@ func readTo(q *FiguresQuery, value string) (err error) {
 	return err
 }
 
-// readMoment reads an RFC 3339 time, or a date: its midnight in UTC. A + in a query means a space
-// (HTML, 4.10.21.8), and people forget to write %2B before an offset. No RFC 3339 time has a space,
-// so a space is always such a +.
-func readMoment(value string) (t time.Time, err error) {
-	if t, err = time.Parse(time.DateOnly, value); err == nil {
-		return t, nil
-	}
-	value = strings.Replace(value, " ", "+", 1)
-	const hourEnd = len("2006-01-02T15")
-	// time.Parse also takes an hour of one digit, and a comma before the fraction.
-	if len(value) > hourEnd && value[hourEnd] == ':' && !strings.Contains(value, ",") {
-		t, err = time.Parse(time.RFC3339, value)
-	}
-	if t = t.UTC(); err != nil || t.Year() < 0 || t.Year() > 9999 { // an offset can lead to another year
+// readMoment reads a bound of a window with when.Begin or when.End, so that a date is a whole day in
+// UTC. A + in a query means a space (HTML, 4.10.21.8), and people forget to write %2B before an
+// offset. No time of RFC 3339 has a space, so a space is always such a +.
+func readMoment(value string, read func(string, *time.Location) (time.Time, bool)) (time.Time, error) {
+	t, ok := read(strings.Replace(value, " ", "+", 1), time.UTC)
+	if !ok {
 		return time.Time{}, jsonbody.FieldError("", "format",
 			"must be a time such as 2026-11-21T12:00:00Z (RFC 3339), or a date such as 2026-11-21")
 	}

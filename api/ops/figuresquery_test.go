@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"shunt/api/when"
 )
 
 func FuzzReadMoment(f *testing.F) {
@@ -12,7 +14,7 @@ func FuzzReadMoment(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		m, err := readMoment(s)
+		m, err := readMoment(s, when.Begin)
 		if err != nil {
 			return
 		}
@@ -20,7 +22,7 @@ func FuzzReadMoment(f *testing.F) {
 		if err != nil || m.Location() != time.UTC {
 			t.Fatalf("%q: %v, %v", s, m, err)
 		}
-		if again, err := readMoment(strings.Trim(string(text), `"`)); err != nil || !again.Equal(m) {
+		if again, err := readMoment(strings.Trim(string(text), `"`), when.Begin); err != nil || !again.Equal(m) {
 			t.Errorf("%q became %s, and that %v, %v", s, text, again, err)
 		}
 	})

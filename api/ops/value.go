@@ -61,7 +61,7 @@ func readRedirectStatus(a *askedLink, value json.RawMessage) error {
 }
 
 func readExpiry(a *askedLink, value json.RawMessage) (err error) {
-	if a.ExpiresAt, err = jsonbody.Time(value); err == nil && !a.ExpiresAt.After(a.now) {
+	if a.ExpiresAt, err = jsonbody.Expiry(value); err == nil && !a.ExpiresAt.After(a.now) {
 		err = jsonbody.FieldError("", "past", "must be in the future")
 	}
 	return err
@@ -69,7 +69,7 @@ func readExpiry(a *askedLink, value json.RawMessage) (err error) {
 
 // readImportedExpiry also takes an expiry that has passed.
 func readImportedExpiry(a *askedLink, value json.RawMessage) (err error) {
-	if a.ExpiresAt, err = jsonbody.Time(value); err == nil && a.ExpiresAt.UnixMilli() <= 0 {
+	if a.ExpiresAt, err = jsonbody.Expiry(value); err == nil && a.ExpiresAt.UnixMilli() <= 0 {
 		err = jsonbody.FieldError("", "range", "must be later than 1970; leave it out if the link never expires")
 	}
 	return err

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -72,27 +71,13 @@ line. Without --limit and --all, it lists the newest 50.
 	fs := cmd.Flags()
 	fs.StringVar(&asked.Actor, "actor", "", "only changes by `WHO`: a user's e-mail address or ID, or a token's ID")
 	fs.StringVar(&asked.Code, "code", "", "only changes of the link with the `CODE`")
-	settings.Var(fs, &asked.From, "from", "TIME", "", "only changes since the `TIME`, such as 2026-11-01 or 2026-11-01T12:00:00Z", parseTime)
-	settings.Var(fs, &asked.To, "to", "TIME", "", "only changes before the `TIME`", parseTime)
+	settings.Var(fs, &asked.From, "from", "TIME", "", "only changes since the `TIME`: 7d, today, 2026-11-01 or 2026-11-01T12:00:00Z", settings.Now(settings.ParseBegin))
+	settings.Var(fs, &asked.To, "to", "TIME", "", "only changes before the `TIME`, or up to the end of a date", settings.Now(settings.ParseEnd))
 	fs.IntVar(&asked.limit, "limit", defaultListed, "at most `MANY`")
 	fs.BoolVar(&asked.all, "all", false, "all changes")
 	fs.BoolVar(&asked.asJSON, "json", false, "print entries as objects, one per line")
 	settings.MarkArguments(fs, "actor", "code", "from", "to", "limit", "all", "json")
 	return cmd
-}
-
-// parseTime reads a time, or a date, which is its midnight in UTC.
-func parseTime(text string) (t time.Time, err error) {
-	if text == "" {
-		return t, nil
-	}
-	if t, err = time.Parse(time.DateOnly, text); err != nil {
-		t, err = time.Parse(time.RFC3339, text)
-	}
-	if err != nil {
-		return t, errors.New("must be a date such as 2026-11-01, or a time such as 2026-11-01T12:00:00Z")
-	}
-	return t, nil
 }
 
 // listChanges prints entries as they arrive, so that a long list takes no memory. It requests one

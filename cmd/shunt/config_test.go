@@ -41,7 +41,7 @@ func (p *settingsProbe) run(t *testing.T, environ []string, args ...string) (war
 	fs.Var(settings.Networks(&p.proxies), "trusted-proxy", "")
 	fs.StringVar(&p.token, "token", "", "")
 	settings.MarkSecret(fs, "token")
-	fs.BoolVar(&p.pprof, "pprof", false, "")
+	settings.BoolVar(fs, &p.pprof, "pprof", "")
 	fs.StringVar(&p.alias, "alias", "", "")
 	settings.MarkArguments(fs, "alias")
 	err = cmd.Execute()
@@ -174,5 +174,42 @@ func TestAServerWithoutASchemeIsHTTPSUnlessLocal(t *testing.T) {
 		if got != want || (err == nil) != (want != "") {
 			t.Errorf("%q: got %q, %v, want %q", text, got, err, want)
 		}
+	}
+}
+
+func TestABaseURLDoesNotNameThePortOfItsScheme(t *testing.T) {
+	for text, want := range map[string]string{
+		"https://sho.rt:443/": "https://sho.rt", "http://sho.rt:80": "http://sho.rt", "HTTPS://Sho.rt:443": "https://sho.rt", "https://[::1]:443": "https://[::1]",
+		"https://sho.rt:80": "https://sho.rt:80", "http://sho.rt:443": "http://sho.rt:443", "http://sho.rt:8080": "http://sho.rt:8080",
+	} {
+		if got, err := parseOrigin(text); err != nil || got != want {
+			t.Errorf("%s: got %q, %v, want %s", text, got, err, want)
+		}
+	}
+}
+
+// A compose file gives an empty text for ${VARIABLE} if that is not set.
+func TestAnEmptyVariableIsNotSet(t *testing.T) {
+	p := settingsProbe{}
+	environ := []string{"SHUNT_TRUSTED_PROXY=", "SHUNT_LISTEN=", "SHUNT_FLUSH_INTERVAL=", "SHUNT_PPROF=", "SHUNT_TOKEN=", "SHUNT_TOKEN_FILE=", "SHUNT_CONFIG="}
+	warnings, err := p.run(t, environ)
+	if err != nil || warnings != "" || p.data.listen != "127.0.0.1:8080" || p.pprof || p.token != "" {
+		t.Errorf("got %v, %q, %+v, want the defaults", err, warnings, p)
+	}
+}
+
+func TestYesAndNoAreBooleans(t *testing.T) {
+	for text, want := range map[string]bool{"yes": true, "On": true, "TRUE": true, "1": true, "no": false, "OFF": false, "false": false, "0": false} {
+		file := writeFile(t, "shunt.toml", `pprof = "`+text+`"`)
+		for environ, args := range map[string][]string{"SHUNT_PPROF=" + text: nil, "HOME=/": {"--pprof=" + text}, "SHUNT_CONFIG=" + file: nil} {
+			p := settingsProbe{pprof: !want}
+			if _, err := p.run(t, []string{environ}, args...); err != nil || p.pprof != want {
+				t.Errorf("%s %v: got %v, %v, want %v", environ, args, p.pprof, err, want)
+			}
+		}
+	}
+	p := settingsProbe{}
+	if _, err := p.run(t, nil, "--pprof"); err != nil || !p.pprof {
+		t.Errorf("without a value: got %v, %v", p.pprof, err)
 	}
 }

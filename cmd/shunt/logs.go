@@ -26,7 +26,7 @@ func addLogSettings(fs *pflag.FlagSet, s *logSettings) {
 	fs.StringVar(&s.access, "access-log", "", "`FILE` for a line about each request, or stdout (default: none)")
 	settings.WordVar(fs, &s.accessFormat, "access-log-format", "FORMAT", "json", "json or combined (the Combined Log Format of Apache httpd)", "json", "combined")
 	settings.Var(fs, &s.accessSample, "access-log-sample", "N", "1", "log one request of N, by chance", settings.CountUpTo(1_000_000))
-	fs.BoolVar(&s.accessClients, "access-log-clients", false, "give lines of the access log the address, User-Agent and referrer of the client")
+	settings.BoolVar(fs, &s.accessClients, "access-log-clients", "give lines of the access log the address, User-Agent and referrer of the client")
 }
 
 // apply puts the settings into o.

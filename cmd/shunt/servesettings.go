@@ -72,7 +72,7 @@ func addServeSettings(cmd *cobra.Command, cfg *serveConfig) {
 		"`FILE` of hosts and address prefixes, one per line, that no link may lead to; read again when it changes")
 	settings.Var(fs, &cfg.rootRedirect, "root-redirect", "URL", "", "where / redirects to (default: a page)", parseTarget)
 	addBrandSettings(fs, &cfg.brand)
-	fs.BoolVar(&cfg.noDashboard, "no-dashboard", false, "serve no dashboard: under /_/ only the reference of the API and the logo")
+	settings.BoolVar(fs, &cfg.noDashboard, "no-dashboard", "serve no dashboard: under /_/ only the reference of the API and the logo")
 	settings.Var(fs, &cfg.flushInterval, "flush-interval", "DURATION", engine.DefaultFlushInterval.String(),
 		"how often hits are written; a power cut loses at most this much", parseFlushInterval)
 	settings.Var(fs, &cfg.cacheSize, "cache-size", "SIZE", "auto",
@@ -95,10 +95,10 @@ func addServeSettings(cmd *cobra.Command, cfg *serveConfig) {
 		"who answers redirects: auto (event loops of our own on Linux, the fastest way) or fasthttp", "auto", "fasthttp")
 	fs.StringSliceVar(&cfg.corsOrigins, "cors-origin", nil,
 		"`ORIGIN` whose pages may call the API with tokens, such as https://app.example, or *; may be repeated or a list with commas (default: none)")
-	fs.BoolVar(&cfg.allowHTTP, "allow-http", false, "accept tokens over plain HTTP from anywhere (in a network that you trust)")
-	fs.BoolVar(&cfg.data.acceptLoss, "accept-loss", false,
+	settings.BoolVar(fs, &cfg.allowHTTP, "allow-http", "accept tokens over plain HTTP from anywhere (in a network that you trust)")
+	settings.BoolVar(fs, &cfg.data.acceptLoss, "accept-loss",
 		"start even if the store has lost acknowledged writes, and go on without them")
-	fs.BoolVar(&cfg.pprof, "pprof", false, "serve /debug/pprof on the admin address even if that is not loopback")
+	settings.BoolVar(fs, &cfg.pprof, "pprof", "serve /debug/pprof on the admin address even if that is not loopback")
 	settings.WordVar(fs, &cfg.logFormat, "log-format", "FORMAT", "text", "text or json", "text", "json")
 	settings.Var(fs, &cfg.logLevel, "log-level", "LEVEL", "info", "debug, info, warn or error", settings.ParseLevel)
 	settings.CompleteWords(fs, "log-level", "debug", "info", "warn", "error")

@@ -181,8 +181,15 @@ func parseOrigin(text string) (string, error) {
 	if err != nil || u.User != nil || strings.TrimSuffix(u.Path, "/") != "" || u.RawQuery != "" || u.ForceQuery || strings.Contains(text, "#") {
 		return "", errors.New("must be an origin: scheme, host and port, nothing else, such as https://sho.rt")
 	}
-	return parseTarget(u.Scheme + "://" + u.Host)
+	host := u.Host
+	if port, ok := defaultPorts[strings.ToLower(u.Scheme)]; ok && u.Port() == port {
+		host = strings.TrimSuffix(host, ":"+port)
+	}
+	return parseTarget(u.Scheme + "://" + host)
 }
+
+// defaultPorts are the ports that an origin does not name, as browsers do not.
+var defaultPorts = map[string]string{"http": "80", "https": "443"}
 
 // parseTarget reads an address that a link could lead to.
 func parseTarget(text string) (string, error) {

@@ -18,19 +18,29 @@ import (
 )
 
 // statsAsked has what stats prints besides the two figures; empty: nothing.
-type statsAsked struct{ from, to, interval, include string }
+type statsAsked struct {
+	from, to          time.Time
+	interval, include string
+}
 
 // parameters returns the parameters of GET /stats/{code}.
 func (a statsAsked) parameters() url.Values {
 	v := make(url.Values)
 	for name, value := range map[string]string{
-		"from": a.from, "to": a.to, "interval": a.interval, "include": a.include,
+		"from": boundText(a.from), "to": boundText(a.to), "interval": a.interval, "include": a.include,
 	} {
 		if value != "" {
 			v.Set(name, value)
 		}
 	}
 	return v
+}
+
+func boundText(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.Format(time.RFC3339Nano)
 }
 
 func newStats(stdout, stderr io.Writer) *cobra.Command {
@@ -45,7 +55,7 @@ It uses the server that runs on the data folder. If none runs, it opens the fold
 --server (and the token in SHUNT_TOKEN) it uses a server elsewhere.`,
 		Example: `  shunt stats spring
   shunt stats spring --interval day --include referrers,countries
-  shunt stats http://127.0.0.1:8080/spring --from 2026-11-01 --json`,
+  shunt stats http://127.0.0.1:8080/spring --from 7d --to yesterday --json`,
 		Args: exactly("CODE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return printStats(cmd.Context(), &where, args[0], asked, asJSON, stdout, stderr)
@@ -53,8 +63,8 @@ It uses the server that runs on the data folder. If none runs, it opens the fold
 	}
 	addLocalSettings(cmd, &where)
 	fs := cmd.Flags()
-	fs.StringVar(&asked.from, "from", "", "first `TIME`, such as 2026-11-01 or 2026-11-01T12:00:00Z")
-	fs.StringVar(&asked.to, "to", "", "`TIME` of the end, exclusive; both are widened to whole hours or days")
+	settings.Var(fs, &asked.from, "from", "TIME", "", "the beginning: 7d, yesterday, 2026-11-01 or 2026-11-01T12:00:00Z", settings.Now(settings.ParseBegin))
+	settings.Var(fs, &asked.to, "to", "TIME", "", "the end, of a date its end; both are widened to whole hours or days", settings.Now(settings.ParseEnd))
 	fs.StringVar(&asked.interval, "interval", "", "figures for each hour or `day`")
 	fs.StringVar(&asked.include, "include", "",
 		"`WORDS` separated by commas: bots, referrers, countries, devices, browsers, durability, error")

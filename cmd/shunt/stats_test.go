@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"testing"
+	"time"
 
 	"shunt/api/client"
 )
@@ -46,8 +47,8 @@ func TestStatsAskOnlyForWhatWasRequested(t *testing.T) {
 	if got := (statsAsked{}).parameters().Encode(); got != "" {
 		t.Errorf("nothing is asked for as %q", got)
 	}
-	asked := statsAsked{from: "2026-11-21T12:00:00+02:00", interval: "day", include: "bots,error"}
-	const want = "from=2026-11-21T12%3A00%3A00%2B02%3A00&include=bots%2Cerror&interval=day"
+	asked := statsAsked{from: time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC), interval: "day", include: "bots,error"}
+	const want = "from=2026-11-21T10%3A00%3A00Z&include=bots%2Cerror&interval=day"
 	if got := asked.parameters().Encode(); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}

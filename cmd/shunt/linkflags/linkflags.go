@@ -35,7 +35,7 @@ var Fields = []Field{
 		last(readText), func(l *client.Link) string { return cmp.Or(l.Title, "-") }},
 	{"tag", "tags", "TAG", "label; may be repeated", "", "'': none",
 		readTags, func(l *client.Link) string { return cmp.Or(strings.Join(l.Tags, ", "), "-") }},
-	{"expires", "expires_at", "TIME", "when it ends: 30d, 12h, 2030-12-31 or 2030-12-31T23:59:59Z", "default never", "or never",
+	{"expires", "expires_at", "TIME", "when it ends: 30d, 2w, 1y, 12h, 2030-12-31 (the end of that day here) or 2030-12-31T23:59:59Z", "default never", "or never",
 		last(readExpiry), func(l *client.Link) string { return console.TimeOrNever(l.ExpiresAt) }},
 	{"max-hits", "max_hits", "HITS", "hits after which it stops redirecting", "default: any number", "none: any number",
 		last(readMaxHits), showMaxHits},
@@ -113,7 +113,7 @@ func readExpiry(text string) (any, error) {
 	if text == "never" || text == "none" {
 		return nil, nil
 	}
-	return settings.ParseExpiry(text, time.Now())
+	return settings.ParseExpiry(text, time.Now(), time.Local)
 }
 
 func readMaxHits(text string) (any, error) {
@@ -139,9 +139,9 @@ func readStatus(text string) (any, error) {
 }
 
 func readYes(text string) (any, error) {
-	yes, err := strconv.ParseBool(text)
+	yes, err := settings.ParseBool(text)
 	if err != nil {
-		return nil, errors.New("must be true or false")
+		return nil, err
 	}
 	return yes, nil
 }

@@ -67,6 +67,25 @@ func (c *checked[T]) Set(text string) error {
 	return nil
 }
 
+// BoolVar declares a flag that is true or false, as ParseBool reads it, and false by default. On a command
+// line it needs no value.
+func BoolVar(fs *pflag.FlagSet, p *bool, name, usage string) {
+	fs.VarPF((*yesNo)(p), name, "", usage).NoOptDefVal = "true"
+}
+
+type yesNo bool
+
+func (b *yesNo) Set(text string) error {
+	yes, err := ParseBool(text)
+	if err == nil {
+		*b = yesNo(yes)
+	}
+	return err
+}
+
+func (b *yesNo) String() string { return strconv.FormatBool(bool(*b)) }
+func (b *yesNo) Type() string   { return "bool" }
+
 // WordVar is Var for a closed set of words, which shells complete.
 func WordVar(fs *pflag.FlagSet, p *string, name, kind, byDefault, usage string, words ...string) {
 	Var(fs, p, name, kind, byDefault, usage, OneOf(words...))

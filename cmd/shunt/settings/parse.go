@@ -40,6 +40,17 @@ func ParseListen(text string) (string, error) {
 	return text, nil
 }
 
+// ParseBool reads true or false in the words of Go, compose files and people.
+func ParseBool(text string) (bool, error) {
+	switch strings.ToLower(text) {
+	case "true", "yes", "on", "1", "t", "y":
+		return true, nil
+	case "false", "no", "off", "0", "f", "n":
+		return false, nil
+	}
+	return false, errors.New("must be true or false")
+}
+
 // CountUpTo parses a number from 1 to most.
 func CountUpTo(most int) func(text string) (int, error) {
 	return func(text string) (int, error) {

@@ -77,7 +77,7 @@ func readEnvironment(environ []string, known map[string]*pflag.Flag, stderr io.W
 	settings := map[string]given{}
 	for _, entry := range environ {
 		variable, value, _ := strings.Cut(entry, "=")
-		if !strings.HasPrefix(variable, EnvPrefix) {
+		if !strings.HasPrefix(variable, EnvPrefix) || value == "" { // ${VARIABLE} of a compose file is empty if it is not set
 			continue
 		}
 		name := settingName(variable)
