@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"shunt/api/cluster"
+	"shunt/engine"
 	"shunt/storage"
 	"shunt/storage/clusterlog"
 	"shunt/storage/etcdlog"
@@ -244,10 +245,12 @@ func (s *site) answerAs(victim string, says func(victim [16]byte) [16]byte) (ask
 	return asked
 }
 
+// emptyRecords returns records without hits, of a link that nobody has.
 func emptyRecords(n int) (all [][]byte) {
 	var o row.OutboxRecord
 	for i := range n {
 		o.Begin(row.OutboxHead{Position: uint64(i) + 1, MadeMs: 1, Sequence: 1})
+		o.Add(row.OutboxRow{Table: row.TableLinkHours, Hour: 1, ID: 1 << 40, Tally: row.AppendTally(nil, &engine.Tally{Hits: 1})})
 		all = append(all, append([]byte(nil), o.End()...))
 	}
 	return all

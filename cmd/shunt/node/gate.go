@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"strings"
 
-	"shunt/api/account"
 	"shunt/api/cluster"
 	"shunt/engine"
 	"shunt/storage/clusterlog"
@@ -68,7 +67,7 @@ func (n *Node) NoteCopy(ctx context.Context, name string, edge bool) error {
 	if !admitted {
 		return fmt.Errorf("%w: %s", cluster.ErrNotAdmitted, name)
 	}
-	return n.accounts.NoteCopy(account.Caller{}, name, edge)
+	return n.accounts.NoteCopy(name, edge)
 }
 
 // ParseRefusal reads what is refused: the name of a node, or a serial number as tools print it. The latter has a capital
