@@ -1,6 +1,7 @@
 package target
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -230,7 +231,7 @@ func BenchmarkReadBlockList(b *testing.B) {
 // FuzzBlocks checks that the list can be asked about every target that Parse accepts, and that a
 // target whose own host is listed is blocked.
 func FuzzBlocks(f *testing.F) {
-	for _, seed := range []string{"http://a/b", "https://[::1]:80/x", "http://0x7f.1/../%2e", "http://a?%", "http://[::ffff:1.2.3.4]#", "http://1.2.3.4./"} {
+	for _, seed := range []string{"http://a/b", "https://[::1]:80/x", "http://0x7f.1/../%2e", "http://a?%", "http://[::ffff:1.2.3.4]#", "http://1.2.3.4./", "http://a/é%|?%4ü#ß"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, raw string) {
@@ -249,6 +250,11 @@ func FuzzBlocks(f *testing.F) {
 		withoutFragment, _, _ := strings.Cut(target, "#")
 		if !blockList(t, withoutFragment).Blocks([]byte(target)) {
 			t.Errorf("%q is not blocked by itself", target)
+		}
+		sent := AppendASCII(nil, []byte(target))
+		sentWithout, _, _ := bytes.Cut(sent, []byte("#"))
+		if !(blockList(t, withoutFragment).Blocks(sent) && blockList(t, string(sentWithout)).Blocks([]byte(target))) {
+			t.Errorf("%q and %q do not block each other", target, sent)
 		}
 	})
 }
