@@ -37,7 +37,7 @@ var fieldCases = map[string]fieldCase{
 	"expires_at": {
 		value: `"2030-01-02T03:04:05.678Z"`, other: `"2031-01-01T00:00:00Z"`, unset: `null`,
 		alike:    []string{`"2030-01-02T04:04:05.6789+01:00"`},
-		invalid:  map[string]string{`"2020-01-01T00:00:00Z"`: "expires_at:past", `"2030-01-01"`: "expires_at:format", `1893456000`: "expires_at:type"},
+		invalid:  map[string]string{`"2020-01-01T00:00:00Z"`: "expires_at:past", `"2030-01"`: "expires_at:format", `1893456000`: "expires_at:type"},
 		imported: []string{`"2020-01-01T00:00:00Z"`},
 	},
 	"max_hits": {
