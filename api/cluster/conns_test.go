@@ -88,11 +88,11 @@ func TestNoRequestOfANodeThatIsCutOffWaits(t *testing.T) {
 
 // TestNoRequestWaitsForALeaderThatIsCutOff: it keeps its connections and says nothing, while another node leads.
 func TestNoRequestWaitsForALeaderThatIsCutOff(t *testing.T) {
-	own, authority := certificate(t)
+	own, others, authority := certificates(t)
 	server := &tls.Config{Certificates: []tls.Certificate{own}}
 	next := Place{Name: "b"}
 	next.Address = nodeServer(t, func(conn net.Conn) {
-		over := tls.Server(conn, server)
+		over := tls.Server(conn, &tls.Config{Certificates: []tls.Certificate{others}})
 		for read := bufio.NewReader(over); ; {
 			if _, err := http.ReadRequest(read); err != nil {
 				return

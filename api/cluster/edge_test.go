@@ -141,15 +141,32 @@ func TestNoClientCanSayWhatOnlyNodesSay(t *testing.T) {
 	}
 }
 
-// certificate returns one of the nodes a and b, with units, and the authority that signs it.
+// certificate returns one of the node a, with units, and the authority that signs it.
 func certificate(t *testing.T, units ...string) (tls.Certificate, *x509.CertPool) {
+	t.Helper()
+	own := certificateOf(t, []string{"a", "other"}, units...)
+	authority := x509.NewCertPool()
+	authority.AddCert(own.Leaf)
+	return own, authority
+}
+
+// certificates returns those of the nodes a and b.
+func certificates(t *testing.T) (a, b tls.Certificate, authority *x509.CertPool) {
+	t.Helper()
+	a, authority = certificate(t)
+	b = certificateOf(t, []string{"b"})
+	authority.AddCert(b.Leaf)
+	return a, b, authority
+}
+
+func certificateOf(t *testing.T, names []string, units ...string) tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "a", OrganizationalUnit: units}, DNSNames: []string{"a", "b"}, IsCA: true,
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: names[0], OrganizationalUnit: units}, DNSNames: names, IsCA: true,
 		BasicConstraintsValid: true, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
@@ -160,13 +177,11 @@ func certificate(t *testing.T, units ...string) (tls.Certificate, *x509.CertPool
 	if err != nil {
 		t.Fatal(err)
 	}
-	authority := x509.NewCertPool()
-	authority.AddCert(made)
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, authority
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: made}
 }
 
 // handshake returns the client's error of a TLS handshake with a server whose certificate has units.
-func handshake(t *testing.T, units ...string) error {
+func handshake(t *testing.T, name string, units ...string) error {
 	own, authority := certificate(t, units...)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -178,7 +193,7 @@ func handshake(t *testing.T, units ...string) error {
 			_ = tls.Server(conn, &tls.Config{Certificates: []tls.Certificate{own}}).Handshake()
 		}
 	}()
-	conn, err := tls.Dial("tcp", ln.Addr().String(), FromFull(&tls.Config{RootCAs: authority}, "a"))
+	conn, err := tls.Dial("tcp", ln.Addr().String(), FromFull(&tls.Config{RootCAs: authority}, name))
 	if err == nil {
 		conn.Close()
 	}
@@ -186,11 +201,14 @@ func handshake(t *testing.T, units ...string) error {
 }
 
 func TestAnEdgeThatAnswersAsAFullNodeIsRefused(t *testing.T) {
-	if err := handshake(t); err != nil {
+	if err := handshake(t, "a"); err != nil {
 		t.Errorf("a full node: %v", err)
 	}
-	if err := handshake(t, "edge"); !errors.Is(err, errEdge) {
+	if err := handshake(t, "a", "edge"); !errors.Is(err, errEdge) {
 		t.Errorf("an edge: %v, want errEdge", err)
+	}
+	if err := handshake(t, "other"); !errors.Is(err, errOtherName) {
+		t.Errorf("a node whose certificate has a further name: %v, want errOtherName", err)
 	}
 }
 

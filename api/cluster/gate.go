@@ -6,7 +6,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"maps"
 	"net"
 	"slices"
 	"sync"
@@ -188,11 +187,4 @@ func (g *Gate) Dialer(config *tls.Config) func(ctx context.Context, network, add
 		}
 		return over, nil
 	}
-}
-
-// Open returns the certificates at the other ends of open connections.
-func (g *Gate) Open() []*x509.Certificate {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return slices.Collect(maps.Values(g.open))
 }

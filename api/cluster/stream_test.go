@@ -15,8 +15,8 @@ import (
 
 // TestNoStreamWaitsForALeaderThatIsCutOff: it is silent before its answer, or in the middle of it.
 func TestNoStreamWaitsForALeaderThatIsCutOff(t *testing.T) {
-	own, authority := certificate(t)
-	answering := func(text string) func(net.Conn) {
+	own, others, authority := certificates(t)
+	as := func(own tls.Certificate, text string) func(net.Conn) {
 		return func(conn net.Conn) {
 			over := tls.Server(conn, &tls.Config{Certificates: []tls.Certificate{own}})
 			if _, err := http.ReadRequest(bufio.NewReader(over)); err == nil {
@@ -24,8 +24,9 @@ func TestNoStreamWaitsForALeaderThatIsCutOff(t *testing.T) {
 			}
 		}
 	}
+	answering := func(text string) func(net.Conn) { return as(own, text) }
 	next := Place{Name: "b"}
-	next.Address = nodeServer(t, answering("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nnext"))
+	next.Address = nodeServer(t, as(others, "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nnext"))
 	const begin = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Type: "
 	for name, c := range map[string]struct {
 		before func(net.Conn) // what the leader does before it is cut off

@@ -245,12 +245,12 @@ func (s *site) answerAs(victim string, says func(victim [16]byte) [16]byte) (ask
 	return asked
 }
 
-// emptyRecords returns records without hits, of a link that nobody has.
+// emptyRecords returns records of no hits.
 func emptyRecords(n int) (all [][]byte) {
 	var o row.OutboxRecord
 	for i := range n {
 		o.Begin(row.OutboxHead{Position: uint64(i) + 1, MadeMs: 1, Sequence: 1})
-		o.Add(row.OutboxRow{Table: row.TableLinkHours, Hour: 1, ID: 1 << 40, Tally: row.AppendTally(nil, &engine.Tally{Hits: 1})})
+		o.Add(row.OutboxRow{Table: row.TableLinkHours, Hour: 1, ID: 1, Tally: row.AppendTally(nil, &engine.Tally{})})
 		all = append(all, append([]byte(nil), o.End()...))
 	}
 	return all

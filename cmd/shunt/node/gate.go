@@ -9,7 +9,6 @@ import (
 
 	"shunt/api/cluster"
 	"shunt/engine"
-	"shunt/storage/clusterlog"
 	"shunt/storage/etcdlog"
 )
 
@@ -89,7 +88,7 @@ func ParseRefusal(text string) (etcdlog.Refusal, error) {
 			digits = "0"
 		}
 		return etcdlog.Refusal{Serial: digits}, nil
-	case !marked && clusterlog.CheckNodeName(text) == nil:
+	case !marked && names.MatchString(text):
 		return etcdlog.Refusal{Name: text}, nil
 	}
 	return etcdlog.Refusal{}, fmt.Errorf("%q is neither the name of a node nor a serial number such as serial=0A1B (openssl x509 -noout -serial)", text)
@@ -110,8 +109,8 @@ func Refuse(ctx context.Context, s *Settings, r etcdlog.Refusal, refused bool) e
 
 // Admit lets a node of that name take one copy of another node's data, soon.
 func Admit(ctx context.Context, s *Settings, name string) error {
-	if err := clusterlog.CheckNodeName(name); err != nil {
-		return err
+	if !names.MatchString(name) {
+		return fmt.Errorf("%q is not the name of a node: 1 to 63 of a-z, 0-9 and -", name)
 	}
 	log, err := openLog(ctx, s)
 	if err != nil {
