@@ -145,7 +145,7 @@ func isAddress(host string) bool {
 func parseDomain(text string) (string, error) {
 	origin, err := parseOrigin("https://" + text)
 	name := strings.TrimPrefix(origin, "https://")
-	if err != nil || strings.ContainsAny(name, ":[]") || !strings.Contains(strings.Trim(name, "."), ".") || isAddress(name) {
+	if err != nil || strings.ContainsAny(text, ":[]") || !strings.Contains(strings.Trim(name, "."), ".") || isAddress(name) {
 		return "", errors.New("must be the name of a domain, such as sho.rt")
 	}
 	return strings.TrimSuffix(name, "."), nil

@@ -94,5 +94,5 @@ func usual(w uint64) uint64 {
 	yes := w + 0x5d*each                         // from # on, so neither control, blank, "!" nor quote
 	yes &= (w^0x1c*each)&(0x1d*each) + 0x7f*each // none of < > \ ^ | ~
 	yes &= (w ^ 0x60*each) + 0x7f*each           // not `
-	return yes &^ (w | w + 5*each)               // not beyond ASCII, and not from { on
+	return yes &^ (w | (w + 5*each))             // not beyond ASCII, and not from { on
 }

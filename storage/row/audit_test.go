@@ -56,7 +56,7 @@ func TestMalformedAuditEntriesAreRefused(t *testing.T) {
 	for name, value := range map[string]string{
 		"of a newer format":         "02",
 		"of no action":              "01 00 " + by,
-		"of an unknown action":      "01 0e " + by + "00 00 00",
+		"of an unknown action":      "01 0f " + by + "00 00 00",
 		"by an unknown way in":      "01 0a 00 00 00 04 00 00 00 00 00",
 		"by a token without an id":  "01 0a 00 00 00 01 00 00 00 00 00 00",
 		"from before 1970":          "01 0a 05 00 00 00 00 00 00 00 00",

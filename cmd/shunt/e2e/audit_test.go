@@ -68,7 +68,7 @@ func TestChangesAreListedWhereverTheServerIs(t *testing.T) {
 			run("audit", "--code", "none").want(t, exitDone, `^TIME +WHO +ACTION +OF +CHANGES +REQUEST\n$`, "")
 			run("audit", "--from", "2999-01-01", "--json").want(t, exitDone, "", "")
 			run("audit", "--to", "2999-01-01").want(t, exitDone, `user.added +user 2 +email: ann@example.com; role: member`, "")
-			run("audit", "--from", "yesterday").want(t, exitUsage, "", "from.*must be a date such as")
+			run("audit", "--from", "tomorrow").want(t, exitUsage, "", "from.*must be a date such as")
 			run("audit", "--all", "--limit", "1").want(t, exitUsage, "", "exclude each other")
 			run("audit", "--code", "a/b").want(t, exitFailed, "", `code: is not a code \(422 invalid\)`)
 			run("audit", "--from", "2026-02-01", "--to", "2026-01-01").want(t, exitFailed, "", `from: must be before to`)

@@ -188,7 +188,7 @@ func TestAddSendsEveryField(t *testing.T) {
 	}
 	tags, _ := json.Marshal(got["tags"])
 	for field, want := range map[string]any{
-		"code": "Spring", "title": "A title", "expires_at": "2099-12-31T00:00:00Z", "max_hits": 7.0, "redirect_status": 308.0, "forward_query": true,
+		"code": "Spring", "title": "A title", "expires_at": "2099-12-31T23:59:59Z", "max_hits": 7.0, "redirect_status": 308.0, "forward_query": true,
 		"url": "https://example.org/?q=1", "short_url": "http://127.0.0.1:8080/Spring",
 	} {
 		if got[field] != want {

@@ -28,7 +28,7 @@ func TestEditSetsAndResetsEveryFieldOfAPatch(t *testing.T) {
 	reset := []string{"edit", p.public + "/spring", "--title", "", "--tag", "", "--expires", "never", "--max-hits", "none", "--status", "302"}
 	wants := map[string][2]any{
 		"url":   {"https://example.org/new", "https://example.org/new"},
-		"title": {"T", ""}, "tags": {[]any{"a, b", "c"}, []any{}}, "expires_at": {"2099-12-31T00:00:00Z", nil}, "max_hits": {7.0, nil},
+		"title": {"T", ""}, "tags": {[]any{"a, b", "c"}, []any{}}, "expires_at": {"2099-12-31T23:59:59Z", nil}, "max_hits": {7.0, nil},
 		"redirect_status": {307.0, 302.0},
 	}
 	for _, f := range linkflags.Fields {

@@ -135,7 +135,7 @@ var mistakes = []mistake{
 
 	// The environment.
 	{call: "serve", environ: "SHUNT_PPROF=maybe", code: 2, stderr: "shunt: SHUNT_PPROF: must be true or false; it is \"maybe\"\n"},
-	{call: "serve", environ: "SHUNT_BASE_URL=", code: 2, stderr: "shunt: SHUNT_BASE_URL: " + noScheme + "; it is empty\n"},
+	{call: "serve --base-url=", code: 2, stderr: "shunt: --base-url: " + noScheme + "; it is empty (see 'shunt serve --help')\n"},
 	{call: "ls", environ: "SHUNT_TOKEN_FILE=none", code: 2, stderr: "shunt: SHUNT_TOKEN_FILE: none does not exist\n"},
 	{call: "version --x", environ: "SHUNT_LISEN=x", code: 2, stderr: "shunt: there is no flag --x (see 'shunt version --help')\n"},
 

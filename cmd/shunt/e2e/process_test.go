@@ -64,6 +64,7 @@ func buildAndRun(m *testing.M) int {
 			os.Unsetenv(name)
 		}
 	}
+	os.Setenv("TZ", "UTC") // a date is a day of the local zone
 	binary = filepath.Join(dir, "shunt")
 	// Never with -race: such builds keep the journal on the heap, so a killed process would lose its
 	// hits.
