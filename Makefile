@@ -272,7 +272,7 @@ acme: ## get, renew and keep certificates by ACME, from a real authority on this
 
 # The tests of clusters need servers of etcd, which are built for them. OPERATIONS are those of the
 # histories, OUTAGE the seconds without a majority of etcd, NEMESIS those of faults at random (SEED=n repeats them).
-CLUSTERTESTS = AnyNode|RevokedToken|ALastUse|WritesComeBack|ACutOffLeader|AnAliasHas|Histories|OutliveALost|MistakesWithACluster|ClockIsHoursApart|ANodeThatRuns|BelowTheFloor|ACapIsNever|ForgottenTakes|Edge|ThatJoinsHas|FullServers|AnythingAtRandom|TheSameSeed|PacketsAreLost|ReplacedOneByOne|ARoleOnThePrefix|OutliveTheDeletion|TheWideRole|ACopyOfTheData|ARefusedCertificate|ForgettingANode
+CLUSTERTESTS = AnyNode|RevokedToken|ALastUse|WritesComeBack|ACutOffLeader|AnAliasHas|Histories|OutliveALost|MistakesWithACluster|ClockIsHoursApart|ANodeThatRuns|BelowTheFloor|ACapIsNever|ForgottenTakes|Edge|ThatJoinsHas|FullServers|AnythingAtRandom|TheSameSeed|PacketsAreLost|ReplacedOneByOne|ARoleOnThePrefix|OutliveTheDeletion|TheWideRole|ACopyOfTheData|ARefusedCertificate|ForgettingANode|SilentConnections
 .PHONY: cluster-test
 cluster-test: ROUNDS = 50
 cluster-test: OPERATIONS = 200000
