@@ -41,7 +41,7 @@
 //
 // Package redirect decides what a request for a code gets; it does not know fasthttp. For fasthttp,
 // front.go keeps a request and a buffer in a pool for each call, and sets Location with SetCanonical,
-// because fasthttp's own Redirect rewrites targets. Package visitor classifies the maker of a hit.
+// because fasthttp's own Redirect rewrites targets; what an address may not hold is percent-encoded there. Package visitor classifies the maker of a hit.
 // The country comes from a trusted proxy, in the header that CountryHeader names, or else from the
 // table of addresses in Countries.
 //

@@ -33,7 +33,7 @@ type Hot struct {
 	ExpiresAtMs int64  // with FlagExpires
 	MaxHits     uint64 // with FlagCapped
 	DeletedAtMs int64  // with FlagTombstone
-	Target      string // exactly the bytes of Location; empty on a tombstone
+	Target      string // as stored; AppendASCII makes Location of it; empty on a tombstone
 }
 
 // Cold is every other field of a link: the durable cold record, keyed by id.

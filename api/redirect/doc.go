@@ -39,9 +39,18 @@
 // all of Commit that can change the outcome, to Exhausted. A redirect is in the journal before its
 // answer is sent.
 //
-// The block list sees the whole Location, the forwarded query included. A redirect pays a branch
+// The block list sees the whole target, the forwarded query included, before Location is made of it:
+// it reads escapes and the bytes that they stand for alike. A redirect pays a branch
 // without a list, some 0.1 µs with one, 0.2 µs with a million hosts (BenchmarkBlocks, a loaded
 // machine). Previews, QR codes and link objects have no query to forward.
+//
+// # Location
+//
+// Location is ASCII (engine/target): the target and the query that is added, in which the bytes that
+// RFC 3986 does not allow are percent-encoded. It is made in place, and only if a look at every 8
+// bytes, some 10 ns, has found such a byte. Keeping that as a flag of the link was rejected: a start
+// would look at every target. Beyond 8,192 bytes the outcome is LocationTooLong, also for a target
+// that a program took which did not bound this form.
 //
 // A new state of a link is a field of Facts, a case in Verdict, a row in outcomes, and a page in
 // package page.

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/valyala/fasthttp"
+
+	"shunt/engine"
 )
 
 // This file has what the clients of crash_test.go know of each link.
@@ -82,7 +84,7 @@ func (s *bookState) admits(response *fasthttp.Response, most uint64) bool {
 	case status == http.StatusGone:
 		return s.cap() != 0 && s.cap() <= most
 	}
-	return status == s.RedirectStatus && string(response.Header.Peek("Location")) == s.URL
+	return status == s.RedirectStatus && string(response.Header.Peek("Location")) == string(engine.AppendASCII(nil, []byte(s.URL)))
 }
 
 // A bookLink is a link. The guard of the book guards it.

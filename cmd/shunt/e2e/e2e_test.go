@@ -260,8 +260,8 @@ func (r *e2e) postOne(c *fasthttp.HostClient, line string) *tracked {
 
 // storedForm returns how an address must be stored, "" if it must be refused. It states the rule a
 // second time: only http and https, with a valid host and a port up to 65535, without user-info,
-// spaces, control bytes and backslashes, of at most 8,192 bytes; and only the host is rewritten, to
-// lower case and punycode.
+// spaces, control bytes and backslashes, of at most 8,192 bytes, also as it goes out; and only the host is
+// rewritten, to lower case and punycode.
 func storedForm(line string) string {
 	scheme, rest, found := strings.Cut(line, "://")
 	if !found || !strings.EqualFold(scheme, "http") && !strings.EqualFold(scheme, "https") {
@@ -276,7 +276,11 @@ func storedForm(line string) string {
 	if err != nil || !possibleHost.MatchString(host) || strings.ContainsFunc(line, unfit) || len(line) > 8192 {
 		return ""
 	}
-	return scheme + "://" + host + rest[end:]
+	stored := scheme + "://" + host + rest[end:]
+	if len(engine.AppendASCII(nil, []byte(stored))) > 8192 {
+		return ""
+	}
+	return stored
 }
 
 // possibleHost matches a name, or an IPv6 address in brackets, and a port.
