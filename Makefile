@@ -433,7 +433,7 @@ slow: ## attack with slow clients (Debian's slowhttptest) and measure the cost o
 	SHUNTTEST_SLOW=$(or $(SIEGE),long) $(GO) test ./cmd/shunt/e2e -run '^TestSlowClientsHarmNobody$$' -v -count=1 -timeout 30m
 
 .PHONY: floods
-floods: ## flood with 30,000 connections that come and go, send nothing, trickle, read nothing, idle (4 min); FLOOD=short for a quick run
+floods: ## flood with 30,000 connections that come and go, send nothing, trickle, read nothing, idle, and each port with half heads from 50 networks and from one /48 (5 min; needs root and ip); FLOOD=short for a quick run
 	SHUNTTEST_FLOOD=$(or $(FLOOD),long) $(GO) test ./cmd/shunt/e2e -run '^(TestFloodsHarmNobody|TestHalfHeadsHarmNobody)$$' -v -count=1 -timeout 30m
 
 .PHONY: login-flood
