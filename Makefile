@@ -58,7 +58,7 @@ test: ## run all tests, including the end-to-end run on the sample of addresses
 INVARIANTTESTS = Kill|Outlive|Surviv|UnderLoad|UnderPipelinedLoad|Restart|Resumed|Import|Memory|Journal|Loaded|Leftovers|Space|Stall|SecondSignal|Backup|BlockList
 .PHONY: race
 race: ## run the tests with the race detector, and without it those of the binary under load, kills and faults; all with invariant checks
-	SHUNTTEST_CRASHES=10 SHUNTTEST_FLIPS=8 RAPID_CHECKS=10 $(GO) test -race -vet=off -timeout 15m -tags shuntinvariants $$($(GO) list ./... | grep -vE '/(e2e|browser)$$')
+	SHUNTTEST_CRASHES=10 SHUNTTEST_FLIPS=8 RAPID_CHECKS=10 $(GO) test -race -vet=off -timeout 15m -tags shuntinvariants $$($(GO) list ./... | grep -vE '/(e2e|browser|httpclients)$$')
 	$(GO) test -short -vet=off -tags shuntinvariants ./cmd/shunt/e2e -run '$(INVARIANTTESTS)'
 
 # The second vet and staticcheck use the build flags of race, so that nothing is compiled a third
@@ -405,6 +405,20 @@ chromium:
 	@{ command -v chromium && command -v curl; } >/dev/null || { \
 		echo "installing Debian's chromium and curl"; apt-get update -q; \
 		DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends chromium curl fonts-dejavu-core; }
+
+# The HTTP clients are Debian's packages, installed if missing, and packages of npm, in a temporary folder. got needs
+# Node 20, which Debian has since 13. check does not run this: it installs a browser, a JDK and 80 packages.
+HTTP_CLIENTS ?= axios@1.21.1 got@14.6.6 needle@3.5.0 superagent@10.4.2 node-fetch@3.3.2
+
+.PHONY: http-clients
+http-clients: chromium node ## follow redirects to unusual targets with 14 HTTP clients, and write what they ask for into cmd/shunt/httpclients/RESULTS.md (3 min); needs root, and installs them
+	@test "$$(id -u)" = 0 || { echo "this needs root: it gives the clients a file of hosts of their own"; exit 1; }
+	@{ command -v wget && command -v python3 && command -v javac && perl -MLWP -e 1; } >/dev/null 2>&1 || { \
+		echo "installing Debian's wget, python3, default-jdk-headless and libwww-perl"; apt-get update -q; \
+		DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends wget python3 default-jdk-headless libwww-perl; }
+	@tools=$$(mktemp -d); trap 'rm -rf "$$tools"' EXIT; \
+		npm install --prefix "$$tools" --no-save --ignore-scripts --no-audit --no-fund --loglevel error $(HTTP_CLIENTS); \
+		SHUNTTEST_HTTPCLIENTS=$$tools $(GO) test ./cmd/shunt/httpclients -v -count=1 -timeout 20m
 
 .PHONY: browser
 browser: BROWSER = long
