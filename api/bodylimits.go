@@ -15,7 +15,7 @@ const (
 	MaxConnections    = wire.MaxConnections
 	DefaultPerAddress = 512 // connections from one address; Options.MaxPerAddress
 	maxOperators      = 32  // connections to the socket
-	maxAdmins         = 256 // to the admin address: enough for 0.1 s of a flood of 2,000 a second
+	MaxAdmins         = 256 // to the admin address: enough for 0.1 s of a flood of 2,000 a second
 )
 
 // bodyLimits decides how large the body of a request may be, before the body is read.

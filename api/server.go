@@ -254,7 +254,7 @@ func (s *Server) buildListeners(o Options) {
 		s.nodes.Patience.First = strangerPatience
 		s.nodes.MaxBody = s.bodyLimits.overSocket
 	}
-	s.admin = s.newGroup(s.handleAdmin, wire.Limits{Connections: maxAdmins})
+	s.admin = s.newGroup(s.handleAdmin, wire.Limits{Connections: cmp.Or(o.AdminConnections, MaxAdmins)})
 	s.admin.Patience.Request = admin.ProfilePatience
 }
 

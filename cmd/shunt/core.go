@@ -72,9 +72,10 @@ func (c *core) load(ctx context.Context, say *console.Console) error {
 
 // apiOptions returns the options of the API that follow from c; serve adds its own.
 func (c *core) apiOptions(s *dataSettings, baseURL string, log *slog.Logger) api.Options {
+	clients, admins := connectionsWithin(descriptors(), openTables())
 	return api.Options{
-		MaxConnections: maxConnections(),
-		Engine:         c.engine, Accounts: c.accounts, BaseURL: baseURL, Listens: []string{s.listen}, PrivateTargets: s.privateTargets,
+		MaxConnections: clients, AdminConnections: admins,
+		Engine: c.engine, Accounts: c.accounts, BaseURL: baseURL, Listens: []string{s.listen}, PrivateTargets: s.privateTargets,
 		Logger: log, Version: versionText(), Metrics: admin.Sources{Store: c.storageMetrics, Backup: c.lastBackup},
 		Operations: api.Operations{Backup: c.backUp, Check: c.check},
 	}

@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"syscall"
 
+	"shunt/api"
 	"shunt/engine"
 	"shunt/storage"
 )
@@ -15,7 +16,7 @@ import (
 
 const (
 	// otherDescriptors are the log and its successor, folders that are synced, tables being
-	// written, the journal's rings, listeners, the socket's clients.
+	// written, the journal's rings, listeners, the clients of the socket and some of the admin address.
 	otherDescriptors = 128
 
 	defaultDescriptors = 1024 // where the limit is unknown
@@ -33,8 +34,15 @@ func descriptors() int {
 // openTables is how many tables the store may keep open.
 func openTables() int { return max(16, min(storage.DefaultOpenFiles, descriptors()/4)) }
 
-// maxConnections is how many clients may be connected at a time.
-func maxConnections() int { return max(16, descriptors()-openTables()-otherDescriptors) }
+// reservedAdmins are the connections of the admin address that otherDescriptors has.
+const reservedAdmins = 32
+
+// connectionsWithin returns how many clients may be connected at a time, and how many to the admin
+// address, if the process may have so many descriptors, of which tables are for the store.
+func connectionsWithin(descriptors, tables int) (clients, admins int) {
+	admins = min(api.MaxAdmins, max(reservedAdmins, descriptors/64))
+	return max(16, descriptors-tables-otherDescriptors-(admins-reservedAdmins)), admins
+}
 
 // psFor is how many Ps serve has. An event loop that wakes up needs a P at once. If every P runs something
 // else, such as a flush, a compaction or the garbage collector, the loop waits until Go's scheduler
