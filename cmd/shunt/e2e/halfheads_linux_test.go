@@ -100,8 +100,8 @@ func (at *attacked) attack(t *testing.T, from attackers) {
 	failed := 0
 	pace := time.NewTicker(20 * time.Millisecond)
 	defer pace.Stop()
-	for i := 0; i < 250 && failed < 10; i++ { // the first 50 while slots run out
-		if err := at.ask(addr, from.visitor); err != nil && i >= 50 {
+	for i := 0; i < 200 && failed < 10; i++ { // slots run out in the first half second
+		if err := at.ask(addr, from.visitor); err != nil {
 			failed++
 			t.Log(err)
 		}
