@@ -180,9 +180,9 @@ func TestANewlyBlockedHostStopsRedirectingButKeepsItsLink(t *testing.T) {
 		t.Errorf("expired and blocked: got %d, want 403", r.status)
 	}
 	for what, r := range map[string]reply{
-		"a link to it":   st.call("POST", "/shorten", `{"url":"https://EVIL.example./"}`),
-		"an edit to it":  st.call("PATCH", "/links/q", `{"url":"https://evil.example/"}`),
-		"the same again": st.call("PATCH", "/links/a", `{"url":"https://www.evil.example/x"}`),
+		"a link to it":       st.call("POST", "/shorten", `{"url":"https://EVIL.example./"}`),
+		"an edit to it":      st.call("PATCH", "/links/q", `{"url":"https://evil.example/"}`),
+		"an edit of a to it": st.call("PATCH", "/links/a", `{"url":"https://www.evil.example/y"}`),
 	} {
 		if r.status != 403 || r.problem() != "blocked" || r.fields() != "url:blocked" {
 			t.Errorf("%s: got %d %s", what, r.status, r.body)

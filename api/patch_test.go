@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -112,7 +113,8 @@ func TestABadPatchChangesNothing(t *testing.T) {
 		"a code":            {`{"code":"y"}`, 422, "invalid", "code:unknown"},
 		"an alias":          {`{"alias":"y"}`, 422, "invalid", "alias:unknown"},
 		"an alias of null":  {`{"alias":null}`, 422, "invalid", "alias:unknown"},
-		"read-only fields":  {`{"owner":2,"hits":0,"state":"active","created_at":null}`, 422, "invalid", "owner:unknown hits:unknown state:unknown created_at:unknown"},
+		"read-only fields":  {`{"owner":2,"hits":1,"state":"expired","created_at":null}`, 422, "invalid", "owner:unknown hits:unknown state:unknown created_at:unknown"},
+		"unchanged twice":   {`{"title":"Ti","title":"t"}`, 422, "invalid", "title:duplicate"},
 		"null and then not": {`{"title":null,"title":"t"}`, 422, "invalid", "title:duplicate"},
 		"one field wrong":   {`{"title":"t","max_hits":0}`, 422, "invalid", "max_hits:range"},
 		"no body":           {``, 400, "malformed_json", ""},
@@ -183,8 +185,11 @@ func TestAPatchRevivesOrRetitlesAnExpiredLink(t *testing.T) {
 	if r := st.call("PATCH", "/links/x", `{"title":"over"}`); r.status != 200 || !strings.Contains(r.body, `"state":"expired"`) || !strings.Contains(r.body, `"over"`) {
 		t.Errorf("retitled: got %d %s", r.status, r.body)
 	}
-	if r := st.call("PATCH", "/links/x", `{"expires_at":"2027-01-01T00:00:00Z"}`); r.fields() != "expires_at:past" {
-		t.Errorf("the expiry that it has had: got %d %s, want 422", r.status, r.body)
+	if r := st.call("PATCH", "/links/x", `{"expires_at":"2027-01-01T00:00:00Z"}`); r.status != 200 || !strings.Contains(r.body, `"state":"expired"`) {
+		t.Errorf("the expiry that it has had: got %d %s, want 200", r.status, r.body)
+	}
+	if r := st.call("PATCH", "/links/x", `{"expires_at":"2027-01-01T00:00:01Z"}`); r.fields() != "expires_at:past" {
+		t.Errorf("another expiry in the past: got %d %s, want 422", r.status, r.body)
 	}
 	if r := st.call("PATCH", "/links/x", `{"expires_at":"2029-01-01T00:00:00Z"}`); r.status != 200 || !strings.Contains(r.body, `"state":"active"`) {
 		t.Errorf("revived: got %d %s", r.status, r.body)
@@ -259,6 +264,43 @@ func TestOfTwoPatchesOfOneVersionOneWins(t *testing.T) {
 		if answers[won].status != 200 || answers[1-won].status != 412 || o.Title != fmt.Sprintf("%d of %d", won, version) ||
 			etag != fmt.Sprintf(`"%d"`, version+1) {
 			t.Fatalf("version %d: got %d and %d, and then %q at %s", version, answers[0].status, answers[1].status, o.Title, etag)
+		}
+	}
+}
+
+// What a link has is not checked again, whatever time and the block list have made of it.
+func TestAPatchOfTheLinkAsItWasReadSucceeds(t *testing.T) {
+	var blocks *BlockFile
+	st := newSite(t, func(o *Options) { blocks = openBlockFile(t, writeTo(t, "list", nil), o.Logger); o.Blocks = blocks })
+	st.shorten(`{"url":"https://evil.example/a?b","alias":"x","expires_at":"2026-01-03","max_hits":5,"title":"Ti","tags":["b","a"]}`)
+	st.get("/x")
+	read := st.call("GET", "/links/x", "").body
+	st.get("/x")
+	for _, change := range []func(){
+		func() {},
+		func() { blocks.write(t, "evil.example\n") },
+		func() { st.now.Add(48 * 3600 * 1000) },
+	} {
+		change()
+		_, etag := st.link("x")
+		body := regexp.MustCompile(`"state":"\w+",`).ReplaceAllString(read, "")
+		if r := st.call("PATCH", "/links/x", body); r.status != 200 || r.header.Get("ETag") != etag {
+			t.Errorf("as it was read: got %d %s with version %s, want 200 and %s", r.status, r.body, r.header.Get("ETag"), etag)
+		}
+		for _, body := range []string{
+			`{"title":"Ti","expires_at":"2026-01-03T23:59:59.000Z"}`, `{"url":"https://evil.example/a?b"}`, `{"created_at":"2026-01-02t03:04:05z"}`,
+		} {
+			if r := st.call("PATCH", "/links/x", body); r.status != 200 || r.header.Get("ETag") != etag {
+				t.Errorf("%s: got %d %s", body, r.status, r.body)
+			}
+		}
+	}
+	for body, want := range map[string]string{
+		`{"expires_at":"2026-01-03T23:59:58Z"}`: "expires_at:past", `{"hits":3}`: "hits:unknown", `{"updated_at":"2026-01-02T03:04:06Z"}`: "updated_at:unknown",
+		`{"short_url":"https://other.example/x"}`: "short_url:unknown", `{"title":"Ti","owner":77}`: "owner:unknown",
+	} {
+		if r := st.call("PATCH", "/links/x", body); r.status != 422 || r.fields() != want {
+			t.Errorf("%s: got %d %s, want %s", body, r.status, r.body, want)
 		}
 	}
 }

@@ -2,9 +2,11 @@ package ops
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
 	"strings"
+	"time"
 
 	"shunt/api/account"
 	"shunt/api/jsonbody"
@@ -44,13 +46,21 @@ func (c *Calls) Read(caller account.Caller, code string, g engine.Guard) (Link, 
 
 // Update applies body, a JSON merge patch (RFC 7396), to a link that g admits. A patch that changes
 // nothing leaves the link at its version. If versions is not empty, the link must have one of them.
+//
+// A value that the link has already is not checked again, so a patch of the link object as it was read
+// succeeds, whatever time or the block list have made of it.
 func (c *Calls) Update(
 	caller account.Caller, code string, g engine.Guard, versions []uint64, body jsonbody.Body,
 ) (Link, error) {
 	if err := mayUse(caller, g); err != nil {
 		return Link{}, err
 	}
-	p, err := c.parsePatch(body)
+	p, err := c.parsePatch(body, nil)
+	if errors.As(err, new(engine.InvalidError)) {
+		if l, errRead := c.Read(caller, code, g); errRead == nil {
+			p, err = c.parsePatch(body, &l)
+		}
+	}
 	if err != nil {
 		return Link{}, err
 	}
@@ -120,7 +130,8 @@ type patch struct {
 	draft  engine.Draft
 }
 
-func (c *Calls) parsePatch(body jsonbody.Body) (patch, error) {
+// parsePatch reads a patch. It leaves out the fields that link has already; nil: it reads all.
+func (c *Calls) parsePatch(body jsonbody.Body, link *Link) (patch, error) {
 	if !body.Is(PatchTypes...) {
 		return patch{}, problem.New(problem.MediaType, "Content-Type must be %s or %s", PatchTypes[0], PatchTypes[1])
 	}
@@ -129,6 +140,9 @@ func (c *Calls) parsePatch(body jsonbody.Body) (patch, error) {
 		return patch{}, err
 	}
 	a := askedLink{policy: c.targets, now: c.now()}
+	if link != nil {
+		members = changing(members, link, a.now)
+	}
 	sent, null, invalid := jsonbody.Read(members, &a, patchFields)
 	for i, e := range invalid {
 		if f := fieldNamed[e.Field]; f != nil && f.set == nil {
@@ -144,6 +158,18 @@ func (c *Calls) parsePatch(body jsonbody.Body) (patch, error) {
 		return patch{}, invalid
 	}
 	return patch{fields: append(sent, null...), draft: a.Draft}, nil
+}
+
+// changing returns the members that ask for another value than link has, and those that are there twice.
+func changing(members []jsonbody.Member, link *Link, now time.Time) []jsonbody.Member {
+	times := make(map[string]int, len(members))
+	for _, m := range members {
+		times[string(m.Name)]++
+	}
+	return slices.DeleteFunc(members, func(m jsonbody.Member) bool {
+		f := fieldNamed[string(m.Name)]
+		return f != nil && times[f.name] == 1 && f.isOf(link, m.Value, now)
+	})
 }
 
 // apply applies p to a link's record.

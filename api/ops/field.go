@@ -2,8 +2,10 @@ package ops
 
 import (
 	"encoding/json"
+	"reflect"
 	"slices"
 	"strconv"
+	"time"
 
 	"shunt/api/jsonbody"
 	"shunt/api/jsontext"
@@ -30,6 +32,10 @@ type row struct {
 
 	// same reports whether link l already has what draft d asks for. nil: it is not compared.
 	same func(d *engine.Draft, l *engine.Detail) bool
+
+	// had returns the largest number that a link object of l has had in the field. nil: it does not only
+	// grow.
+	had func(l *Link) uint64
 
 	// write appends the value in JSON. nil: a link object does not have the field.
 	write func(dst []byte, l *Link) []byte
@@ -127,14 +133,34 @@ var table = withKeys([]row{
 		func(l *engine.Detail) bool { return l.Disabled }),
 	{
 		name: "hits", imported: readHits, fixed: readOnly, // not compared, because it changes here
+		had:   func(l *Link) uint64 { return l.Hits },
 		write: func(dst []byte, l *Link) []byte { return strconv.AppendUint(dst, l.Hits, 10) },
 	},
 	{
 		name: "unique", imported: skip, fixed: readOnly,
+		had:     func(l *Link) uint64 { return l.Unique },
 		write:   func(dst []byte, l *Link) []byte { return strconv.AppendUint(dst, l.Unique, 10) },
 		omitted: func(l *Link) bool { return !l.Counted },
 	},
 })
+
+// isOf reports whether value is what link has in the field, or, of a number that only grows, had.
+func (f *row) isOf(link *Link, value json.RawMessage, now time.Time) bool {
+	switch {
+	case f.write == nil:
+		return false
+	case f.had != nil:
+		n, err := jsonbody.Int(value)
+		return err == nil && string(value) != "null" && 0 <= n && uint64(n) <= f.had(link)
+	case f.same != nil && f.imported != nil:
+		a := askedLink{now: now} // no policy: what a link leads to was checked when that was written
+		err := f.imported(&a, value)
+		a.Import = &a.imports
+		return err == nil && f.same(&a.Draft, &link.Detail)
+	}
+	var sent, has any
+	return json.Unmarshal(value, &sent) == nil && json.Unmarshal(f.write(nil, link), &has) == nil && reflect.DeepEqual(sent, has)
+}
 
 // withKeys sets the keys of rows.
 func withKeys(rows []row) []row {
