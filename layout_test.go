@@ -64,9 +64,10 @@ var (
 var rooms = map[string]room{
 	"engine/caps": {users: []string{"engine"}},
 	"engine/index": {knows: []string{
-		"engine/internal/hash", "engine/internal/invariants", "engine/internal/limits", "engine/internal/mmap", "engine/internal/symbols",
-		"engine/invalid",
+		"engine/internal/ascii", "engine/internal/hash", "engine/internal/invariants", "engine/internal/limits", "engine/internal/mmap",
+		"engine/internal/symbols", "engine/invalid",
 	}},
+	"engine/internal/ascii":      {users: engines},
 	"engine/internal/hash":       {users: engines},
 	"engine/internal/invariants": {users: engines},
 	"engine/internal/limits":     {users: engines},
@@ -76,7 +77,7 @@ var rooms = map[string]room{
 	"engine/journal":             {knows: []string{"engine/internal/hash", "engine/internal/mmap", "engine/plural", "engine/tally"}},
 	"engine/plural":              {},
 	"engine/tally":               {knows: []string{"engine/internal/hash"}},
-	"engine/target":              {knows: []string{"engine/internal/limits", "engine/invalid"}},
+	"engine/target":              {knows: []string{"engine/internal/ascii", "engine/internal/limits", "engine/invalid"}},
 
 	"storage/clusterlog":       {never: []string{pebble, etcd}},
 	"storage/direct":           {users: []string{"storage"}, never: []string{etcd}},

@@ -3,6 +3,7 @@ package engine
 import (
 	"shunt/engine/caps"
 	"shunt/engine/index"
+	"shunt/engine/internal/ascii"
 	"shunt/engine/internal/limits"
 	"shunt/engine/invalid"
 	"shunt/engine/journal"
@@ -92,11 +93,11 @@ const (
 // ParseOrigins is target.ParseOrigins.
 func ParseOrigins(addresses ...string) Origins { return target.ParseOrigins(addresses...) }
 
-// AppendASCII is target.AppendASCII.
-func AppendASCII(dst, address []byte) []byte { return target.AppendASCII(dst, address) }
+// AppendASCII is ascii.Append.
+func AppendASCII(dst, address []byte) []byte { return ascii.Append(dst, address) }
 
-// ToASCII is target.ToASCII.
-func ToASCII(buf []byte, at int) []byte { return target.ToASCII(buf, at) }
+// ToASCII is ascii.Rewrite.
+func ToASCII(buf []byte, at int) []byte { return ascii.Rewrite(buf, at) }
 
 // InOwnNetwork is target.InOwnNetwork.
 func InOwnNetwork(authority string) bool { return target.InOwnNetwork(authority) }

@@ -112,7 +112,7 @@ func (r *Redirector) follow(buf []byte, l engine.Link, q *Request) (Decision, []
 	if o := r.factsOf(l, buf[at:], q.NowMs).Verdict(); o != Redirected {
 		return d.missed(o), buf[:start]
 	}
-	if len(buf)-at <= maxLocationBytes { // what is longer does not get shorter
+	if (l.Encoded() || len(query) > 0) && len(buf)-at <= maxLocationBytes { // what is longer does not get shorter
 		buf = engine.ToASCII(buf, at)
 	}
 	if len(buf)-at > maxLocationBytes {

@@ -146,6 +146,45 @@ func TestALargeShardKeepsItsTableWhenItIsRewritten(t *testing.T) {
 	wantTargets(t, x, 0, symbols.MaxSamples, shopTarget)
 }
 
+// Every third target goes out percent-encoded. Some are put plain and coded later, some are coded at once,
+// some by another table, and some are edited from one kind to the other.
+func TestTheIndexKnowsWhichTargetsGoOutEncoded(t *testing.T) {
+	const n = 2 * symbols.MaxSamples
+	shift := 0
+	target := func(i int) string {
+		if (i+shift)%3 == 0 {
+			return shopTarget(i) + []string{"é", "|", "~\"", "\xff"}[i%4]
+		}
+		return shopTarget(i) + "!~"
+	}
+	x := newIndex()
+	want := func(when string) {
+		t.Helper()
+		wantTargets(t, x, 0, n, target)
+		for i := range n {
+			l, _ := x.Resolve(codeOf(i))
+			if got, want := l.Encoded(), (i+shift)%3 == 0; got != want {
+				t.Fatalf("%s: %q is said to go out encoded: %v, want %v", when, target(i), got, want)
+			}
+			l.Release()
+		}
+	}
+	putTargets(t, x, 0, symbols.MaxSamples, target)
+	trained(t, x, nil)
+	putTargets(t, x, symbols.MaxSamples, n-symbols.MaxSamples, target)
+	want("put")
+	shift = 1
+	putTargets(t, x, 0, n, target)
+	want("edited")
+	for i := range x.shards {
+		s := &x.shards[i]
+		s.mu.Lock()
+		s.rewriteLocked()
+		s.mu.Unlock()
+	}
+	want("rewritten")
+}
+
 func TestRandomTargetsTakeOneByteMoreAtMost(t *testing.T) {
 	const n = 4 * symbols.MaxSamples
 	rng := rand.New(rand.NewPCG(9, 9))
@@ -160,12 +199,15 @@ func TestRandomTargetsTakeOneByteMoreAtMost(t *testing.T) {
 	target := func(i int) string { return targets[i] }
 	x := newIndex()
 	putTargets(t, x, 0, symbols.MaxSamples, target)
-	plain := x.recordsBytes() / symbols.MaxSamples
 	trained(t, x, nil)
 	putTargets(t, x, symbols.MaxSamples, n-symbols.MaxSamples, target)
 	wantTargets(t, x, 0, n, target)
-	if got := x.recordsBytes() / n; got > plain+1 {
-		t.Errorf("%d bytes a link, %d when they were plain", got, plain)
+	for i := range n {
+		l, _ := x.Resolve(codeOf(i))
+		if got := len(l.keptTarget()); got > len(targets[i])+1 {
+			t.Errorf("%q: kept in %d bytes, want at most one more than it has", targets[i], got)
+		}
+		l.Release()
 	}
 }
 

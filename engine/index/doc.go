@@ -27,8 +27,9 @@
 // arena unmaps it. Link.Release marks the last use.
 //
 // A usual link has a narrow record: its drawn code, whose characters leave a bit free for each flag,
-// its id, owner and the target's length take 16 bytes. A longer code, a tombstone or a large number
-// takes a wide record of 20 bytes and the code (record.go).
+// its id, owner and the target's length take 16 bytes. A longer code, a tombstone, a large number or a
+// target that goes out percent-encoded takes a wide record of 20 bytes and the code (record.go). So a
+// redirect learns from the word that it has read anyway that a target goes out as it is.
 //
 // Targets are coded by a static table of symbols (engine/internal/symbols). There is one table for all
 // shards, because 64 would evict the first-level cache. It is trained on the first 4,096 targets that
@@ -41,8 +42,8 @@
 // A link takes 16 bytes of record, its target (coded to about half), half a byte that keeps the word
 // that a look-up compares in one cache line, 8 bytes of counter, and 10.2 to 11.5 bytes of index. With
 // real addresses of 50.4 bytes on average that is 59.1 to 59.8 bytes at 5 to 12 M links; before records
-// were narrow and targets coded it was 100.6. Random bytes, which no table can make shorter, take
-// 87.8. (BenchmarkMemory of bench, commit and machine in its RESULTS.md.)
+// were narrow and targets coded it was 100.6. Random bytes, which no table can make shorter, took
+// 87.8; now they go out percent-encoded, in wide records, which take 18 bytes more. (BenchmarkMemory of bench, commit and machine in its RESULTS.md.)
 //
 // # Concurrency
 //

@@ -27,6 +27,13 @@ func (l Link) keptTarget() []byte {
 	return unsafe.Slice((*byte)(unsafe.Add(l.record, l.targetAt())), l.targetBytes())
 }
 
+// Encoded reports whether the target goes out percent-encoded, because it has bytes that RFC 3986 does not
+// allow in an address. Else Location is the target as it is.
+func (l Link) Encoded() bool {
+	const both = wideMark | wideEncoded
+	return l.word()&both == both
+}
+
 func (l Link) word() uint64 { return *(*uint64)(l.record) }
 
 func (l Link) wide() bool { return l.word()&wideMark != 0 }

@@ -35,7 +35,7 @@ const (
 // The first word is the code, filled up with zeros, whose characters leave the high bit of each byte
 // free; that of byte i is bit i of the flags. The bit of FlagTombstone, which a link does not have,
 // marks a wide record. High halves of ids are those of the arena's first record. What has no room
-// there, a tombstone or a longer code gets a wide record:
+// there, a tombstone, a longer code or a target that goes out percent-encoded gets a wide record:
 //
 //	 0              8        16      20
 //	┌──────────────┬────────┬───────┬────────────┬────────────┬───────┬──────────┐
@@ -44,7 +44,8 @@ const (
 //	└──────────────┴────────┴───────┴────────────┴─8, in ms───┴───────┴──────────┘
 //
 // Its first word has flags in the high bits too. The other bits are, from byte 0 on: 7 bits length
-// of the code, 2 × 7 bits length of the target, 1 bit that marks a tombstone.
+// of the code, 2 × 7 bits length of the target, 1 bit that marks a tombstone, 1 bit that marks a target
+// which goes out percent-encoded.
 //
 // The expiry is present with FlagExpires, the deletion with FlagTombstone (a tombstone has no
 // expiry), the cap with FlagCapped.
@@ -61,6 +62,9 @@ const (
 
 	wideTombstone = 1 << 24
 
+	// wideEncoded marks a target that does not go out as it is; see Link.Encoded.
+	wideEncoded = 1 << 25
+
 	// noLink is the word at offset 0, which a look-up finds in a slot that is empty or was dropped: the
 	// tombstone of no code.
 	noLink = wideMark | wideTombstone
@@ -76,6 +80,8 @@ type HotView struct {
 	DeletedAtMs  int64
 	Owner        uint32
 	Flags        Flags
+
+	encoded bool // the target does not go out as it is; Put finds that out
 }
 
 // Purged reports whether the record is a tombstone that no longer blocks anything.
@@ -112,7 +118,7 @@ func wordOf(code []byte) (word uint64) {
 
 // narrow reports whether h gets a narrow record in an arena with these high halves of ids.
 func (h *HotView) narrow(idHigh uint64) bool {
-	return len(h.Code) <= wordBytes && h.Flags&FlagTombstone == 0 && h.ID>>32 == idHigh &&
+	return len(h.Code) <= wordBytes && !h.encoded && h.Flags&FlagTombstone == 0 && h.ID>>32 == idHigh &&
 		h.Owner <= narrowOwnerMask && len(h.Target) < 1<<narrowTargetBits && wordOf(h.Code)&flagBits == 0
 }
 
@@ -181,6 +187,9 @@ func (h *HotView) putWide(b []byte) {
 	if h.Flags&FlagTombstone != 0 {
 		w |= wideTombstone
 	}
+	if h.encoded {
+		w |= wideEncoded
+	}
 	binary.LittleEndian.PutUint64(b, w)
 	binary.LittleEndian.PutUint64(b[8:], h.ID)
 	binary.LittleEndian.PutUint32(b[16:], h.Owner)
@@ -239,6 +248,7 @@ func (a *arena) view(offset uint32) (v HotView) {
 	targetAt := l.targetAt() // a tombstone has no target, and may end where its chunk ends
 	kept := a.record(offset)[targetAt : targetAt+l.targetBytes()]
 	v = HotView{Code: l.AppendCode(nil), Target: kept, ID: l.ID(), Owner: l.Owner(), Flags: l.Flags()}
+	v.encoded = l.Encoded()
 	v.ExpiresAtMs, v.MaxHits = l.ExpiresAtMs(), l.MaxHits()
 	if isTombstone(l.record) {
 		v.Flags |= FlagTombstone

@@ -26,7 +26,9 @@ func anyRecord(rng *rand.Rand) HotView {
 		Owner: []uint32{1, narrowOwnerMask, narrowOwnerMask + 1, 1<<32 - 1}[rng.IntN(4)],
 		Flags: Flags(rng.UintN(256)) &^ FlagTombstone,
 	}
+	h.encoded = target != "" && rng.IntN(4) == 0
 	if rng.IntN(4) == 0 {
+		h.encoded = false
 		h.Flags, h.DeletedAtMs = FlagTombstone, int64(rng.Uint64())
 		if rng.IntN(2) == 0 {
 			h.Flags |= FlagCapped // a tombstone has no cap, but the flag may stand in a row

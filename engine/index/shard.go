@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"shunt/engine/internal/ascii"
 	"shunt/engine/internal/invariants"
 	"shunt/engine/internal/limits"
 	"shunt/engine/internal/mmap"
@@ -143,7 +144,7 @@ func (s *shard) put(tag uint64, h *HotView) error {
 	s.coder.see(h.Target)
 	var room [256]byte
 	table := s.current.Load().arena.symbols
-	kept := coded(room[:0], table, h.Target)
+	kept := h.kept(room[:0], table)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.putCodedLocked(tag, h, kept, table)
@@ -154,13 +155,18 @@ func (s *shard) putPlainLocked(tag uint64, h *HotView) error {
 	s.coder.see(h.Target)
 	var room [256]byte
 	table := s.current.Load().arena.symbols
-	return s.putCodedLocked(tag, h, coded(room[:0], table, h.Target), table)
+	return s.putCodedLocked(tag, h, h.kept(room[:0], table), table)
 }
 
-// putCodedLocked is put for a target that was coded by table: target.
-func (s *shard) putCodedLocked(tag uint64, h *HotView, target []byte, table *symbols.Table) error {
+// kept returns h as an arena with this table keeps it. Its target is in room if it fits.
+func (h *HotView) kept(room []byte, table *symbols.Table) HotView {
 	kept := *h
-	kept.Target = target
+	kept.Target, kept.encoded = coded(room, table, h.Target), !ascii.Sendable(h.Target)
+	return kept
+}
+
+// putCodedLocked is put for kept, which h became by table.
+func (s *shard) putCodedLocked(tag uint64, h *HotView, kept HotView, table *symbols.Table) error {
 	s.leavePlainLocked()
 	s.collectNearlyFullLocked()
 	arena := s.current.Load().arena

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"shunt/engine/internal/ascii"
 )
 
 func blockList(t testing.TB, lines ...string) *BlockList {
@@ -251,7 +253,7 @@ func FuzzBlocks(f *testing.F) {
 		if !blockList(t, withoutFragment).Blocks([]byte(target)) {
 			t.Errorf("%q is not blocked by itself", target)
 		}
-		sent := AppendASCII(nil, []byte(target))
+		sent := ascii.Append(nil, []byte(target))
 		sentWithout, _, _ := bytes.Cut(sent, []byte("#"))
 		if !(blockList(t, withoutFragment).Blocks(sent) && blockList(t, string(sentWithout)).Blocks([]byte(target))) {
 			t.Errorf("%q and %q do not block each other", target, sent)

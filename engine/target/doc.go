@@ -15,7 +15,7 @@
 // Nothing here looks names up or opens connections. So a name that leads to a private address is
 // not detected: the text alone decides, in every spelling of an address and however an IPv6 address
 // carries an IPv4 one (privatehost.go). Only the host of a target is rewritten before it is stored;
-// clients are sent it in ASCII (ascii.go), of which policies and lists say the same.
+// clients are sent it in ASCII (engine/internal/ascii), of which policies and lists say the same.
 //
 // # Layout
 //

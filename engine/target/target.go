@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/net/idna"
 
+	"shunt/engine/internal/ascii"
 	"shunt/engine/internal/limits"
 	"shunt/engine/invalid"
 )
@@ -30,7 +31,7 @@ type Policy struct {
 // CodeBlocked is the code of the FieldError for a target on the block list.
 const CodeBlocked = "blocked"
 
-// Parse returns raw in the form that is stored, or a FieldError of field "url". AppendASCII makes
+// Parse returns raw in the form that is stored, or a FieldError of field "url". Package ascii makes
 // the Location of it.
 //
 // A target is absolute, http or https, has a host and at most MaxTargetBytes bytes in either form,
@@ -77,7 +78,7 @@ func (p Policy) check(h host, target string) error {
 		return targetError("own_origin", "must not lead back to this server")
 	case len(target) > limits.MaxTargetBytes:
 		return errTargetTooLong
-	case len(target) > limits.MaxTargetBytes/3 && ASCIIBytes(target) > limits.MaxTargetBytes: // a byte becomes three
+	case len(target) > limits.MaxTargetBytes/3 && ascii.Bytes(target) > limits.MaxTargetBytes: // a byte becomes three
 		return errTargetTooLongSent
 	case p.Blocked.BlocksText(target):
 		return targetError(CodeBlocked, "must not lead to an address that is blocked here")

@@ -1,4 +1,4 @@
-package target
+package ascii
 
 import (
 	"bytes"
@@ -23,10 +23,10 @@ func TestAnAddressGoesOutAsRFC3986Allows(t *testing.T) {
 		"brackets and plus":  {"http://[2001:db8::1]/[a+b]", "http://[2001:db8::1]/[a+b]"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := AppendASCII([]byte("é"), []byte(c.address)); string(got) != "é"+c.want {
+			if got := Append([]byte("é"), []byte(c.address)); string(got) != "é"+c.want {
 				t.Errorf("got %q, want %q", got[len("é"):], c.want)
 			}
-			if got := ASCIIBytes(c.address); got != len(c.want) {
+			if got := Bytes(c.address); got != len(c.want) {
 				t.Errorf("got %d bytes, want %d", got, len(c.want))
 			}
 		})
@@ -39,7 +39,7 @@ func TestEachByteIsEncodedWhereverItIs(t *testing.T) {
 		for at := range 17 {
 			address := bytes.Repeat([]byte("z"), 17)
 			address[at] = byte(c)
-			got := AppendASCII(nil, address)
+			got := Append(nil, address)
 			want := string(address)
 			if strings.IndexByte(allowed, byte(c)) < 0 {
 				want = fmt.Sprintf("%s%%%02X%s", want[:at], c, want[at+1:])
@@ -51,22 +51,37 @@ func TestEachByteIsEncodedWhereverItIs(t *testing.T) {
 	}
 }
 
+// Every two neighbours, because a sum of one byte may carry into the next.
+func TestEveryTwoNeighboursAreLookedAt(t *testing.T) {
+	address := []byte("zzzzzzzz")
+	for pair := range 1 << 16 {
+		for at := range 7 {
+			address[at], address[at+1] = byte(pair), byte(pair>>8)
+			want := strings.IndexByte(allowed, byte(pair)) >= 0 && strings.IndexByte(allowed, byte(pair>>8)) >= 0
+			if got := Sendable(address); got != want {
+				t.Fatalf("%q: got %v, want %v", address, got, want)
+			}
+			address[at], address[at+1] = 'z', 'z'
+		}
+	}
+}
+
 func TestAnAddressIsEncodedWithoutAllocation(t *testing.T) {
 	address, room := []byte("https://a.example/wiki/メインページ?q=é"), make([]byte, 0, 512)
-	if n := testing.AllocsPerRun(10, func() { AppendASCII(room, address) }); n != 0 {
+	if n := testing.AllocsPerRun(10, func() { Append(room, address) }); n != 0 {
 		t.Errorf("got %v allocations", n)
 	}
 }
 
-func FuzzASCII(f *testing.F) {
+func FuzzAppend(f *testing.F) {
 	for _, address := range []string{"", "https://a/b", "https://a/é|%zz", allowed, "~~~~~~~~", "\xff\xfb\x7b\x80\x1f\x20\x21\x22"} {
 		f.Add("head ", address)
 	}
 	f.Fuzz(func(t *testing.T, head, address string) {
-		got := AppendASCII([]byte(head), []byte(address))
+		got := Append([]byte(head), []byte(address))
 		sent, found := strings.CutPrefix(string(got), head)
-		if !found || len(sent) != ASCIIBytes(address) {
-			t.Fatalf("%q behind %q: got %q, want %d bytes", address, head, got, ASCIIBytes(address))
+		if !found || len(sent) != Bytes(address) {
+			t.Fatalf("%q behind %q: got %q, want %d bytes", address, head, got, Bytes(address))
 		}
 		var want strings.Builder
 		for _, c := range []byte(address) {
@@ -79,14 +94,14 @@ func FuzzASCII(f *testing.F) {
 		if w := want.String(); sent != w {
 			t.Fatalf("%q: got %q, want %q", address, sent, w)
 		}
-		if again := AppendASCII(nil, []byte(sent)); string(again) != sent {
+		if again := Append(nil, []byte(sent)); string(again) != sent {
 			t.Fatalf("%q changes again, to %q", sent, again)
 		}
 	})
 }
 
-// BenchmarkASCII is what a redirect costs more.
-func BenchmarkASCII(b *testing.B) {
+// BenchmarkAppend is what a redirect costs more.
+func BenchmarkAppend(b *testing.B) {
 	for name, address := range map[string]string{
 		"form=plain": "https://www.example.com/articles/2026/11/some-title.html", "form=utf8": "https://ja.example/wiki/メインページ?q=é",
 	} {
@@ -94,7 +109,7 @@ func BenchmarkASCII(b *testing.B) {
 			room, text := make([]byte, 0, 512), []byte(address)
 			b.ReportAllocs()
 			for b.Loop() {
-				AppendASCII(room, text)
+				Append(room, text)
 			}
 		})
 	}
