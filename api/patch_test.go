@@ -268,7 +268,7 @@ func TestOfTwoPatchesOfOneVersionOneWins(t *testing.T) {
 	}
 }
 
-// What a link has is not checked again, whatever time and the block list have made of it.
+// A value that a link has already is not checked again, even if its expiry has passed or its target is blocked now.
 func TestAPatchOfTheLinkAsItWasReadSucceeds(t *testing.T) {
 	var blocks *BlockFile
 	st := newSite(t, func(o *Options) { blocks = openBlockFile(t, writeTo(t, "list", nil), o.Logger); o.Blocks = blocks })

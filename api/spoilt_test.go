@@ -11,7 +11,7 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// What people and mailers do to the address of /promo, which forwards its query, and to the query. A
+// People and mailers send the address of /promo, which forwards its query, in these forms. A
 // visitor that follows one of these asks for the link.
 var spoiltPromos = map[string]string{
 	"/promo":                      "",

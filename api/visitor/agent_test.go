@@ -84,7 +84,7 @@ func TestKnownBotsAreToldFromVisitors(t *testing.T) {
 		"Zulip":                        {"ZulipURLPreview/8.0; +https://zulip.example.com", true},
 		"Mattermost":                   {"Mattermost-Bot/1.1", true},
 
-		// Who opens the links of mails before people do, and who checks the links of documents.
+		// Programs that open the links of mails before people do, and that check the links of documents.
 		"Mimecast":                {"Mozilla/5.0 (compatible; Mimecast Link Scanner)", true},
 		"Barracuda":               {"Barracuda Sentinel (EE)", true},
 		"Proofpoint":              {"Mozilla/5.0 (Windows NT 10.0; Win64; x64) Proofpoint URL Defense", true},

@@ -37,8 +37,8 @@ func openTables() int { return max(16, min(storage.DefaultOpenFiles, descriptors
 // reservedAdmins are the connections of the admin address that otherDescriptors has.
 const reservedAdmins = 32
 
-// connectionsWithin returns how many clients may be connected at a time, and how many to the admin
-// address, if the process may have so many descriptors, of which tables are for the store.
+// connectionsWithin divides the descriptors of the process that are left after those of the store's
+// tables: it returns how many clients may be connected at a time, and how many to the admin address.
 func connectionsWithin(descriptors, tables int) (clients, admins int) {
 	admins = min(api.MaxAdmins, max(reservedAdmins, descriptors/64))
 	return max(16, descriptors-tables-otherDescriptors-(admins-reservedAdmins)), admins

@@ -2,7 +2,7 @@ package main
 
 import "testing"
 
-// What clients and the admin address may take leaves the descriptors that the rest needs.
+// Clients and the admin address leave the descriptors that the store and the journal need.
 func TestDescriptorsAreLeftForTheStore(t *testing.T) {
 	for all, want := range map[int][2]int{256: {64, 32}, 1024: {640, 32}, 4096: {2912, 64}, 20_000: {14_648, 256}, 65_536: {48_800, 256}} {
 		tables := max(16, all/4)
