@@ -67,22 +67,17 @@
 //     their turn and the runtime takes it for well-behaved: without that, its monitor woke up 2,000 times
 //     a second at 30,000 redirects/s, in place of 100, and a redirect cost a quarter more.
 //   - A loop keeps its thread, and the thread has precedence over the others on its core while it does
-//     not keep the core busy (precedence_linux.go). While it handles events and waits for the next ones it has
-//     a real-time priority, else nice -19 and a time slice of 0.1 ms. p99 at 30,000 redirects/s on one core went
-//     from 0.41 ms, with the slice alone, to 0.06 with nice -19; beside 200 creates a second it was 0.16 then, and is
-//     0.05 with both (figures in bench/RESULTS.md). With nice alone the kernel lets other threads finish before
-//     the loop: those that have waited while it ran. Neither other priorities and slices changed that, nor
-//     SCHED_BATCH for all other threads, which made it ten times as long. Rejected: lower priorities for the
-//     background, because it then holds locks of the runtime for long. All other threads have slices of 0.2 ms,
-//     so that the thread that a yield needs is not kept waiting by a flush.
-//   - The real-time priority ends after 8 ms of work at once (budget_linux.go), because the runtime may make the
-//     loop wait without rest for another thread of its core, which does not run meanwhile. Rejected: to make all
-//     collections of garbage ourselves while the loops are lowered. The heap had no goal then, and goroutines that
-//     allocate as fast as they can took 4.1 GB in place of 1.3; and the runtime marks goroutines at other times, too.
-//     Rejected: to pin the loop to its P, so that the runtime cannot stop it. Then a lock that is not free would
-//     end the process.
-//   - A loop with that priority holds its P while it waits, for some milliseconds at most. So nothing of the
-//     runtime is between an event and its answer. What stops all goroutines ends the wait by a signal.
+//     not keep the core busy (precedence_linux.go): nice -19 and a time slice of 0.1 ms. p99 at 30,000 redirects/s
+//     on one core went from 0.41 ms, with the slice alone, to 0.06 to 0.07. All other threads have slices of
+//     0.2 ms, so that the thread that a yield needs is not kept waiting by a flush. A thread that has waited
+//     while the loop ran still goes first for as long again, so p99 is longer beside creates (figures in
+//     bench/RESULTS.md). Neither other priorities and slices changed that, nor SCHED_BATCH for all other
+//     threads, which made it ten times as long. Rejected: lower priorities for the background, because it then
+//     holds locks of the runtime for long.
+//   - Rejected: real-time threads (SCHED_FIFO). They took that wait away, but the runtime may make a loop wait
+//     without rest for another thread of its core, which then does not run. To bound that took a timer with a
+//     signal handler behind the runtime's back, cpu.max bounded the process no more, and the longest answers
+//     got longer.
 //   - A new connection is read from at once, because its request has usually come. With Connection:
 //     close, epoll never hears of it. NODELAY and the size of the send buffer are the listening
 //     socket's.

@@ -66,7 +66,6 @@ type Group struct {
 	once      sync.Once        // makes http
 	http      *fasthttp.Server // use server()
 	answers   sync.Pool        // of *answers, for lanes
-	holders   atomic.Int32     // loops that may hold a P
 	accepting sync.WaitGroup   // calls of http.Serve; added to before the drain begins, with mu held
 	mu        struct {
 		sync.Mutex

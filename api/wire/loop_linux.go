@@ -30,8 +30,6 @@ type loop struct {
 
 	answers          // nowMs is the time of this wake-up
 	yieldedMs  int64 // when the loop last yielded
-	started    bool  // a goroutine, since the last wait
-	holds      bool  // the loop may wait with its P held
 	many       bool  // the last wake-up had many events, so others have probably come
 	closing    bool  // connections are closed once nothing is under way on them
 	ended      bool
@@ -70,13 +68,8 @@ const (
 func (lp *loop) run() {
 	runtime.LockOSThread()
 	lp.thread.Store(int32(unix.Gettid()))
-	lp.precedence.begin(lp.holds)
-	defer func() {
-		lp.precedence.end()
-		if lp.holds {
-			lp.g.holders.Add(-1)
-		}
-	}()
+	lp.precedence.begin()
+	defer lp.precedence.end()
 	for !lp.ended {
 		told, connecting := false, false
 		for _, e := range lp.events[:lp.wait()] {
@@ -99,7 +92,6 @@ func (lp *loop) run() {
 		}
 		lp.yield()
 	}
-	lp.precedence.lower() // closing takes long
 	lp.closeOwned(func(*row) bool { return true })
 	lp.closeFiles()
 }
@@ -111,11 +103,9 @@ func (lp *loop) run() {
 // core, that thread waits for it. So there are few.
 func (lp *loop) yield() {
 	if lp.nowMs-lp.yieldedMs >= yieldMs {
-		lp.precedence.lower()
 		runtime.Gosched()
 		lp.yieldedMs = lp.nowMs
 		lp.precedence.check(lp.nowMs)
-		lp.precedence.rise()
 	}
 }
 
@@ -127,27 +117,11 @@ func (lp *loop) wait() (n int) {
 	}
 	if n == 0 {
 		lp.press(false)
-		n = lp.waitLong()
+		n = epollWait(lp.epoll, lp.events[:], lp.intake.waitMs())
 	}
 	many := n >= manyEvents
 	lp.begin(many)
 	lp.press(many)
-	return n
-}
-
-// waitLong waits for events when there are none. An immediate loop holds its P until it must yield, unless a
-// goroutine that it has started needs the P.
-func (lp *loop) waitLong() (n int) {
-	ms := lp.intake.waitMs()
-	if left := lp.yieldedMs + yieldMs - lp.nowMs; lp.precedence.level == immediate && ms < 0 && !lp.started && left > 0 {
-		if n = lp.precedence.hold(lp.epoll, lp.events[:], left); n > 0 {
-			return n
-		}
-	}
-	lp.started = false
-	lp.precedence.lower()
-	n = epollWait(lp.epoll, lp.events[:], ms)
-	lp.precedence.rise()
 	return n
 }
 
@@ -397,8 +371,6 @@ func (lp *loop) reset(r *row) {
 // handOver gives the connection of r to fasthttp, with b, the bytes that have come and are not
 // answered.
 func (lp *loop) handOver(r *row, b []byte) {
-	lp.precedence.lower()
-	lp.started = true
 	if r.flags&flagRegistered != 0 {
 		epollControl(lp.epoll, unix.EPOLL_CTL_DEL, int(r.fd), 0, 0)
 	}

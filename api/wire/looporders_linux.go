@@ -13,15 +13,9 @@ import (
 // This file is what a loop does because it was told to: by the sweep, by another loop, or because the
 // server stops.
 
-// manyOrders is how many orders may take longer than a wake-up with many events.
-const manyOrders = 64
-
 // obey carries out the orders that have come.
 func (lp *loop) obey() {
 	orders := lp.inbox.take(lp.spare)
-	if len(orders) > manyOrders {
-		lp.precedence.lower()
-	}
 	for _, o := range orders {
 		if o.row == nil {
 			lp.obeyAll(o.kind)
@@ -34,9 +28,6 @@ func (lp *loop) obey() {
 }
 
 func (lp *loop) obeyAll(kind orderKind) {
-	if kind != beat {
-		lp.precedence.lower() // all connections may be many
-	}
 	switch kind {
 	case accept:
 		lp.acceptAll()

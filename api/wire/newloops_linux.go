@@ -50,11 +50,6 @@ func (g *Group) openLoops(l *listener, ln interface {
 		}
 		ls.each = append(ls.each, lp)
 	}
-	if g.mayHold() {
-		for _, lp := range ls.each {
-			lp.holds = true
-		}
-	}
 	return ls, nil
 }
 

@@ -3,51 +3,29 @@ package wire
 import (
 	"bytes"
 	"os"
-	"runtime"
 	"strconv"
-	"strings"
-	"syscall"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
 
 // A precedence is the place of a loop's thread before the other threads on its core. A redirect takes
 // some microseconds, a flush, a compaction or the garbage collector many milliseconds, and the kernel
-// gives both equal shares of the core. So a redirect that comes during a flush waits, although loops
-// need little.
-//
-// A preferred thread has a high priority (nice). But the kernel evens out its shares within moments: a
-// thread that has waited for the loop runs next, for as long as the loop ran, and nothing takes the core
-// from it until it waits or the next tick comes. An immediate thread (SCHED_FIFO) has the core as soon as
-// something comes. It is immediate while it handles events, and while it waits for the next ones with its P
-// held (hold), which the runtime takes for running. It is lowered before it yields, waits long, or has much
-// to do, and in any case after some milliseconds of work (budget).
+// gives both equal shares of the core. So without precedence a redirect that comes during a flush
+// waits, although loops need little. A preferred thread has a high priority (nice) and a short time slice.
 //
 // A loop that keeps its core busy has no precedence: creates, the fold and everything else would get
 // next to nothing. What counts is how long the thread ran or was ready to run, so a loop that is kept
 // from running does not look idle.
 //
-// The kernel permits both to root, or within RLIMIT_NICE and RLIMIT_RTPRIO. Without them the thread still
-// has a short slice. It belongs to the goroutine of the loop.
+// The kernel permits the priority to root, or within RLIMIT_NICE. Without it the thread still has the short
+// slice. The precedence belongs to the goroutine of the loop.
 type precedence struct {
-	stat    *os.File          // of the thread; nil: there is no precedence
-	set     func(level) error // of the thread
-	budget  *budget           // of the thread while it is immediate; nil: it never is
-	taken   bool              // the loop does not keep its core busy
-	level   level
+	stat    *os.File                   // of the thread; nil: there is no precedence
+	set     func(preferred bool) error // of the thread
+	taken   bool                       // the loop does not keep its core busy
 	sinceMs int64
 	usedNs  int64 // at sinceMs
 }
-
-// A level is how soon the kernel runs a thread that wakes up.
-type level uint8
-
-const (
-	usual     level = iota // as all others
-	preferred              // soon
-	immediate              // at once
-)
 
 const (
 	preferredNice     = -19
@@ -60,57 +38,30 @@ const (
 	busyShare, calmShare = 0.9, 0.75
 )
 
-// begin gives precedence to the thread that calls it, if the kernel permits that. The thread may become
-// immediate if the loop may hold a P.
-func (p *precedence) begin(mayHold bool) {
+// begin gives precedence to the thread that calls it, if the kernel permits that.
+func (p *precedence) begin() {
 	a, err := unix.SchedGetAttr(0, 0)
 	if err != nil || a.Policy != unix.SCHED_NORMAL {
 		return
 	}
-	p.set = func(l level) error { return setLevel(l, a.Nice) }
-	if p.taken = p.change(preferred); !p.taken {
-		_ = p.set(usual)
+	p.set = func(preferred bool) error { return prefer(preferred, a.Nice) }
+	if p.take(true); !p.taken {
+		_ = p.set(false) // the short slice needs no permission
 		return
 	}
 	p.stat, _ = os.Open("/proc/thread-self/schedstat")
 	if p.stat == nil { // then nobody could tell whether the loop is busy
 		p.take(false)
-		return
-	}
-	if mayHold {
-		p.tryImmediate()
 	}
 }
 
-// tryImmediate finds out whether the kernel lets the thread become immediate, and be lowered again.
-func (p *precedence) tryImmediate() {
-	var err error
-	if p.budget, err = newBudget(); err != nil {
-		return
-	}
-	p.rise()
-	if p.level == immediate && p.lower() {
-		return
-	}
-	p.budget.close()
-	p.budget = nil
-	if p.level == immediate {
-		p.take(false)
-	}
-}
-
-// end leaves the thread as it is, except that it is not immediate any more.
 func (p *precedence) end() {
-	p.lower()
-	if p.budget != nil {
-		p.budget.close()
-	}
 	if p.stat != nil {
 		p.stat.Close()
 	}
 }
 
-// check takes or gives up precedence, 10 times a second. The thread must not be immediate.
+// check takes or gives up precedence, 10 times a second.
 func (p *precedence) check(nowMs int64) {
 	passed := nowMs - p.sinceMs
 	if p.stat == nil || passed < precedenceEveryMs {
@@ -120,10 +71,6 @@ func (p *precedence) check(nowMs int64) {
 	if !ok {
 		p.take(false)
 		return
-	}
-	if p.budget != nil && !areCaught() {
-		p.budget.close()
-		p.budget = nil
 	}
 	share := float64(used-p.usedNs) / 1e6 / float64(passed)
 	first := p.sinceMs == 0
@@ -137,54 +84,11 @@ func (p *precedence) check(nowMs int64) {
 	}
 }
 
-// take takes precedence, or gives it up. The thread must not be immediate.
+// take takes precedence, or gives it up.
 func (p *precedence) take(precedence bool) {
-	want := usual
-	if precedence {
-		want = preferred
-	}
-	if p.budget != nil {
-		p.budget.stop() // its end would make the thread a preferred one
-	}
-	if precedence != p.taken && p.change(want) {
+	if precedence != p.taken && p.set(precedence) == nil {
 		p.taken = precedence
 	}
-}
-
-// rise makes the thread immediate if it may be.
-func (p *precedence) rise() {
-	if p.budget != nil && p.taken && p.level != immediate && p.budget.begin() {
-		p.change(immediate)
-	}
-}
-
-// lower makes an immediate thread a preferred one. It returns whether it is none any more.
-func (p *precedence) lower() bool { return p.level != immediate || p.change(preferred) }
-
-// change gives the thread a level. It returns whether the thread has it.
-func (p *precedence) change(to level) bool {
-	if p.level != to && p.set(to) == nil {
-		p.level = to
-	}
-	return p.level == to
-}
-
-// hold waits for events without giving up its P, so that the goroutine goes on at once, for ms milliseconds
-// at most. It returns 0 after them, and when a signal interrupts it, which the runtime sends to stop the
-// goroutine. The thread is not immediate any more then, though its level still says so; call lower. That is
-// done before the runtime stops the goroutine, which it usually does at the next call of a function that
-// may grow the stack: this one must not.
-//
-//go:norace
-//go:nosplit
-func (p *precedence) hold(epoll int, events []unix.EpollEvent, ms int64) int {
-	n, _, errno := syscall.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(epoll), uintptr(unsafe.Pointer(&events[0])),
-		uintptr(len(events)), uintptr(ms), 0, 0)
-	if errno == 0 && n > 0 {
-		return int(n)
-	}
-	_, _, _ = syscall.RawSyscall(unix.SYS_SCHED_SETATTR, 0, uintptr(unsafe.Pointer(&preferredAttr)), 0)
-	return 0
 }
 
 // used returns how many nanoseconds the thread has run or been ready to run.
@@ -211,28 +115,17 @@ func parseSchedstat(text []byte) (ns int64, ok bool) {
 	return ns, true
 }
 
-// setLevel gives a level to this thread.
-func setLevel(l level, usualNice int32) error {
-	a := preferredAttr
-	switch l {
-	case usual:
-		a.Nice = usualNice
-	case immediate:
-		a.Policy, a.Nice, a.Runtime, a.Priority = unix.SCHED_FIFO, 0, 0, 1
+// prefer makes this thread a preferred one, or one with the given priority and a short slice. Since
+// Linux 6.12 a thread whose slice is shorter than that of the running one takes its place when it wakes
+// up, without a larger share of the core. Threads that it makes have neither.
+func prefer(preferred bool, usualNice int32) error {
+	a := unix.SchedAttr{
+		Size: unix.SizeofSchedAttr, Policy: unix.SCHED_NORMAL, Flags: unix.SCHED_FLAG_RESET_ON_FORK, Nice: usualNice, Runtime: sliceNs,
 	}
-	// Raw: what the runtime knows of is a place where it may stop the goroutine.
-	_, _, errno := syscall.RawSyscall(unix.SYS_SCHED_SETATTR, 0, uintptr(unsafe.Pointer(&a)), 0)
-	if errno != 0 {
-		return errno
+	if preferred {
+		a.Nice = preferredNice
 	}
-	return nil
-}
-
-// preferredAttr is what a preferred thread is for the kernel. It has a time slice so short that the kernel
-// runs it soon after it wakes up: since Linux 6.12 a thread whose slice is shorter than that of the running
-// one takes its place, without a larger share of the core. Threads that it makes have neither.
-var preferredAttr = unix.SchedAttr{
-	Size: unix.SizeofSchedAttr, Policy: unix.SCHED_NORMAL, Flags: unix.SCHED_FLAG_RESET_ON_FORK, Nice: preferredNice, Runtime: sliceNs,
+	return unix.SchedSetAttr(0, &a, 0)
 }
 
 // shortenSlices gives short time slices to the threads of this process that have longer ones; those
@@ -255,22 +148,4 @@ func shortenSlices() {
 			_ = unix.SchedSetAttr(id, a, 0)
 		}
 	}
-}
-
-// sparePsOfHolding is how many Ps there must be besides those that loops hold.
-const sparePsOfHolding = 2
-
-// mayHold reports whether the loops of one more listener of the group may wait with their Ps held, and be
-// immediate: all or none, so that connections fare alike. There must be Ps for all other goroutines,
-// and the runtime must be able to interrupt the wait. If so, the loops count in g.holders.
-func (g *Group) mayHold() bool {
-	if strings.Contains(os.Getenv("GODEBUG"), "asyncpreemptoff=1") {
-		return false
-	}
-	loops := int32(g.Loops)
-	if int(g.holders.Add(loops))+sparePsOfHolding > runtime.GOMAXPROCS(0) {
-		g.holders.Add(-loops)
-		return false
-	}
-	return true
 }

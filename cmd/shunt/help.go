@@ -14,8 +14,7 @@ Other variables that shunt reads:
 
   SSL_CERT_FILE, SSL_CERT_DIR     certificates of authorities, for --acme-directory and for commands over HTTPS
   GOMAXPROCS                      threads that run Go code at once (default: twice the cores and one more, at least
-                                  the cores and three). It also sets the number of event loops, and if it is set,
-                                  they take no real-time priority
+                                  the cores and three). It also sets the number of event loops
   LISTEN_FDS, NOTIFY_SOCKET,      set by systemd: sockets that it holds, where to report the state, and
   WATCHDOG_USEC                   how often`},
 	{Use: "exit-codes", Short: "What the exit codes mean", Long: `Exit codes of all commands:

@@ -1,8 +1,0 @@
-//go:build !amd64 && !arm64
-
-package wire
-
-var overruns uint64
-
-// onBudget returns 0: there is no handler, and no thread is immediate.
-func onBudget() uintptr { return 0 }
