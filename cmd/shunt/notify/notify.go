@@ -2,19 +2,17 @@ package notify
 
 import (
 	"context"
-	"fmt"
-	"net"
-	"os"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/coreos/go-systemd/v22/daemon"
 )
 
 // A Notifier sends messages to the service manager. A nil Notifier, that of a process that no service
 // manager waits for, sends nothing. Any number of goroutines may use it at once.
 type Notifier struct {
-	conn     *net.UnixConn
 	watchdog time.Duration // the process is killed after this time without a sign of life; 0: never
 
 	mu struct {
@@ -34,8 +32,6 @@ const (
 )
 
 const (
-	sendTimeout = time.Second
-
 	// maxStatusBytes keeps a message within the 4,096 bytes that systemd reads.
 	maxStatusBytes = 512
 
@@ -51,43 +47,31 @@ const (
 	signsPerWatchdog = 4
 )
 
-// Open returns the Notifier of the socket that the environment names, nil if it names none. It may be
-// called once: it removes the variables NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID, so that no
-// child speaks for this process.
+// Open says hello to the service manager whose socket NOTIFY_SOCKET names, and returns its Notifier, nil if
+// the variable names none or nobody listens there. With an unreadable WATCHDOG_USEC it returns both.
 func Open() (*Notifier, error) {
-	name, watchdog := os.Getenv("NOTIFY_SOCKET"), watchdogOf(os.Getenv("WATCHDOG_USEC"), os.Getenv("WATCHDOG_PID"))
-	for _, variable := range []string{"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"} {
-		_ = os.Unsetenv(variable) // never fails
+	if there, err := daemon.SdNotify(false, "STATUS="+firstStatus); !there {
+		return nil, err
 	}
-	if name == "" {
-		return nil, nil
-	}
-	conn, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: name, Net: "unixgram"})
-	if err != nil {
-		return nil, fmt.Errorf("the socket of the service manager (NOTIFY_SOCKET): %w", err)
-	}
-	return &Notifier{conn: conn, watchdog: watchdog}, nil
+	n := new(Notifier)
+	n.mu.status = firstStatus
+	var err error
+	n.watchdog, err = daemon.SdWatchdogEnabled(false)
+	return n, err
 }
 
-// watchdogOf returns the time of a watchdog; 0: there is none, or it is another process's.
-func watchdogOf(usec, pid string) time.Duration {
-	n, err := strconv.ParseInt(usec, 10, 64)
-	if err != nil || n <= 0 || n > int64(24*time.Hour/time.Microsecond) || pid != "" && pid != strconv.Itoa(os.Getpid()) {
-		return 0
-	}
-	return time.Duration(n) * time.Microsecond
-}
+const firstStatus = "starting"
 
 // Ready says that the process does what it was started for, or has finished reloading.
-func (n *Notifier) Ready(status string) { n.enter(running, status, "READY=1") }
+func (n *Notifier) Ready(status string) { n.enter(running, status, daemon.SdNotifyReady) }
 
 // Reloading says that the process reads its settings again. Ready must follow.
 func (n *Notifier) Reloading() {
-	n.enter(running, "reloading", "RELOADING=1", "MONOTONIC_USEC="+strconv.FormatInt(monotonic().Microseconds(), 10))
+	n.enter(running, "reloading", daemon.SdNotifyReloading, strings.TrimSpace(daemon.SdNotifyMonotonicUsec()))
 }
 
 // Stopping says that the process ends itself.
-func (n *Notifier) Stopping(status string) { n.enter(stopping, status, "STOPPING=1", extend()) }
+func (n *Notifier) Stopping(status string) { n.enter(stopping, status, daemon.SdNotifyStopping, extend()) }
 
 // Run sends the status once a second if it has changed, and asks for more time while the process
 // starts and stops. It returns when ctx ends.
@@ -112,7 +96,7 @@ func (n *Notifier) Watch(ctx context.Context, alive func() bool) error {
 	}
 	every(ctx, max(n.watchdog/signsPerWatchdog, time.Millisecond), func() {
 		if alive() {
-			n.send("WATCHDOG=1")
+			n.send(daemon.SdNotifyWatchdog)
 		}
 	})
 	return nil
@@ -166,14 +150,12 @@ func (n *Notifier) sendLocked(status string, lines ...string) {
 	n.send(lines...)
 }
 
-// send sends a message. That it is lost, because the service manager has gone or hangs, is no reason
-// to serve worse.
+// send sends a message. That it is lost, because the service manager has gone, is no reason to serve
+// worse.
 func (n *Notifier) send(lines ...string) {
-	if len(lines) == 0 {
-		return
+	if len(lines) > 0 {
+		_, _ = daemon.SdNotify(false, strings.Join(lines, "\n"))
 	}
-	_ = n.conn.SetWriteDeadline(time.Now().Add(sendTimeout))
-	_, _ = n.conn.Write([]byte(strings.Join(lines, "\n")))
 }
 
 func extend() string {

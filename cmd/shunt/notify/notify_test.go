@@ -71,6 +71,7 @@ func TestAManagerIsToldEachStepOfALife(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := newManager(t, socket)
 			n := opened(t)
+			m.await("STATUS=starting")
 			n.look("opening the store")
 			if got := m.next(); !slices.Equal(got, []string{"EXTEND_TIMEOUT_USEC=30000000", "STATUS=opening the store"}) {
 				t.Errorf("got %q while starting", got)
@@ -139,6 +140,7 @@ func TestSignsOfLifeEndWhenTheProcessIsNotAlive(t *testing.T) {
 }
 
 func TestTheWatchdogOfAnotherProcessIsNotOurs(t *testing.T) {
+	newManager(t, filepath.Join(t.TempDir(), "notify"))
 	for _, c := range []struct {
 		usec, pid string
 		want      time.Duration
@@ -151,8 +153,10 @@ func TestTheWatchdogOfAnotherProcessIsNotOurs(t *testing.T) {
 		{"much", "", 0},
 		{"99999999999999999999", "", 0},
 	} {
-		if got := watchdogOf(c.usec, c.pid); got != c.want {
-			t.Errorf("WATCHDOG_USEC=%q, WATCHDOG_PID=%q: got %v, want %v", c.usec, c.pid, got, c.want)
+		t.Setenv("WATCHDOG_USEC", c.usec)
+		t.Setenv("WATCHDOG_PID", c.pid)
+		if n, _ := Open(); n == nil || n.watchdog != c.want {
+			t.Errorf("WATCHDOG_USEC=%q, WATCHDOG_PID=%q: got %+v, want %v", c.usec, c.pid, n, c.want)
 		}
 	}
 }
@@ -174,9 +178,6 @@ func TestNobodyIsToldWithoutAManager(t *testing.T) {
 	t.Setenv("NOTIFY_SOCKET", filepath.Join(t.TempDir(), "gone"))
 	if n, err := Open(); n != nil || err == nil {
 		t.Errorf("a socket that is gone: got %v, %v", n, err)
-	}
-	if value, found := os.LookupEnv("NOTIFY_SOCKET"); found {
-		t.Errorf("NOTIFY_SOCKET is %q, and a child would speak for this process", value)
 	}
 }
 
