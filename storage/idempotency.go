@@ -35,7 +35,7 @@ func (s *Store) ReadReceipt(k engine.RequestKey) (engine.Receipt, error) {
 // LoadReceipts implements engine.Store. It reads keys only.
 func (s *Store) LoadReceipts(ctx context.Context, fn func(engine.RequestKey)) error {
 	all := []row.Range{row.TableRange(row.TableReceipts)}
-	err := scan(ctx, rowSource{db: s.db}, all, new(scanned), eachRow(func(key, _ []byte) error {
+	err := scan(ctx, s.db, all, new(scanned), eachRow(func(key, _ []byte) error {
 		k, err := row.SplitReceiptKey(key)
 		if err == nil {
 			fn(k)

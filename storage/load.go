@@ -14,7 +14,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"shunt/engine"
-	"shunt/storage/direct"
 	"shunt/storage/row"
 )
 
@@ -32,10 +31,8 @@ const (
 // LoadLinks implements engine.Store.
 func (s *Store) LoadLinks(ctx context.Context, fn func([]engine.HotView) error) error {
 	hot := []row.Range{row.TableRange(row.TableHot)}
-	tables := s.tablesWithout(&s.writer.since.links)
-	err := scan(ctx, newRowSource(s.db, tables, hot), hot, &s.scanned, func() reader { return newLinkBatch(fn) })
-	s.writer.since.links.Store(true) // nobody asks again
-	if err = errors.Join(err, closeTables(tables)); err != nil {
+	err := scan(ctx, s.db, hot, &s.scanned, func() reader { return newLinkBatch(fn) })
+	if err != nil {
 		return fmt.Errorf("storage: loading links: %w", err)
 	}
 	return nil
@@ -88,9 +85,7 @@ func (b *linkBatch) end() error {
 
 // LoadHits implements engine.View.
 func (v *view) LoadHits(ctx context.Context, fn func(id, hits uint64)) error {
-	err := v.loadHits(ctx, fn)
-	v.since.Store(true) // nobody asks again, and views of other figures are cheaper without tables
-	if err != nil {
+	if err := v.loadHits(ctx, fn); err != nil {
 		return fmt.Errorf("storage: loading hits: %w", err)
 	}
 	return nil
@@ -101,7 +96,7 @@ func (v *view) loadHits(ctx context.Context, fn func(id, hits uint64)) error {
 	for _, hour := range hoursFrom(v.hours, v.mark.Hour) {
 		ranges = append(ranges, row.PrefixRange(row.AppendHourPrefix(nil, row.TableLinkHours, hour)))
 	}
-	return scan(ctx, newRowSource(v.snapshot, v.tables, ranges), ranges, v.scanned, eachRow(func(key, value []byte) error {
+	return scan(ctx, v.snapshot, ranges, v.scanned, eachRow(func(key, value []byte) error {
 		id, err := row.LinkOf(key)
 		if err != nil {
 			return err
@@ -193,17 +188,17 @@ func weigh(r pebble.Reader, ranges []row.Range) ([]part, error) {
 
 // scan reads every row in ranges, on as many goroutines as there are cores, each with a reader of
 // its own, and notes its progress. The first error stops the scan and is returned.
-func scan(ctx context.Context, from rowSource, ranges []row.Range, progress *scanned, newReader func() reader) error {
+func scan(ctx context.Context, from pebble.Reader, ranges []row.Range, progress *scanned, newReader func() reader) error {
 	workers := engine.Cores()
 	var cuts []row.Range
 	for _, keys := range ranges {
-		cut, err := cutRange(from.db, keys, workers*partsAWorker)
+		cut, err := cutRange(from, keys, workers*partsAWorker)
 		if err != nil {
 			return err
 		}
 		cuts = append(cuts, cut...)
 	}
-	parts, err := weigh(from.db, cuts)
+	parts, err := weigh(from, cuts)
 	if err != nil {
 		return err
 	}
@@ -220,31 +215,38 @@ func scan(ctx context.Context, from rowSource, ranges []row.Range, progress *sca
 
 // scanParts takes parts, by the counter next, and reads them until none are left.
 func scanParts(
-	ctx context.Context, from rowSource, parts []part, next *atomic.Int64, progress *scanned, to reader,
+	ctx context.Context, from pebble.Reader, parts []part, next *atomic.Int64, progress *scanned, to reader,
 ) (err error) {
-	c, err := from.newCursor()
+	it, err := from.NewIter(&pebble.IterOptions{LowerBound: []byte{0}, UpperBound: []byte{0, 0}})
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, c.Close()) }()
+	defer func() { err = errors.Join(err, it.Close()) }()
 	for i := next.Add(1) - 1; i < int64(len(parts)); i = next.Add(1) - 1 {
-		rows, err := scanPart(ctx, c, &parts[i], to)
+		rows, err := scanPart(ctx, it, &parts[i], to)
 		if err != nil {
-			return from.explain(err, &parts[i])
+			return err
 		}
 		progress.end(&parts[i], rows)
 	}
 	return to.end()
 }
 
-func scanPart(ctx context.Context, c cursor, p *part, to reader) (rows uint64, err error) {
-	err = c.Scan(p.Lower, p.Upper, func(key, value []byte) error {
+func scanPart(ctx context.Context, it *pebble.Iterator, p *part, to reader) (rows uint64, err error) {
+	it.SetBounds(p.Lower, p.Upper)
+	for valid := it.First(); valid; valid = it.Next() {
 		if rows++; rows%rowsBetweenChecks == 0 && ctx.Err() != nil {
-			return ctx.Err()
+			break
 		}
-		return to.read(key, value)
-	})
-	return rows, cmp.Or(err, ctx.Err())
+		value, err := it.ValueAndErr()
+		if err == nil {
+			err = to.read(it.Key(), value)
+		}
+		if err != nil {
+			return rows, errors.Join(err, it.Error())
+		}
+	}
+	return rows, cmp.Or(it.Error(), ctx.Err())
 }
 
 // cutRange cuts a range into at most n parts. They have about the same number of rows if keys are
@@ -295,104 +297,4 @@ func eightBytes(b []byte) uint64 {
 	var padded [8]byte
 	copy(padded[:], b)
 	return binary.BigEndian.Uint64(padded[:])
-}
-
-// A start reads each link and its hits once. Pebble would put all of their blocks into the cache, and
-// make garbage of them in a build without cgo, while the index grows to its full size. So a load reads
-// the tables themselves (package direct), as long as they have all rows that it wants: since Open
-// committed everything that logs had, that is until the first batch with such rows.
-
-// tablesWithout returns the tables of the store, to be closed, if no batch since Open had the rows that
-// since is about: then tables have all of these. Otherwise, and if they cannot be read directly, it
-// returns nil.
-func (s *Store) tablesWithout(since *atomic.Bool) *direct.Tables {
-	if since.Load() {
-		return nil
-	}
-	t, err := direct.Open(s.db, s.fs, s.folder.path(dbName), newMerger())
-	if err != nil {
-		return nil
-	}
-	if since.Load() {
-		_ = t.Close() // it was never read
-		return nil
-	}
-	return t
-}
-
-func closeTables(t *direct.Tables) error {
-	if t == nil {
-		return nil
-	}
-	return t.Close()
-}
-
-// A rowSource is what a scan reads.
-type rowSource struct {
-	db     pebble.Reader
-	tables *direct.Tables // read instead of db, which has the same rows; nil: db
-}
-
-// newRowSource returns the rows of db in ranges, by tables that have the same rows, if they can be read
-// directly; nil: there are no such tables.
-func newRowSource(db pebble.Reader, tables *direct.Tables, ranges []row.Range) rowSource {
-	for _, keys := range ranges {
-		if tables == nil || tables.Check(keys.Lower, keys.Upper) != nil {
-			return rowSource{db, nil}
-		}
-	}
-	return rowSource{db, tables}
-}
-
-// cursor reads ranges of rows for one goroutine.
-type cursor interface {
-	// Scan calls fn with each row from lower to before upper, and stops at the first error. Of a row that
-	// was merged, fn may get the operands one by one. Key and value are valid only during the call.
-	Scan(lower, upper []byte, fn func(key, value []byte) error) error
-	Close() error
-}
-
-func (r rowSource) newCursor() (cursor, error) {
-	if r.tables != nil {
-		return r.tables.NewCursor(), nil
-	}
-	it, err := r.db.NewIter(&pebble.IterOptions{LowerBound: []byte{0}, UpperBound: []byte{0, 0}})
-	if err != nil {
-		return nil, err
-	}
-	return pebbleCursor{it}, nil
-}
-
-// explain returns Pebble's error about the damage that has ended a scan of tables. Pebble says which file
-// it is, to the log, too.
-func (r rowSource) explain(err error, p *part) error {
-	if r.tables == nil || !pebble.IsCorruptionError(err) {
-		return err
-	}
-	c, failed := rowSource{db: r.db}.newCursor()
-	if failed != nil {
-		return err
-	}
-	failed = c.Scan(p.Lower, p.Upper, func([]byte, []byte) error { return nil })
-	_ = c.Close() // what it says was said by Scan
-	return cmp.Or(failed, err)
-}
-
-// pebbleCursor is a cursor that reads by Pebble's iterators.
-type pebbleCursor struct{ it *pebble.Iterator }
-
-func (c pebbleCursor) Close() error { return c.it.Close() }
-
-func (c pebbleCursor) Scan(lower, upper []byte, fn func(key, value []byte) error) error {
-	c.it.SetBounds(lower, upper)
-	for valid := c.it.First(); valid; valid = c.it.Next() {
-		value, err := c.it.ValueAndErr()
-		if err == nil {
-			err = fn(c.it.Key(), value)
-		}
-		if err != nil {
-			return errors.Join(err, c.it.Error())
-		}
-	}
-	return c.it.Error()
 }

@@ -1,18 +1,22 @@
 package storage
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
 
+	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
-	"shunt/storage/direct"
+	"shunt/engine"
 	"shunt/storage/row"
 	"shunt/storage/row/rowtest"
 )
@@ -27,31 +31,28 @@ func (b *badRead) before(op errorfs.Op) error {
 	return nil
 }
 
-// TestAScanThatCannotReadABlockFails fails each read of a scan of links, by Pebble's iterators and of tables
-// themselves. No link may be missing without an error, and a range whose first block cannot be read must
-// not count as empty.
+// TestAScanThatCannotReadABlockFails fails each read of a scan of links. No link may be missing without
+// an error, and a range whose first block cannot be read must not count as empty.
 func TestAScanThatCannotReadABlockFails(t *testing.T) {
 	mem := manyBlocks(t)
 	fives := row.Range{Lower: row.AppendHotKey(nil, "code5"), Upper: row.AppendHotKey(nil, "code6")} // not in the first block of the table, which an opening reads
-	for _, byTables := range []bool{false, true} {
-		failures := 0
-		for k := int64(1); ; k++ {
-			loaded, failed, err := scanWithBadRead(t, mem, fives, byTables, k)
-			switch {
-			case err != nil && !errors.Is(err, syscall.EIO):
-				t.Errorf("by tables %v, read %d: %v", byTables, k, err)
-			case err == nil && loaded != 11:
-				t.Errorf("by tables %v, read %d fails: %d of 11 links are read, and no error", byTables, k, loaded)
-			case err != nil:
-				failures++
-			}
-			if !failed {
-				break
-			}
+	failures := 0
+	for k := int64(1); ; k++ {
+		loaded, failed, err := scanWithBadRead(t, mem, fives, k)
+		switch {
+		case err != nil && !errors.Is(err, syscall.EIO):
+			t.Errorf("read %d: %v", k, err)
+		case err == nil && loaded != 11:
+			t.Errorf("read %d fails: %d of 11 links are read, and no error", k, loaded)
+		case err != nil:
+			failures++
 		}
-		if failures == 0 {
-			t.Errorf("by tables %v: no read of a scan failed", byTables)
+		if !failed {
+			break
 		}
+	}
+	if failures == 0 {
+		t.Error("no read of a scan failed")
 	}
 }
 
@@ -76,24 +77,18 @@ func manyBlocks(t *testing.T) vfs.FS {
 
 // scanWithBadRead scans keys of a store whose k-th read after its opening fails. failed reports whether there
 // were as many reads.
-func scanWithBadRead(t *testing.T, fs vfs.FS, keys row.Range, byTables bool, k int64) (loaded int64, failed bool, err error) {
+func scanWithBadRead(t *testing.T, fs vfs.FS, keys row.Range, k int64) (loaded int64, failed bool, err error) {
 	t.Helper()
 	bad := new(badRead)
 	s := openMem(t, errorfs.Wrap(fs, errorfs.InjectorFunc(bad.before)))
 	defer closeStore(t, s)
-	var tables *direct.Tables
-	if byTables {
-		if tables = s.tablesWithout(new(atomic.Bool)); tables == nil {
-			t.Fatal("the tables cannot be read directly")
-		}
-	}
 	bad.left.Store(k)
 	var rows atomic.Int64
-	err = scan(context.Background(), rowSource{s.db, tables}, []row.Range{keys}, new(scanned), eachRow(func(_, _ []byte) error {
+	err = scan(context.Background(), s.db, []row.Range{keys}, new(scanned), eachRow(func(_, _ []byte) error {
 		rows.Add(1)
 		return nil
 	}))
-	return rows.Load(), bad.left.Load() <= 0, errors.Join(err, closeTables(tables))
+	return rows.Load(), bad.left.Load() <= 0, err
 }
 
 func TestALoadRefusesHitsUnderAKeyOfWrongLength(t *testing.T) {
@@ -105,5 +100,21 @@ func TestALoadRefusesHitsUnderAKeyOfWrongLength(t *testing.T) {
 	}
 	if err := loadHits(s, func(id, hits uint64) { t.Errorf("got %d hits of link %d", hits, id) }); !errors.Is(err, ErrCorrupt) {
 		t.Errorf("got %v, want ErrCorrupt", err)
+	}
+}
+
+// A damaged table ends a load with an error, and the log tells the operator what to do, as with any reader of it.
+func TestDamageThatALoadMeetsIsLogged(t *testing.T) {
+	mem := manyBlocks(t)
+	path := damageLargestTable(t, mem, "/data/store/"+dbName)
+	var log bytes.Buffer
+	s := open(t, "/data/store", Options{FS: mem, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	defer closeStore(t, s)
+	err := s.LoadLinks(t.Context(), func([]engine.HotView) error { return nil })
+	if !pebble.IsCorruptionError(err) {
+		t.Errorf("got %v, want an error about damage", err)
+	}
+	if !strings.Contains(log.String(), "restore a backup") || !strings.Contains(log.String(), filepath.Base(path)) {
+		t.Errorf("the log does not say what to do about %s: %s", path, log.String())
 	}
 }

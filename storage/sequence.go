@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -27,7 +26,6 @@ type writer struct {
 	db    *pebble.DB
 	fatal func(format string, args ...any) // ends the process
 	acked ackedFile
-	since rowsSince
 	waits commitWaits
 
 	mu struct {
@@ -122,9 +120,6 @@ func (w *writer) below(number uint64) <-chan struct{} {
 func (w *writer) apply(b *pebble.Batch) (number uint64, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if err := w.since.note(b); err != nil {
-		return 0, err
-	}
 	number = w.mu.last + 1
 	w.mu.row = row.AppendSequence(w.mu.row[:0], row.Sequence{Count: 1, Last: number})
 	merge(b, row.MetaKey(row.MetaSequence), w.mu.row)
@@ -182,39 +177,4 @@ func (c *commitWaits) wait(now time.Time) time.Duration {
 		return 0
 	}
 	return max(0, now.Sub(c.mu.since)) // an answer may have come since now
-}
-
-// rowsSince says of which rows that a load reads a batch was committed since Open. Tables may lack these.
-type rowsSince struct{ links, tallies atomic.Bool }
-
-// note notes the rows of a batch before it is committed. It reads the batch only until all is noted, so
-// seldom after a start.
-func (n *rowsSince) note(b *pebble.Batch) error {
-	if n.links.Load() && n.tallies.Load() {
-		return nil
-	}
-	for r := b.Reader(); ; {
-		kind, key, value, ok, err := r.Next()
-		if err != nil || !ok {
-			return err
-		}
-		switch {
-		case len(key) == 0: // no row
-		case kind == pebble.InternalKeyKindRangeDelete && len(value) > 0:
-			n.noteTables(key[0], value[0])
-		default:
-			n.noteTables(key[0], key[0])
-		}
-	}
-}
-
-// noteTables notes rows in the tables from first to last.
-func (n *rowsSince) noteTables(first, last byte) {
-	has := func(table byte) bool { return first <= table && table <= last }
-	if has(row.TableHot) {
-		n.links.Store(true)
-	}
-	if has(row.TableLinkLives) || has(row.TableLinkHours) {
-		n.tallies.Store(true)
-	}
 }

@@ -4,12 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2"
 
 	"shunt/engine"
-	"shunt/storage/direct"
 	"shunt/storage/row"
 )
 
@@ -21,9 +19,7 @@ type view struct {
 	mark     row.Mark
 	flushSeq uint64
 	sum      *row.Sum
-	scanned  *scanned       // of LoadHits
-	tables   *direct.Tables // with the same tallies as the snapshot; nil: there are none
-	since    *atomic.Bool   // whether later views have no such tables
+	scanned  *scanned // of LoadHits
 	key      [row.MaxTallyKeyBytes]byte
 
 	firstHour, firstDay uint32 // kept; read after the snapshot was made, so the snapshot has all of them
@@ -37,8 +33,6 @@ func (s *Store) View() (engine.View, error) {
 		return nil, fmt.Errorf("storage: opening a view: %w", errors.Join(err, snapshot.Close()))
 	}
 	v.scanned = &s.scanned
-	v.since = &s.writer.since.tallies
-	v.tables = s.tablesWithout(v.since)
 	v.firstHour, v.firstDay = s.Kept()
 	return v, nil
 }
@@ -62,7 +56,7 @@ func (v *view) FlushSeq() uint64 { return v.flushSeq }
 func (v *view) Close() error {
 	v.sum.Release()
 	v.sum = nil
-	if err := errors.Join(closeTables(v.tables), v.snapshot.Close()); err != nil {
+	if err := v.snapshot.Close(); err != nil {
 		return fmt.Errorf("storage: closing a view: %w", err)
 	}
 	return nil
