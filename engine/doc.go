@@ -295,7 +295,8 @@
 //	loading.go                   Load, Fetch, and how hits count meanwhile
 //	fold.go flush.go stall.go    from rings to the store; a store that hangs; Run, Close, Metrics
 //	epoch.go                     replay at a start, the next epoch
-//	link.go write.go edit.go     the fields of a link; Create, Update, Delete, Read
+//	link.go write.go edit.go     the fields of a link; Create, Update, Give, Delete, Read
+//	reset.go                     figures that begin again
 //	claim.go taken.go            who may take a code, and what is in the way
 //	bulk.go bulkrepeat.go        several links at once, and their repeats
 //	idempotency.go               requests that may be repeated

@@ -120,16 +120,21 @@ func OwnHot(h *engine.HotView) engine.Hot {
 
 // AppendCold appends a cold record; its id is in the key.
 //
-//	┌───────────┬──────┬─────────┬──────────────┬──────────────┬──────────┬───────┬───────────────┐
-//	│ version 1 │ code │ version │ created, ms  │ updated, ms  │ imported │ title │ number of     │
-//	│ (format)  │      │ of link │ zigzag       │ zigzag       │ hits     │       │ tags · tags   │
-//	└───────────┴──────┴─────────┴──────────────┴──────────────┴──────────┴───────┴───────────────┘
+//	┌───────────┬──────┬─────────┬──────────────┬──────────────┬──────────┬───────────────┬───────┬───────────────┐
+//	│ version 1 │ code │ version │ created, ms  │ updated, ms  │ imported │ [imported, ms │ title │ number of     │
+//	│ (format)  │      │ of link │ zigzag       │ zigzag       │ hits     │  zigzag]      │       │ tags · tags   │
+//	└───────────┴──────┴─────────┴──────────────┴──────────────┴──────────┴───────────────┴───────┴───────────────┘
+//
+// When it was imported is there only if there are imported hits.
 func AppendCold(dst []byte, c *engine.Cold) []byte {
 	dst = appendString(append(dst, coldVersion), c.Code)
 	dst = binary.AppendUvarint(dst, c.Version)
 	dst = binary.AppendVarint(dst, c.CreatedAtMs)
 	dst = binary.AppendVarint(dst, c.UpdatedAtMs)
 	dst = binary.AppendUvarint(dst, c.ImportedHits)
+	if c.ImportedHits > 0 {
+		dst = binary.AppendVarint(dst, c.ImportedAtMs)
+	}
 	dst = appendString(dst, c.Title)
 	dst = binary.AppendUvarint(dst, uint64(len(c.Tags)))
 	for _, tag := range c.Tags {
@@ -145,7 +150,7 @@ func ColdOfEdge(v []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.Title, c.Tags, c.ImportedHits = "", nil, 0
+	c.Title, c.Tags, c.ImportedHits, c.ImportedAtMs = "", nil, 0, 0
 	return AppendCold(nil, &c), nil
 }
 
@@ -155,8 +160,11 @@ func DecodeCold(v []byte) (engine.Cold, error) {
 	c := engine.Cold{
 		Code: string(r.bytes(engine.MaxCodeBytes)), Version: r.uvarint(),
 		CreatedAtMs: r.varint(), UpdatedAtMs: r.varint(), ImportedHits: r.uvarint(),
-		Title: string(r.bytes(engine.MaxTitleBytes)),
 	}
+	if c.ImportedHits > 0 {
+		c.ImportedAtMs = r.varint()
+	}
+	c.Title = string(r.bytes(engine.MaxTitleBytes))
 	n := r.uvarint()
 	if n > engine.MaxTags {
 		r.fail("too many tags")
@@ -257,6 +265,8 @@ func CheckMutation(m *engine.Mutation) error {
 		return nil
 	case c.Code != h.Code:
 		return fmt.Errorf("cold record of %q for %q", c.Code, h.Code)
+	case m.ResetAtMs != 0 && (m.Before == nil || m.Before.Hot.ID == h.ID):
+		return fmt.Errorf("figures of %q are reset without another id", h.Code)
 	case len(c.Title) > engine.MaxTitleBytes:
 		return fmt.Errorf("title of %d bytes", len(c.Title))
 	}
