@@ -426,6 +426,13 @@ func (e *Engine) Read(code string) (Detail, error) {
 	return d, nil
 }
 
+// Made returns the id of a link, and when it was made. It takes no lock, so both may be those of a write that
+// is under way. Error: ErrNotFound.
+func (e *Engine) Made(code string) (id uint64, created time.Time, err error) {
+	rec, err := e.readLive(code)
+	return rec.Hot.ID, time.UnixMilli(rec.Cold.CreatedAtMs), err
+}
+
 // detail returns the link of r with its present hits. The hits of a link without a cap are the
 // folded ones.
 func (e *Engine) detail(r *Record) Detail {

@@ -353,7 +353,7 @@ func (importsPart) end() error { return nil }
 func (p importsPart) row(key, value []byte) error {
 	owner, _, err := row.SplitImportKey(key)
 	if err == nil {
-		_, err = row.DecodeTallyHits(value)
+		_, err = checkedTally(value)
 	}
 	if err != nil {
 		p.c.o.Faults.Add(where("imports", key), "%v", err)

@@ -19,7 +19,7 @@ import (
 )
 
 func newEdit(stdout, stderr io.Writer) *cobra.Command {
-	where, given, options, asJSON := localTarget{}, map[string]any{}, []client.Option(nil), false
+	where, given, options, asJSON, owner := localTarget{}, map[string]any{}, []client.Option(nil), false, ""
 	cmd := &cobra.Command{
 		Use:   "edit CODE",
 		Short: "Change a link",
@@ -29,25 +29,34 @@ whole short address.
 
 With --if-match the link is changed only if it still has that version, which 'shunt show' prints: if
 somebody has edited it meanwhile, nothing changes and the exit code is 1.
+
+An admin may give any user's link to another user, with --owner: the link's figures go with it. What was
+counted so far stays in the sums of the former owner.
 ` + whereTokensAre,
 		Example: `  shunt edit spring --url https://example.org/summer --expires 30d
   shunt edit spring --tag campaign --tag print --max-hits none
   shunt edit spring --forward-query --status 307 --if-match 3
-  shunt edit spring --title '' --json`,
+  shunt edit spring --title '' --json
+  shunt edit spring --owner ann@example.com`,
 		Args: exactly("CODE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(given) == 0 {
-				return settings.UsageErrorf("say what to change: %s", linkflags.Names())
+			changesOwner := cmd.Flags().Changed("owner")
+			if len(given) == 0 && !changesOwner {
+				return settings.UsageErrorf("say what to change: %s, --owner", linkflags.Names())
 			}
-			return editLink(cmd.Context(), &where, args[0], given, options, asJSON, stdout, stderr)
+			if changesOwner && strings.TrimSpace(owner) == "" {
+				return settings.UsageErrorf("--owner must be the e-mail address or the ID of a user, not empty")
+			}
+			return editLink(cmd.Context(), &where, args[0], given, options, owner, asJSON, stdout, stderr)
 		},
 	}
 	addLocalSettings(cmd, &where)
 	fs := cmd.Flags()
 	linkflags.Add(fs, given, false)
 	settings.Var(fs, &options, "if-match", "VERSION", "", "only if the link has this version, which 'shunt show' prints", parseVersion)
+	fs.StringVar(&owner, "owner", "", "give the link to this `USER`: an e-mail address or an ID (for admins)")
 	fs.BoolVar(&asJSON, "json", false, "print the link object")
-	settings.MarkArguments(fs, "if-match", "json")
+	settings.MarkArguments(fs, "if-match", "owner", "json")
 	return cmd
 }
 
@@ -61,11 +70,19 @@ func parseVersion(text string) ([]client.Option, error) {
 }
 
 func editLink(
-	ctx context.Context, where *localTarget, name string, given map[string]any, options []client.Option, asJSON bool,
-	stdout, stderr io.Writer,
+	ctx context.Context, where *localTarget, name string, given map[string]any, options []client.Option, owner string,
+	asJSON bool, stdout, stderr io.Writer,
 ) error {
 	var link client.Link
 	err := where.withLink(ctx, name, stderr, func(c *connection, code string) error {
+		if owner != "" {
+			u, err := c.findUser(ctx, owner)
+			if err != nil {
+				return err
+			}
+			given["owner"] = u.ID
+			options = append(options, client.AnyOwner())
+		}
 		return c.Do(ctx, http.MethodPatch, "/links/"+url.PathEscape(code), given, &link, options...)
 	})
 	if err != nil {

@@ -91,7 +91,7 @@ var (
 		Code: "code", ID: 5, Owner: 7, Flags: engine.FlagTombstone, DeletedAtMs: 1_700_000_000_001,
 	}
 	goldenCold = engine.Cold{
-		Code: "code", Version: 2, CreatedAtMs: 1_600_000_000_000, UpdatedAtMs: -1, ImportedHits: 129,
+		Code: "code", Version: 2, CreatedAtMs: 1_600_000_000_000, UpdatedAtMs: -1, ImportedHits: 129, ImportedAtMs: 300,
 		Title: "Ti", Tags: []string{"x", "yz"},
 	}
 	goldenPositions = engine.Positions{Epoch: 3, FlushSeq: 200, OpenHour: 472_222, Rings: []uint64{0, 1 << 40}}
@@ -118,7 +118,7 @@ func TestFormatsAreAsPinned(t *testing.T) {
 	}{
 		"hot":        {AppendHot(nil, &goldenHot), "01 19 85808080808040 ac02 80a0abfef962 e807 68747470733a2f2f612e622f"},
 		"tombstone":  {AppendHot(nil, &goldenTombstone), "01 20 05 07 82a0abfef962"},
-		"cold":       {AppendCold(nil, &goldenCold), "01 04636f6465 02 8080f4f6905d 01 8101 025469 02 0178 02797a"},
+		"cold":       {AppendCold(nil, &goldenCold), "01 04636f6465 02 8080f4f6905d 01 8101 d804 025469 02 0178 02797a"},
 		"index":      {AppendIndexValue(nil, IndexValue{"code", "a.b", "Ti"}), "01 04636f6465 03612e62 5469"},
 		"deletion":   {AppendDeletion(nil, "aZ"), "01 615a"},
 		"positions":  {AppendPositions(nil, &goldenPositions), "01 03 c801 9ee91c 02 00 808080808020"},
@@ -129,7 +129,7 @@ func TestFormatsAreAsPinned(t *testing.T) {
 		"receipt": {
 			AppendReceipt(nil, &goldenReceipt, &goldenHot, &goldenCold), "01 84a0abfef962 010200000000000000000000000000ff 01 " +
 				"1f 01 19 85808080808040 ac02 80a0abfef962 e807 68747470733a2f2f612e622f " +
-				"01 04636f6465 02 8080f4f6905d 01 8101 025469 02 0178 02797a",
+				"01 04636f6465 02 8080f4f6905d 01 8101 d804 025469 02 0178 02797a",
 		},
 		"bulk receipt": {
 			AppendBulkReceipt(nil, &goldenBulkReceipt), "01 84a0abfef962 010200000000000000000000000000ff 02 04 " +
@@ -200,6 +200,9 @@ func genCold() *rapid.Generator[engine.Cold] {
 			CreatedAtMs: rapid.Int64().Draw(t, "created"), UpdatedAtMs: rapid.Int64().Draw(t, "updated"),
 			ImportedHits: rapid.Uint64().Draw(t, "imported"), Title: genText(engine.MaxTitleBytes).Draw(t, "title"),
 		}
+		if c.ImportedHits > 0 {
+			c.ImportedAtMs = rapid.Int64().Draw(t, "imported at")
+		}
 		if tags := rapid.SliceOfN(genText(engine.MaxTagBytes), 0, engine.MaxTags).Draw(t, "tags"); len(tags) > 0 {
 			c.Tags = tags
 		}
@@ -224,6 +227,9 @@ func TestRecordsAreReadAsTheyWereWritten(t *testing.T) {
 			Hits: rapid.Uint64().Draw(t, "hits"),
 		}
 		receipt.Link.Hot.Code, receipt.Link.Cold.ImportedHits = cold.Code, receipt.Hits
+		if receipt.Hits == 0 {
+			receipt.Link.Cold.ImportedAtMs = 0
+		}
 		got, err := DecodeReceipt(receipt.RequestKey, AppendReceipt(nil, &receipt, &hot, &cold))
 		if err != nil || !reflect.DeepEqual(got, receipt) {
 			t.Fatalf("receipt: got %+v, %v, want %+v", got, err, receipt)
