@@ -208,30 +208,41 @@ func removeUser(ctx context.Context, where *localTarget, email string, keepLinks
 }
 
 // removeAndMove deletes u, whose links another user gets. The server moves many links in several requests, each
-// of which says that there are more: as long as it moves some, the next is sent.
+// of which says that there are more: as long as it moves any, the next is sent.
 func (c *connection) removeAndMove(ctx context.Context, u client.User, moveTo string) error {
-	to, err := c.findUser(ctx, moveTo)
+	to, err := c.findUserOrID(ctx, moveTo)
 	if err != nil {
 		return err
 	}
 	for {
 		err := c.RemoveUser(ctx, u.ID, client.MoveLinksTo(to.ID))
-		if p := (*client.Problem)(nil); !errors.As(err, &p) || p.Status != http.StatusServiceUnavailable || !strings.Contains(p.Detail, " moved; there are more") || ctx.Err() != nil {
+		if p := (*client.Problem)(nil); !errors.As(err, &p) || p.Status != http.StatusServiceUnavailable || !strings.Contains(p.Detail, " moved; there are more") || strings.HasPrefix(p.Detail, "0 ") || ctx.Err() != nil {
 			return err
 		}
 	}
 }
 
-// findUser returns the user of an e-mail address, in any case, or of an ID.
+// findUser returns the user of an e-mail address, in any case.
 func (c *connection) findUser(ctx context.Context, email string) (client.User, error) {
+	return c.userWhere(ctx, email, func(u *client.User, name string) bool { return strings.EqualFold(u.Email, name) })
+}
+
+// findUserOrID is findUser that also takes an ID.
+func (c *connection) findUserOrID(ctx context.Context, name string) (client.User, error) {
+	return c.userWhere(ctx, name, func(u *client.User, name string) bool {
+		return strings.EqualFold(u.Email, name) || strconv.FormatUint(uint64(u.ID), 10) == name
+	})
+}
+
+func (c *connection) userWhere(ctx context.Context, name string, is func(u *client.User, name string) bool) (client.User, error) {
 	users, err := c.Users(ctx)
 	if err != nil {
 		return client.User{}, err
 	}
-	for _, u := range users {
-		if name := strings.TrimSpace(email); strings.EqualFold(u.Email, name) || strconv.FormatUint(uint64(u.ID), 10) == name {
-			return u, nil
+	for i := range users {
+		if is(&users[i], strings.TrimSpace(name)) {
+			return users[i], nil
 		}
 	}
-	return client.User{}, fmt.Errorf("there is no user %q; 'shunt user ls' lists them", email)
+	return client.User{}, fmt.Errorf("there is no user %q; 'shunt user ls' lists them", name)
 }
