@@ -10,7 +10,6 @@ import (
 	"shunt/api/jsonbody"
 	"shunt/api/problem"
 	"shunt/engine"
-	"shunt/engine/plural"
 )
 
 // Limits of IssueToken, in all and for each caller: a request under way delays every other change of accounts while it reads
@@ -149,7 +148,10 @@ func (c *Calls) moveLinks(caller account.Caller, id, to uint32) (moved uint64, e
 const moveField = "move_links_to"
 
 func movedSoFar(n uint64, detail string) string {
-	return plural.Of(n, "link was", "links were") + " moved; " + detail
+	if n == 1 {
+		return "1 link was moved; " + detail
+	}
+	return strconv.FormatUint(n, 10) + " links were moved; " + detail
 }
 
 // removeUser is RemoveUser for a user whose links are not moved.

@@ -72,10 +72,9 @@ It uses the server that runs on the data folder. If none runs, it opens the fold
 	fs := cmd.Flags()
 	settings.Var(fs, &asked.from, "from", "TIME", "", "the beginning: 7d, yesterday, 2026-11-01 or 2026-11-01T12:00:00Z", settings.Now(settings.ParseBegin))
 	settings.Var(fs, &asked.to, "to", "TIME", "", "the end, of a date its end; both are widened to whole hours or days", settings.Now(settings.ParseEnd))
-	fs.StringVar(&asked.interval, "interval", "", "figures for each hour or `day`")
+	settings.WordVar(fs, &asked.interval, "interval", "WORD", "", "figures for each hour or day", "hour", "day")
 	fs.StringVar(&asked.include, "include", "",
 		"`WORDS` separated by commas: bots, referrers, countries, devices, browsers, durability, error")
-	settings.CompleteWords(fs, "interval", "hour", "day")
 	settings.CompleteWords(fs, "include", "bots", "referrers", "countries", "devices", "browsers", "durability", "error")
 	fs.BoolVar(&asJSON, "json", false, "print the answer of the API")
 	settings.MarkArguments(fs, "json", "from", "to", "interval", "include")
