@@ -43,7 +43,7 @@ type Cold struct {
 	CreatedAtMs  int64
 	UpdatedAtMs  int64
 	ImportedHits uint64 // hits that an import brought along; included in the life row
-	ImportedAtMs int64  // when that was; 0 without ImportedHits
+	ImportedAtMs int64  // when that was; 0 without ImportedHits, or if it is not known
 	Title        string
 	Tags         []string
 }

@@ -100,7 +100,7 @@ func (e *Engine) cold(code string, id uint64) (Cold, error) {
 
 // importedSince returns the hits that a link brought along, for a window that begins at from.
 func (c *Cold) importedSince(from time.Time) uint64 {
-	if hourOf(time.UnixMilli(c.ImportedAtMs)) < hourOf(from) {
+	if c.ImportedAtMs != 0 && hourOf(time.UnixMilli(c.ImportedAtMs)) < hourOf(from) { // 0: nobody knows
 		return 0
 	}
 	return c.ImportedHits

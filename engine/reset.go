@@ -7,7 +7,7 @@ import "context"
 // itself. It is durable and visible when Reset returns. Errors: those of Update.
 //
 // A figure that is being counted cannot be taken back: it may be in a ring of the journal, in deltas, in
-// the outbox of another node, or in a hand of a redirect that has resolved the link. All of these name the
+// the outbox of another node, or with a redirect that has resolved the link. All of these name the
 // link by its id. So a reset gives the link a new id, in the same commit as everything else that it
 // changes, and hits of the old one go on counting where nobody looks: each is before the reset or after
 // it, also after a crash. The rows of the old id are purged like those of a link that was deleted at that

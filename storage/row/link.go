@@ -13,6 +13,7 @@ import (
 const (
 	hotVersion      = 1
 	coldVersion     = 1
+	importedVersion = 2 // of a cold record that says when its hits were imported
 	indexVersion    = 1
 	deletionVersion = 1
 
@@ -122,17 +123,22 @@ func OwnHot(h *engine.HotView) engine.Hot {
 //
 //	┌───────────┬──────┬─────────┬──────────────┬──────────────┬──────────┬───────────────┬───────┬───────────────┐
 //	│ version 1 │ code │ version │ created, ms  │ updated, ms  │ imported │ [imported, ms │ title │ number of     │
-//	│ (format)  │      │ of link │ zigzag       │ zigzag       │ hits     │  zigzag]      │       │ tags · tags   │
+//	│ or 2      │      │ of link │ zigzag       │ zigzag       │ hits     │  zigzag]      │       │ tags · tags   │
 //	└───────────┴──────┴─────────┴──────────────┴──────────────┴──────────┴───────────────┴───────┴───────────────┘
 //
-// When it was imported is there only if there are imported hits.
+// Version 2 has the time at which hits were imported, version 1 has not: hits were not, or by a program that
+// did not keep that time.
 func AppendCold(dst []byte, c *engine.Cold) []byte {
-	dst = appendString(append(dst, coldVersion), c.Code)
+	version := byte(coldVersion)
+	if c.ImportedAtMs != 0 {
+		version = importedVersion
+	}
+	dst = appendString(append(dst, version), c.Code)
 	dst = binary.AppendUvarint(dst, c.Version)
 	dst = binary.AppendVarint(dst, c.CreatedAtMs)
 	dst = binary.AppendVarint(dst, c.UpdatedAtMs)
 	dst = binary.AppendUvarint(dst, c.ImportedHits)
-	if c.ImportedHits > 0 {
+	if version == importedVersion {
 		dst = binary.AppendVarint(dst, c.ImportedAtMs)
 	}
 	dst = appendString(dst, c.Title)
@@ -156,13 +162,19 @@ func ColdOfEdge(v []byte) ([]byte, error) {
 
 // DecodeCold decodes a cold record. The result shares no memory with v.
 func DecodeCold(v []byte) (engine.Cold, error) {
-	r := readValue("cold record", v, coldVersion)
+	version := byte(coldVersion)
+	if len(v) > 0 && v[0] == importedVersion {
+		version = importedVersion
+	}
+	r := readValue("cold record", v, version)
 	c := engine.Cold{
 		Code: string(r.bytes(engine.MaxCodeBytes)), Version: r.uvarint(),
 		CreatedAtMs: r.varint(), UpdatedAtMs: r.varint(), ImportedHits: r.uvarint(),
 	}
-	if c.ImportedHits > 0 {
-		c.ImportedAtMs = r.varint()
+	if version == importedVersion {
+		if c.ImportedAtMs = r.varint(); c.ImportedAtMs == 0 {
+			r.fail("no time of the import")
+		}
 	}
 	c.Title = string(r.bytes(engine.MaxTitleBytes))
 	n := r.uvarint()
