@@ -99,9 +99,6 @@ func AppendASCII(dst, address []byte) []byte { return ascii.Append(dst, address)
 // ToASCII is ascii.Rewrite.
 func ToASCII(buf []byte, at int) []byte { return ascii.Rewrite(buf, at) }
 
-// ItIs is invalid.ItIs.
-func ItIs(value string) string { return invalid.ItIs(value) }
-
 // InOwnNetwork is target.InOwnNetwork.
 func InOwnNetwork(authority string) bool { return target.InOwnNetwork(authority) }
 

@@ -81,5 +81,5 @@ func validRole(r Role) error {
 	if r == RoleAdmin || r == RoleMember {
 		return nil
 	}
-	return engine.FieldError{Field: "role", Code: "unknown", Message: "must be admin or member" + engine.ItIs(string(r))}
+	return engine.FieldError{Field: "role", Code: "unknown", Message: "must be admin or member"}
 }

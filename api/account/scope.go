@@ -69,7 +69,7 @@ func chooseScopes(maker Caller, asked []Scope) ([]Scope, engine.InvalidError) {
 		field := "scopes[" + strconv.Itoa(i) + "]"
 		switch {
 		case !slices.Contains(AllScopes, s):
-			invalid = append(invalid, fieldError(field, "unknown", "must be one of "+scopesText()+engine.ItIs(string(s))))
+			invalid = append(invalid, fieldError(field, "unknown", "must be one of "+scopesText()))
 		case !maker.Has(s):
 			invalid = append(invalid, fieldError(field, "exceeds", "must be a scope that you have yourself"))
 		}

@@ -55,7 +55,13 @@ type ownerView struct {
 // ownerPage is GET /_/link/{code}/owner.
 func (r *request) ownerPage() error { return r.showOwner(fasthttp.StatusOK, "") }
 
+// The page of the owner exists for admins only. Its row says signedIn, because the navigation of pages of links differs
+// from that of pages that are nowhere.
+
 func (r *request) showOwner(status int, wrong string) error {
+	if !r.admin() {
+		return r.missing()
+	}
 	confirm, err := r.confirmView(status)
 	if err != nil {
 		return err
@@ -72,6 +78,9 @@ func (r *request) showOwner(status int, wrong string) error {
 
 // giveLink is POST /_/link/{code}/owner.
 func (r *request) giveLink() error {
+	if !r.admin() {
+		return r.missing()
+	}
 	code, guard, _, err := r.whoseLink()
 	if err != nil {
 		return err

@@ -119,7 +119,7 @@ func readInterval(q *FiguresQuery, value string) error {
 	case "day":
 		q.Interval = engine.Daily
 	default:
-		return jsonbody.FieldError("", "range", "must be hour or day"+engine.ItIs(value))
+		return jsonbody.FieldError("", "range", "must be hour or day")
 	}
 	return nil
 }
@@ -137,7 +137,7 @@ func readInclude(q *FiguresQuery, value string) error {
 			q.include.uncertain = true
 		default:
 			if !q.include.list(name) {
-				return jsonbody.FieldError("", "range", "must be some of bots, "+strings.Join(listNames[:], ", ")+", durability, error"+engine.ItIs(name))
+				return jsonbody.FieldError("", "range", "must be some of bots, "+strings.Join(listNames[:], ", ")+", durability, error")
 			}
 		}
 	}

@@ -65,7 +65,7 @@ func readLimit(q *ListQuery, value string) error {
 func readState(q *ListQuery, value string) error {
 	states := engine.States()
 	if q.State = engine.State(value); value != "" && !slices.Contains(states, q.State) {
-		return jsonbody.FieldError("", "range", "must be "+oneOf(states)+engine.ItIs(value))
+		return jsonbody.FieldError("", "range", "must be "+oneOf(states))
 	}
 	return nil
 }

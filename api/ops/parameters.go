@@ -103,7 +103,7 @@ func readOwner(g *engine.Guard, value []byte) error {
 	}
 	id, err := strconv.ParseUint(string(value), 10, 32)
 	if err != nil || id == 0 {
-		return jsonbody.FieldError("owner", "range", "must be a user's id or all"+engine.ItIs(string(value)))
+		return jsonbody.FieldError("owner", "range", "must be a user's id or all")
 	}
 	g.Owner = uint32(id)
 	return nil

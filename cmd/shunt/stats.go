@@ -21,15 +21,16 @@ import (
 
 // statsAsked has what stats prints besides the two figures; empty: nothing.
 type statsAsked struct {
-	from, to          time.Time
-	interval, include string
+	from, to time.Time
+	interval string
+	include  []string
 }
 
 // parameters returns the parameters of GET /stats/{code}.
 func (a statsAsked) parameters() url.Values {
 	v := make(url.Values)
 	for name, value := range map[string]string{
-		"from": boundText(a.from), "to": boundText(a.to), "interval": a.interval, "include": a.include,
+		"from": boundText(a.from), "to": boundText(a.to), "interval": a.interval, "include": strings.Join(a.include, ","),
 	} {
 		if value != "" {
 			v.Set(name, value)
@@ -73,9 +74,8 @@ It uses the server that runs on the data folder. If none runs, it opens the fold
 	settings.Var(fs, &asked.from, "from", "TIME", "", "the beginning: 7d, yesterday, 2026-11-01 or 2026-11-01T12:00:00Z", settings.Now(settings.ParseBegin))
 	settings.Var(fs, &asked.to, "to", "TIME", "", "the end, of a date its end; both are widened to whole hours or days", settings.Now(settings.ParseEnd))
 	settings.WordVar(fs, &asked.interval, "interval", "WORD", "", "figures for each hour or day", "hour", "day")
-	fs.StringVar(&asked.include, "include", "",
-		"`WORDS` separated by commas: bots, referrers, countries, devices, browsers, durability, error")
-	settings.CompleteWords(fs, "include", "bots", "referrers", "countries", "devices", "browsers", "durability", "error")
+	settings.WordsVar(fs, &asked.include, "include", "WORDS", "separated by commas: bots, referrers, countries, devices, browsers, durability, error",
+		"bots", "referrers", "countries", "devices", "browsers", "durability", "error")
 	fs.BoolVar(&asJSON, "json", false, "print the answer of the API")
 	settings.MarkArguments(fs, "json", "from", "to", "interval", "include")
 	return cmd
