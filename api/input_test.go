@@ -263,7 +263,7 @@ func TestInvalidCodesCountNothing(t *testing.T) {
 		"absolute form, user-info":     {"http://user@any.example/abc", 400},
 		"outside of the API":           {"/api/", 404},
 		"API of another version":       {"/api/v2/me", 404},
-		"API with a trailing slash":    {"/api/v1/me/", 404},
+		"API with a trailing slash":    {"/api/v1/me/", 401},
 		"API with a doubled slash":     {"/api//v1/me", 404},
 		"API in other case":            {"/API/v1/me", 404},
 		"reserved":                     {"/api", 404},

@@ -108,6 +108,19 @@ func (l *linkCalls) deleteLink(ctx *fasthttp.RequestCtx, caller account.Caller) 
 	return nil
 }
 
+// resetLink is POST /links/{code}/reset. It reads no body.
+func (l *linkCalls) resetLink(ctx *fasthttp.RequestCtx, caller account.Caller) error {
+	code, guard, err := linkAsked(ctx, caller)
+	if err != nil {
+		return err
+	}
+	link, err := l.calls.Reset(caller, code, guard, versionsAsked(ctx))
+	if err != nil {
+		return err
+	}
+	return writeLink(ctx, fasthttp.StatusOK, &link)
+}
+
 // linkAsked returns the {code} of the path, and the guard that says whose link it may be. The only
 // query parameter is owner.
 func linkAsked(ctx *fasthttp.RequestCtx, caller account.Caller) (code string, g engine.Guard, err error) {

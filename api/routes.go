@@ -15,6 +15,7 @@ func (s *Server) endpoints() []endpoint {
 		{"GET", "/links/{code}", account.LinksRead, links.readLink, 0},
 		{"PATCH", "/links/{code}", account.LinksWrite, links.patchLink, 0},
 		{"DELETE", "/links/{code}", account.LinksWrite, links.deleteLink, 0},
+		{"POST", "/links/{code}/reset", account.LinksWrite, links.resetLink, 0},
 		{"GET", "/stats/{code}", account.StatsRead, links.readStats, 0},
 		{"GET", "/stats/{code}/live", account.StatsRead, s.live.streamStats, 0},
 		{"GET", "/stats", account.StatsRead, heavy.bounded(links.readOwnerStats), 0},

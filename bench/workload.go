@@ -149,6 +149,8 @@ type discard struct {
 
 func (d *discard) ReadOnly() bool { return false }
 
+func (d *discard) ReadImported(uint32, uint32) (uint64, error) { return 0, nil }
+
 func (d *discard) Identity() engine.Identity { return engine.Identity{} }
 
 func (d *discard) AllocateIDs(uint64) (uint64, error) { return d.n + 1, nil }

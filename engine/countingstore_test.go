@@ -65,6 +65,10 @@ func (c *counting) ListAudit(from, before uint64, fn func(*engine.AuditEntry) bo
 	return c.read().ListAudit(from, before, fn)
 }
 
+func (c *counting) ReadImported(owner, fromHour uint32) (uint64, error) {
+	return c.read().ReadImported(owner, fromHour)
+}
+
 func (c *counting) Deletions(beforeHour uint32, limit int) ([]engine.Deletion, error) {
 	return c.read().Deletions(beforeHour, limit)
 }

@@ -80,8 +80,9 @@
 // existed as they are by then.
 //
 // A user is deleted only when they own no link, and creates may be under way: RetireOwner waits for
-// their commits and admits no more (owners.go). A deleted code stays taken for 90 days; then a
-// purge deletes all rows of its link (purge.go).
+// their commits and admits no more (owners.go). An edit that gives a link away (Give) waits for its
+// new owner in the same way. A deleted code stays taken for 90 days, unless an admin takes it; then a
+// purge deletes all rows of its link (purge.go). A reset of figures gives a link a new id (reset.go).
 //
 // A list is a Listing of the store: one moment, all of it durable. It is in the order of ids, so a
 // page continues below the id at which the last page ended, whatever was made, edited or deleted
@@ -295,7 +296,8 @@
 //	loading.go                   Load, Fetch, and how hits count meanwhile
 //	fold.go flush.go stall.go    from rings to the store; a store that hangs; Run, Close, Metrics
 //	epoch.go                     replay at a start, the next epoch
-//	link.go write.go edit.go     the fields of a link; Create, Update, Delete, Read
+//	link.go write.go edit.go     the fields of a link; Create, Update, Give, Delete, Read
+//	reset.go                     figures that begin again
 //	claim.go taken.go            who may take a code, and what is in the way
 //	bulk.go bulkrepeat.go        several links at once, and their repeats
 //	idempotency.go               requests that may be repeated

@@ -43,6 +43,7 @@ type Cold struct {
 	CreatedAtMs  int64
 	UpdatedAtMs  int64
 	ImportedHits uint64 // hits that an import brought along; included in the life row
+	ImportedAtMs int64  // when that was; 0 without ImportedHits, or if it is not known
 	Title        string
 	Tags         []string
 }
@@ -125,6 +126,10 @@ type Draft struct {
 	// not call the engine.
 	Same func(Detail) bool
 
+	// TakesDeleted makes free what a deleted link of another owner holds: the code, and its variants.
+	// Only an admin may ask for it.
+	TakesDeleted bool
+
 	Import *Import // if set, the link was made elsewhere and is imported
 	By     *By     // who makes it, for the audit log; nil: there is no entry
 }
@@ -152,6 +157,9 @@ func (d *Draft) record(now time.Time) (Record, error) {
 	rec.SetExpiry(d.ExpiresAt)
 	if i := d.Import; i != nil {
 		rec.Cold.CreatedAtMs, rec.Cold.ImportedHits = i.CreatedAt.UnixMilli(), i.Hits
+		if i.Hits > 0 {
+			rec.Cold.ImportedAtMs = nowMs
+		}
 		rec.Cold.UpdatedAtMs = max(i.UpdatedAt.UnixMilli(), rec.Cold.CreatedAtMs)
 	}
 	return rec, rec.normalize()

@@ -18,7 +18,8 @@ import (
 //
 // The flush goroutine purges, after flush and roll-up. It goes through the store's deletions,
 // oldest first, and takes the code's lock like any writer: so it and a create have one order, and
-// it reads what it deletes. The invariants:
+// it reads what it deletes. A link whose figures were reset has left its former id behind, which is in the
+// deletions too: to a purge, its code is another link's. The invariants:
 //
 //  1. A hot record is deleted only if it is the tombstone of the purged link and no longer holds.
 //     If its code is another link's by now, that link's rows are not touched.

@@ -49,6 +49,7 @@ func TestADeletedCodeIsFreedAndErasedAfter90Days(t *testing.T) {
 			"":              d.check,
 			"create":        d.create,
 			"delete":        d.delete,
+			"reset":         d.reset,
 			"hit":           d.hitOne,
 			"let time pass": d.passTime,
 			"let a code go": d.passToTheEnd,
@@ -109,6 +110,19 @@ func (d *deletedCodes) delete(rt *rapid.T) {
 	if c.live {
 		c.live, c.deletedAt = false, d.now
 		d.purged[c.id] = true
+	}
+}
+
+// reset gives a link another id; the rows of the former one are purged as those of a deleted link.
+func (d *deletedCodes) reset(rt *rapid.T) {
+	code, c := d.pick(rt)
+	got, err := d.e.Reset(context.Background(), code, engine.Guard{Owner: c.owner})
+	if c.live != (err == nil) {
+		rt.Fatalf("reset of %s, which is live: %v: %v", code, c.live, err)
+	}
+	if c.live {
+		d.purged[c.id] = true
+		c.id = got.ID
 	}
 }
 

@@ -59,6 +59,10 @@ type Store interface {
 	// microseconds.
 	View() (View, error)
 
+	// ReadImported returns the hits that owner's links brought along when they were imported, in imports of
+	// fromHour and later hours. Links that were deleted, reset or given away since count.
+	ReadImported(owner, fromHour uint32) (hits uint64, err error)
+
 	// Kept returns the first hour and the first day whose rows are all kept: rows of earlier hours
 	// and days are deleted, or are being deleted. 0: all rows are kept.
 	Kept() (firstHour, firstDay uint32)
@@ -228,6 +232,10 @@ type Mutation struct {
 	// Before is the link that this mutation edits or deletes, so that its index rows are deleted;
 	// nil on creation.
 	Before *Record
+
+	// ResetAtMs is when the figures of Before were reset; 0: they were not. Hot has another id then, and the
+	// rows of the id of Before are to be purged as if that link was deleted at that time.
+	ResetAtMs int64
 
 	// Receipt is the receipt of the request that this write answers; nil: none is kept. Its Link is
 	// unused: the link is Hot and Cold. A deletion has no receipt.

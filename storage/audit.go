@@ -63,6 +63,8 @@ func (b *mutationBatch) auditOf(m *engine.Mutation, deleted bool) *engine.AuditE
 		e.Action = engine.LinkDeleted
 	case m.Before == nil:
 		e.Action = engine.LinkCreated
+	case m.ResetAtMs != 0:
+		e.Action = engine.LinkReset
 	}
 	if !deleted {
 		b.after = engine.Record{Hot: m.Hot, Cold: m.Cold}

@@ -342,3 +342,22 @@ func (p *linkLives) row(key, value []byte) error {
 	}
 	return nil
 }
+
+// importsPart checks what owners have imported. The links may have gone, or have another owner.
+type importsPart struct{ c *check }
+
+func beginImports(c *check) (checkedPart, error) { return importsPart{c}, nil }
+
+func (importsPart) end() error { return nil }
+
+func (p importsPart) row(key, value []byte) error {
+	owner, _, err := row.SplitImportKey(key)
+	if err == nil {
+		_, err = checkedTally(value)
+	}
+	if err != nil {
+		p.c.o.Faults.Add(where("imports", key), "%v", err)
+		return nil
+	}
+	return p.c.wantOwner(owner, "imports", key)
+}

@@ -124,7 +124,7 @@ func TestAHealthyStoreOfEverythingHasNoFaults(t *testing.T) {
 	}
 	want := CheckReport{
 		Links: 19, Tombstones: 1, DeletedRecords: 2, ByOwner: 19, ByTag: 9, ByDeletion: 2, LinkHours: 44, OwnerHours: 4,
-		LinkDays: 11, OwnerDays: 1, LinkLives: 17, Receipts: 1, Meta: 10,
+		LinkDays: 11, OwnerDays: 1, LinkLives: 17, Imports: 1, Receipts: 1, Meta: 10,
 	}
 	report.Files, report.FileBytes, report.Skipped = 0, 0, ""
 	if report != want {
@@ -197,6 +197,8 @@ func TestEachFaultOfARowIsFound(t *testing.T) {
 		"a live link among the deleted ones":          {putRow(row.AppendByDeletionKey(nil, 7, 4), row.AppendDeletion(nil, "code04")), "the link is not deleted"},
 		"a deletion of a code that is unknown":        {putRow(row.AppendByDeletionKey(nil, 7, 9), row.AppendDeletion(nil, "nobody")), "no hot record has its code"},
 		"a deletion without a code":                   {putRow(row.AppendByDeletionKey(nil, 0, 3), row.AppendDeletion(nil, "")), "no code"},
+		"imports that are cut off":                    {putRow(row.AppendImportKey(nil, 7, 3), []byte{1, 2}), "imports, key 350000000700000003"},
+		"imports under a key of a wrong length":       {putRow([]byte{row.TableImports, 1}, rowOf(rowtest.Hit(1))), "in the table of imports"},
 		"a receipt that is cut off":                   {putRow(row.AppendReceiptKey(nil, &engine.RequestKey{}), []byte{1, 2}), "receipts, key"},
 		"a receipt under a key of a wrong length":     {putRow([]byte{row.TableReceipts, 1}, []byte{1, 2}), "in the table of receipts"},
 		"lost writes in the middle":                   {putRow(row.MetaKey(row.MetaSequence), row.AppendSequence(nil, row.Sequence{Count: 5, Last: 6})), "it contains 5 of its first 6"},

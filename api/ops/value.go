@@ -3,6 +3,7 @@ package ops
 import (
 	"encoding/json"
 	"errors"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -92,6 +93,19 @@ func readHits(a *askedLink, value json.RawMessage) error {
 	a.imports.Hits = uint64(n)
 	return err
 }
+
+// readGiven reads who gets a link.
+func readGiven(a *askedLink, value json.RawMessage) error {
+	n, err := jsonbody.Int(value)
+	if err == nil && (n < 1 || n > math.MaxUint32) {
+		err = errUnknownOwner
+	}
+	a.Owner = uint32(n)
+	return err
+}
+
+// errUnknownOwner is the error of a parameter or a field owner.
+var errUnknownOwner = jsonbody.FieldError("owner", "unknown", "is not the id of a user")
 
 func readTitle(a *askedLink, value json.RawMessage) (err error) {
 	if a.Title, err = jsonbody.String(value); err != nil {

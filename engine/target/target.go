@@ -73,7 +73,7 @@ func parse(raw string) (target string, h host, err error) {
 func (p Policy) check(h host, target string) error {
 	switch {
 	case p.RefusePrivate && h.private():
-		return targetError("private", "must not lead to a private, loopback, link-local or reserved address")
+		return targetError("private", "must not lead to a private, loopback, link-local or reserved address, unless the server is started with --private-targets allow")
 	case p.own(h):
 		return targetError("own_origin", "must not lead back to this server")
 	case len(target) > limits.MaxTargetBytes:

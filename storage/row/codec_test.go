@@ -91,7 +91,7 @@ var (
 		Code: "code", ID: 5, Owner: 7, Flags: engine.FlagTombstone, DeletedAtMs: 1_700_000_000_001,
 	}
 	goldenCold = engine.Cold{
-		Code: "code", Version: 2, CreatedAtMs: 1_600_000_000_000, UpdatedAtMs: -1, ImportedHits: 129,
+		Code: "code", Version: 2, CreatedAtMs: 1_600_000_000_000, UpdatedAtMs: -1, ImportedHits: 129, ImportedAtMs: 300,
 		Title: "Ti", Tags: []string{"x", "yz"},
 	}
 	goldenPositions = engine.Positions{Epoch: 3, FlushSeq: 200, OpenHour: 472_222, Rings: []uint64{0, 1 << 40}}
@@ -116,20 +116,21 @@ func TestFormatsAreAsPinned(t *testing.T) {
 		got  []byte
 		want string
 	}{
-		"hot":        {AppendHot(nil, &goldenHot), "01 19 85808080808040 ac02 80a0abfef962 e807 68747470733a2f2f612e622f"},
-		"tombstone":  {AppendHot(nil, &goldenTombstone), "01 20 05 07 82a0abfef962"},
-		"cold":       {AppendCold(nil, &goldenCold), "01 04636f6465 02 8080f4f6905d 01 8101 025469 02 0178 02797a"},
-		"index":      {AppendIndexValue(nil, IndexValue{"code", "a.b", "Ti"}), "01 04636f6465 03612e62 5469"},
-		"deletion":   {AppendDeletion(nil, "aZ"), "01 615a"},
-		"positions":  {AppendPositions(nil, &goldenPositions), "01 03 c801 9ee91c 02 00 808080808020"},
-		"mark":       {AppendMark(nil, goldenMark), "01 9ee91c 01 8001"},
-		"first mark": {AppendMark(nil, Mark{}), "01 00 00 00"},
-		"sweep":      {AppendSweep(nil, goldenSweep), "01 99e601 01 8001"},
-		"log":        {AppendLogPosition(nil, LogPosition{Cluster: [16]byte{5}, Sequence: 300, Epoch: 7, Hash: [32]byte{31: 9}}), "01 05" + strings.Repeat(" 00", 15) + " ac02 07" + strings.Repeat(" 00", 31) + " 09"},
+		"hot":                {AppendHot(nil, &goldenHot), "01 19 85808080808040 ac02 80a0abfef962 e807 68747470733a2f2f612e622f"},
+		"tombstone":          {AppendHot(nil, &goldenTombstone), "01 20 05 07 82a0abfef962"},
+		"cold":               {AppendCold(nil, &goldenCold), "02 04636f6465 02 8080f4f6905d 01 8101 d804 025469 02 0178 02797a"},
+		"cold, not imported": {AppendCold(nil, &engine.Cold{Code: "code", Version: 2, ImportedHits: 1}), "01 04636f6465 02 00 00 01 00 00"},
+		"index":              {AppendIndexValue(nil, IndexValue{"code", "a.b", "Ti"}), "01 04636f6465 03612e62 5469"},
+		"deletion":           {AppendDeletion(nil, "aZ"), "01 615a"},
+		"positions":          {AppendPositions(nil, &goldenPositions), "01 03 c801 9ee91c 02 00 808080808020"},
+		"mark":               {AppendMark(nil, goldenMark), "01 9ee91c 01 8001"},
+		"first mark":         {AppendMark(nil, Mark{}), "01 00 00 00"},
+		"sweep":              {AppendSweep(nil, goldenSweep), "01 99e601 01 8001"},
+		"log":                {AppendLogPosition(nil, LogPosition{Cluster: [16]byte{5}, Sequence: 300, Epoch: 7, Hash: [32]byte{31: 9}}), "01 05" + strings.Repeat(" 00", 15) + " ac02 07" + strings.Repeat(" 00", 31) + " 09"},
 		"receipt": {
 			AppendReceipt(nil, &goldenReceipt, &goldenHot, &goldenCold), "01 84a0abfef962 010200000000000000000000000000ff 01 " +
 				"1f 01 19 85808080808040 ac02 80a0abfef962 e807 68747470733a2f2f612e622f " +
-				"01 04636f6465 02 8080f4f6905d 01 8101 025469 02 0178 02797a",
+				"02 04636f6465 02 8080f4f6905d 01 8101 d804 025469 02 0178 02797a",
 		},
 		"bulk receipt": {
 			AppendBulkReceipt(nil, &goldenBulkReceipt), "01 84a0abfef962 010200000000000000000000000000ff 02 04 " +
@@ -199,6 +200,9 @@ func genCold() *rapid.Generator[engine.Cold] {
 			Code: genText(engine.MaxCodeBytes).Draw(t, "code"), Version: rapid.Uint64().Draw(t, "version"),
 			CreatedAtMs: rapid.Int64().Draw(t, "created"), UpdatedAtMs: rapid.Int64().Draw(t, "updated"),
 			ImportedHits: rapid.Uint64().Draw(t, "imported"), Title: genText(engine.MaxTitleBytes).Draw(t, "title"),
+		}
+		if c.ImportedHits > 0 {
+			c.ImportedAtMs = rapid.Int64().Draw(t, "imported at")
 		}
 		if tags := rapid.SliceOfN(genText(engine.MaxTagBytes), 0, engine.MaxTags).Draw(t, "tags"); len(tags) > 0 {
 			c.Tags = tags

@@ -34,6 +34,7 @@ const LayoutVersion = 2
 //	│ 32 │ link days   │ link id 8 · day 4                             │ tally row (merged)       │
 //	│ 33 │ link lives  │ link id 8                                     │ tally row (merged)       │
 //	│ 34 │ owner days  │ owner 4 · day 4                               │ tally row (merged)       │
+//	│ 35 │ imports     │ owner 4 · hour of the import 4                │ tally row (merged): hits │
 //	├────┼─────────────┼───────────────────────────────────────────────┼──────────────────────────┤
 //	│ 40 │ idempotency │ sender hash 32 · key hash 32                  │ receipt                  │
 //	│ 50 │ accounts    │ what api/account lays out: users, names,      │ what api/account encodes │
@@ -54,6 +55,9 @@ const LayoutVersion = 2
 // link that still has other rows, even if its code belongs to another link by now. An unknown hour
 // is 0.
 //
+// Imports have the hits that an owner's links brought along when they were imported. They have no time, so
+// they are in no row of an hour or a day.
+//
 // In a cluster, each flush also leaves its rows in the outbox, from which other nodes pull them; pulled
 // has the positions that this node has reached in their outboxes. Caps say how the caps of links are
 // shared out among nodes, and cap uses how much of them this node has used. Without a cluster all four are
@@ -71,6 +75,7 @@ const (
 	TableLinkDays   = 0x32
 	TableLinkLives  = 0x33
 	TableOwnerDays  = 0x34
+	TableImports    = 0x35
 	TableReceipts   = 0x40
 	TableAccounts   = 0x50
 	TableAudit      = 0x60
@@ -127,7 +132,8 @@ func Shared(key []byte) bool {
 		return false
 	}
 	switch key[0] {
-	case TableHot, TableCold, TableByOwner, TableByTag, TableByDeletion, TableCaps, TableReceipts, TableAccounts, TableAudit, TableLinkLives, TableLinkDays:
+	case TableHot, TableCold, TableByOwner, TableByTag, TableByDeletion, TableCaps, TableReceipts, TableAccounts, TableAudit, TableLinkLives, TableLinkDays,
+		TableImports:
 		return true
 	case TableMeta:
 		return len(key) == 2 && key[1] == MetaIDBound
@@ -231,6 +237,20 @@ func AppendDayKey(dst []byte, table byte, id uint64, day uint32) []byte {
 func AppendOwnerDayKey(dst []byte, owner, day uint32) []byte {
 	dst = binary.BigEndian.AppendUint32(append(dst, TableOwnerDays), owner)
 	return binary.BigEndian.AppendUint32(dst, day)
+}
+
+// AppendImportKey appends the key of what an owner imported in an hour.
+func AppendImportKey(dst []byte, owner, hour uint32) []byte {
+	dst = binary.BigEndian.AppendUint32(append(dst, TableImports), owner)
+	return binary.BigEndian.AppendUint32(dst, hour)
+}
+
+// SplitImportKey splits a key of the imports.
+func SplitImportKey(key []byte) (owner, hour uint32, err error) {
+	if len(key) != 1+4+4 || key[0] != TableImports {
+		return 0, 0, fmt.Errorf("%w: key %x in the table of imports", ErrCorrupt, key)
+	}
+	return binary.BigEndian.Uint32(key[1:]), binary.BigEndian.Uint32(key[5:]), nil
 }
 
 // AppendReceiptKey appends the key of the receipt of a request.
@@ -343,10 +363,9 @@ func SplitIndexKey(key []byte) (tag string, id uint64, ok bool) {
 
 const msPerHour = 3600 * 1000
 
-// DeletionHour returns the hour of a deletion as the index has it: the nearest that the key can
-// hold.
-func DeletionHour(deletedAtMs int64) uint32 {
-	return uint32(min(max(deletedAtMs/msPerHour, 0), math.MaxUint32))
+// HourAt returns the hour of a time as keys have it: the nearest that a key can hold.
+func HourAt(ms int64) uint32 {
+	return uint32(min(max(ms/msPerHour, 0), math.MaxUint32))
 }
 
 // DaysOfLink returns the range of the day rows of a link.

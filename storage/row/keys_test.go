@@ -37,6 +37,7 @@ func TestKeysAreAsPinned(t *testing.T) {
 		"link days":   {AppendLinkDayKey(nil, 3, 0x0102), "32 0000000000000003 00000102"},
 		"link lives":  {AppendLinkLifeKey(nil, 3), "33 0000000000000003"},
 		"owner days":  {AppendOwnerDayKey(nil, 3, 0x0102), "34 00000003 00000102"},
+		"imports":     {AppendImportKey(nil, 3, 0x0102), "35 00000003 00000102"},
 		"receipt": {
 			AppendReceiptKey(nil, &engine.RequestKey{Sender: [32]byte{1}, Key: [32]byte{31: 2}}),
 			"40 01" + strings.Repeat("00", 62) + "02",
