@@ -73,6 +73,10 @@ func (e *Engine) Run(ctx context.Context) error {
 	if err := e.loading.takeTotals(e.store); err != nil {
 		return err
 	}
+	if e.options.ReadOnly {
+		e.refreshRankings(ctx)
+		return nil
+	}
 	ended := make(chan struct{})
 	e.flusher.ended.Store(&ended)
 	var loops sync.WaitGroup

@@ -99,6 +99,9 @@ func (e *Engine) watchStall() {
 // appended. So the caller must not close the store or anything that the store needs, but end the
 // process.
 func (e *Engine) Close() error {
+	if e.options.ReadOnly {
+		return errors.Join(e.loading.drop(), e.journal.Close())
+	}
 	closed := make(chan error, 1)
 	go func() { closed <- e.close() }()
 	select {

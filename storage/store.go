@@ -27,6 +27,14 @@ type Options struct {
 	// at random. It is for tests that need reproducible estimates.
 	VisitorKey *[16]byte
 
+	// ReadOnly opens the store without changing a byte, and without making a file. It needs no permission
+	// to write, and shares the lock with others that read. Of a Store opened so, only what reads may be
+	// used, and Backup, BackupToStream and RemoveStream.
+	ReadOnly bool
+	// Fold adds to copy, a store that Backup is making of one that is ReadOnly, what only its caller
+	// has: the hits of the journal. nil: nothing.
+	Fold func(copy *Store) error
+
 	// MinFree is the free space below which writes of links are refused.
 	MinFree Floor
 	// AcceptLoss opens a store that has lost acknowledged writes (ErrLostWrites), and continues
@@ -69,7 +77,9 @@ type Store struct {
 
 	fs      *patientFS
 	opening atomic.Bool
-	lost    uint64 // number of the last acknowledged write, if the store has lost some and that is accepted
+	reads   *Options // of a store that is opened ReadOnly; nil: it may be changed
+	stream  string   // the folder of BackupToStream, if the store is opened ReadOnly
+	lost    uint64   // number of the last acknowledged write, if the store has lost some and that is accepted
 	space   space
 	stalls  writeStalls
 	writer  writer
@@ -109,7 +119,9 @@ func (s *Store) Close() error {
 	}
 	s.backups.Lock() // for good: waits for one that is under way
 	s.accountWrites.Wait()
-	s.awaitSettled()
+	if s.reads == nil {
+		s.awaitSettled()
+	}
 	s.fs.waits.Store(false)
 	err := errors.Join(s.flusher.batch.Close(), s.pulls.batch.Close(), s.db.Close(), s.writer.acked.close(), s.lock.Close())
 	s.cache.close()

@@ -316,9 +316,14 @@ func closeListener(ln net.Listener) func() error {
 }
 
 // openData opens the store, which locks the folder, then the socket in it, then the engine.
-func (s *server) openData(ctx context.Context) error {
+func (s *server) openData(ctx context.Context) (err error) {
+	defer func() { err = s.cfg.data.mend(err) }()
+	s.core.serves = true
 	path, err := socket.Path(s.cfg.data.dataDir)
 	if err != nil {
+		return err
+	}
+	if err := s.cfg.data.refuseForeign(); err != nil {
 		return err
 	}
 	s.chooseMemory()

@@ -24,7 +24,7 @@ It uses the server that runs on the data folder. If none runs, it opens the fold
 --server (and the token in SHUNT_TOKEN) it uses a server elsewhere.`
 
 func newTokenLs(stdout, stderr io.Writer) *cobra.Command {
-	where, asJSON := localTarget{}, false
+	where, asJSON := localTarget{reads: true}, false
 	cmd := &cobra.Command{
 		Use:   "ls",
 		Short: "List a user's API tokens",
