@@ -184,7 +184,8 @@ type Engine struct {
 	flusher    flusher
 	keeper     *journal.Keeper
 	stall      stallLog
-	loopsEnded chan struct{} // closed when all of Run's goroutines except the keeper have returned; nil before Run
+	closeBy    atomic.Pointer[time.Time] // see CloseBy; nil: CloseTimeout counts
+	loopsEnded chan struct{}             // closed when all of Run's goroutines except the keeper have returned; nil before Run
 	replayed   replayed
 }
 

@@ -98,7 +98,7 @@ func (e *Engine) Run(ctx context.Context) error {
 		close(keeperEnded)
 	}()
 	<-ctx.Done()
-	timeout := time.After(e.options.CloseTimeout)
+	timeout := time.After(e.closePatience())
 	for _, ended := range []<-chan struct{}{e.loopsEnded, keeperEnded} {
 		select {
 		case <-ended:

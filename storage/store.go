@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -75,16 +76,17 @@ type Store struct {
 	lock     *pebble.Lock
 	identity engine.Identity
 
-	fs      *patientFS
-	opening atomic.Bool
-	reads   *Options // of a store that is opened ReadOnly; nil: it may be changed
-	stream  string   // the folder of BackupToStream, if the store is opened ReadOnly
-	lost    uint64   // number of the last acknowledged write, if the store has lost some and that is accepted
-	space   space
-	stalls  writeStalls
-	writer  writer
-	commits committer
-	ids     struct {
+	fs       *patientFS
+	opening  atomic.Bool
+	reads    *Options                  // of a store that is opened ReadOnly; nil: it may be changed
+	settleBy atomic.Pointer[time.Time] // see Settle
+	stream   string                    // the folder of BackupToStream, if the store is opened ReadOnly
+	lost     uint64                    // number of the last acknowledged write, if the store has lost some and that is accepted
+	space    space
+	stalls   writeStalls
+	writer   writer
+	commits  committer
+	ids      struct {
 		sync.Mutex
 		bound atomic.Uint64 // every id below it may have been given; written under the lock, once Open is over
 	}

@@ -36,6 +36,9 @@ type core struct {
 	backedUp atomic.Pointer[admin.Backup] // the last backup; nil: never
 }
 
+// storePart is the part whose stop closes the store, when nothing uses it any more.
+const storePart = "closing the store"
+
 // openStore opens the store in s.dataDir as a part of parts, and makes it if there is none and
 // create is true.
 func (c *core) openStore(parts *stack, s *dataSettings, create bool, log *slog.Logger) (err error) {
@@ -60,7 +63,7 @@ func (c *core) openStore(parts *stack, s *dataSettings, create bool, log *slog.L
 	if err := c.readLastBackup(); err != nil { // not worth a refusal to start
 		log.Warn("the time of the last backup cannot be read; metrics show none until the next one", "cause", err)
 	}
-	parts.onStop("store", c.store.Close)
+	parts.onStop(storePart, c.store.Close)
 	parts.run("store", c.store.Run)
 	c.accounts = account.New(c.store.Accounts(), nil)
 	if c.reads {
@@ -120,17 +123,14 @@ func (s *dataSettings) becomeOwner() error {
 	return err
 }
 
-// drainTimeout is how long requests under way are waited for; idle clients get api's own 3 s of it.
-const drainTimeout = 10 * time.Second
-
 // drainOnStop makes closing the listeners of server the first step of the stop.
 func drainOnStop(parts *stack, server *api.Server, log *slog.Logger) {
 	parts.onStop("drain", func() error {
-		ctx, cancel := context.WithTimeout(context.Background(), drainTimeout)
+		ctx, cancel := context.WithDeadline(context.Background(), parts.began.Add(drainBy)) // idle clients get api's own 3 s of it
 		defer cancel()
 		err := server.Shutdown(ctx)
 		if errors.Is(err, context.DeadlineExceeded) {
-			log.Warn("some requests did not finish in time and were cut off", "after", drainTimeout)
+			log.Warn("some requests did not finish in time and were cut off", "after", drainBy)
 			return nil
 		}
 		return err

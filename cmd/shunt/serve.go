@@ -57,7 +57,7 @@ With --cluster it is one of several nodes that have the same links: 'shunt help 
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s := &server{
-				cfg: &cfg, say: console.New(stderr, cfg.logFormat, cfg.logLevel), program: program, parts: newStack(),
+				cfg: &cfg, say: console.New(stderr, cfg.logFormat, cfg.logLevel), program: program, parts: newServeStack(),
 				settings: newReloader(cmd),
 			}
 			return s.serve(cmd.Context())
@@ -153,7 +153,7 @@ func (s *server) run(ctx context.Context) error {
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		err = nil // stopped while loading
 	}
-	if err = errors.Join(err, s.parts.stop()); err == nil {
+	if err = errors.Join(err, withoutLateStore(s.parts.stop(), s.say.Log)); err == nil {
 		s.say.Stopped()
 	}
 	return err
@@ -407,7 +407,8 @@ func (s *server) serveAPI(baseURL string) error {
 	s.parts.run("settings", s.reloadWhenAsked)
 	drainOnStop(s.parts, server, s.say.Log)
 	s.parts.onStop("settling", func() error { // first: it goes on while clients finish
-		s.core.store.Settle()
+		s.core.store.Settle(s.parts.began.Add(settleBy))
+		s.core.engine.CloseBy(s.parts.began.Add(flushBy))
 		return nil
 	})
 	if s.cfg.allowHTTP {
