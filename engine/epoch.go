@@ -68,7 +68,7 @@ func (e *Engine) lastPositions() (Positions, error) {
 // startReading folds the records that the store does not have into deltas, which nothing commits. The
 // journal of this engine has no files.
 func (e *Engine) startReading() error {
-	p, err := e.lastPositions()
+	p, err := e.readablePositions()
 	if err != nil {
 		return err
 	}
@@ -236,6 +236,17 @@ func (e *Engine) removeOldEpochs(epoch uint64) {
 	}
 }
 
+// readablePositions is lastPositions for those who only read: a journal that is another server's has
+// nothing for them.
+func (e *Engine) readablePositions() (Positions, error) {
+	p, err := e.lastPositions()
+	if errors.Is(err, journal.ErrInUse) {
+		e.log.Warn("the hit journal is also another server's: its hits are counted there, and not here", "cause", err)
+		p.Rings, err = nil, nil
+	}
+	return p, err
+}
+
 // FoldJournal commits the records of the journal in o.JournalDir to store, a copy of the store whose
 // journal it is, and changes none of its files. It refuses a journal that cannot be read.
 func FoldJournal(store Store, o Options) error {
@@ -244,7 +255,7 @@ func FoldJournal(store Store, o Options) error {
 	}
 	e := &Engine{store: store, identity: store.Identity(), options: o, log: o.Logger, now: o.Now}
 	e.folders = o.folders(e.identity).ForReading()
-	p, err := e.lastPositions()
+	p, err := e.readablePositions()
 	if err != nil {
 		return err
 	}

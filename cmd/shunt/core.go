@@ -67,6 +67,7 @@ func (c *core) openStore(parts *stack, s *dataSettings, create bool, log *slog.L
 	parts.run("store", c.store.Run)
 	c.accounts = account.New(c.store.Accounts(), nil)
 	if c.reads {
+		c.accounts.ReadOnly()
 		return nil
 	}
 	parts.run("accounts", func(ctx context.Context) error { return c.accounts.Run(ctx, log) })
@@ -114,13 +115,15 @@ const dataPart = "db"
 // becomeOwner makes a process of root one of the user whose data it is, so that what it writes can be
 // used by the server. Paths are absolute from then on: the user may not enter the working directory.
 func (s *dataSettings) becomeOwner() error {
-	for _, dir := range []*string{&s.dataDir, &s.journalDir} {
-		if *dir != "" {
-			*dir = absolute(*dir)
-		}
+	data, journal := absolute(s.dataDir), absolute(s.journalDir)
+	became, err := identity.Become(s.dataDir, dataPart)
+	if !became {
+		return err
 	}
-	_, err := identity.Become(s.dataDir, dataPart)
-	return err
+	if s.dataDir = data; s.journalDir != "" {
+		s.journalDir = journal
+	}
+	return nil
 }
 
 // drainOnStop makes closing the listeners of server the first step of the stop.
