@@ -138,7 +138,7 @@ var rooms = map[string]room{
 	"cmd/shunt/linkflags":      {knows: []string{"api/client", "cmd/shunt/console", "cmd/shunt/settings"}, never: []string{cobra}},
 	"cmd/shunt/memory":         {knows: []string{"storage"}, never: []string{cobra}},
 	"cmd/shunt/notify":         {never: []string{cobra}},
-	"cmd/shunt/settings":       {knows: []string{"api/when"}, never: []string{cobra}},
+	"cmd/shunt/settings":       {knows: []string{"api/when", "engine/plural"}, never: []string{cobra}},
 	"cmd/shunt/socket":         {never: []string{cobra}},
 }
 

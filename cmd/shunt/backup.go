@@ -54,8 +54,10 @@ func newBackup(stdout, stderr io.Writer) *cobra.Command {
 		Short: "Back up the data while it is served",
 		Long: `Back up the data into the folder DIR, which must be empty or must not exist, and must not be inside
 the data folder. The backup has every link, user and token, and every hit that was answered before the
-command began. Redirects and writes continue meanwhile. If no server runs on the data folder, the
-command opens it itself. The server writes the files, so DIR is a folder on its machine.
+command began. Redirects and writes continue meanwhile. The server writes the files, so DIR is a folder
+on its machine. If no server runs on the data folder, the command reads it itself, and changes nothing in
+it: the next start does not know of this backup (metrics). As root it gives the backup to the owner of
+the folder that it is made in.
 
 --to DIR makes a backup in DIR, named by its time (shunt-20260102T150405Z), verifies it by reading
 every record, and then removes the oldest until --keep are left. If anything fails, the older ones

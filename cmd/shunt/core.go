@@ -129,7 +129,8 @@ func (s *dataSettings) becomeOwner() error {
 // drainOnStop makes closing the listeners of server the first step of the stop.
 func drainOnStop(parts *stack, server *api.Server, log *slog.Logger) {
 	parts.onStop("drain", func() error {
-		ctx, cancel := context.WithDeadline(context.Background(), parts.began.Add(drainBy)) // idle clients get api's own 3 s of it
+		until := max(leastDrain, time.Until(parts.began.Add(drainBy))) // idle clients get api's own 3 s of it
+		ctx, cancel := context.WithTimeout(context.Background(), until)
 		defer cancel()
 		err := server.Shutdown(ctx)
 		if errors.Is(err, context.DeadlineExceeded) {

@@ -29,7 +29,10 @@ verified, then copied, and is not changed. --tar - takes the backup from standar
 'shunt backup --tar -' wrote it; it is unpacked in the data folder, so nothing else needs room for it.
 
 An interrupted restore leaves a folder that nothing serves; run it again to start over. The restored
-data starts a new journal, so it never has the hits that the original recorded after the backup.`,
+data starts a new journal, so it never has the hits that the original recorded after the backup.
+
+As root the command gives the data to the owner of its folder, or, if that does not exist yet, to the
+owner of the folder that it is in, so that the server of that user can start.`,
 		Example: `  mv shunt-data shunt-data.old
   shunt restore /backups/monday
   shunt restore /backups/monday --data /var/lib/shunt

@@ -39,7 +39,8 @@ func newServe(program string, stderr io.Writer) *cobra.Command {
 		Long: `Serve redirects and the API. The first start needs no configuration: it makes the data folder and says
 what to do next.
 
-SIGTERM (or Ctrl-C) drains: open requests are finished, every hit is written, and the exit code is 0.
+SIGTERM (or Ctrl-C) drains: open requests are finished, every hit is written, and the exit code is 0. It
+takes at most 8 s: a request that has come in part, or whose client does not read, is cut off after 5 s.
 A second signal stops at once; even then no answered hit is lost, because the next start replays them.
 
 SIGHUP reads the settings again, as the next start would. Certificates, rate limits (--limit-*), the

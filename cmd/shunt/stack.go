@@ -83,6 +83,7 @@ func (s *stack) fail(name string, err error) {
 const (
 	serveTimeout = 8 * time.Second
 	drainBy      = 5 * time.Second // with api's time for what is cut off it is 6 s
+	leastDrain   = time.Second     // however long a node of a cluster took to stop leading
 	settleBy     = 7 * time.Second
 	flushBy      = serveTimeout - 500*time.Millisecond
 
