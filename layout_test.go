@@ -132,12 +132,13 @@ var rooms = map[string]room{
 	"cmd/shunt/console":        {knows: []string{"engine/plural"}, never: []string{cobra}},
 	"cmd/shunt/e2e":            {users: nobody},
 	"cmd/shunt/httpclients":    {users: nobody},
+	"cmd/shunt/identity":       {never: []string{cobra}},
 	"cmd/shunt/node":           {knows: []string{"cmd/shunt/settings", "api/account", "api/admin", "api/cluster", "engine", "storage", "storage/clusterlog", "storage/etcdlog", "storage/replica"}, users: []string{"cmd/shunt"}},
 	"cmd/shunt/importer":       {knows: []string{"api/client", "cmd/shunt/console", "engine/plural"}, never: []string{cobra}},
 	"cmd/shunt/linkflags":      {knows: []string{"api/client", "cmd/shunt/console", "cmd/shunt/settings"}, never: []string{cobra}},
 	"cmd/shunt/memory":         {knows: []string{"storage"}, never: []string{cobra}},
 	"cmd/shunt/notify":         {never: []string{cobra}},
-	"cmd/shunt/settings":       {knows: []string{"api/when"}, never: []string{cobra}},
+	"cmd/shunt/settings":       {knows: []string{"api/when", "engine/plural"}, never: []string{cobra}},
 	"cmd/shunt/socket":         {never: []string{cobra}},
 }
 

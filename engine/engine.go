@@ -65,6 +65,10 @@ type Options struct {
 	// after Lead.
 	Cluster bool
 
+	// ReadOnly folds what the journal has into memory, and changes no file and nothing in the store, which
+	// need not be one that takes writes. Writes fail, and Hit must not be called.
+	ReadOnly bool
+
 	// CapNode is what names this node in the caps of links, in a cluster: the id of its outbox.
 	CapNode [16]byte
 
@@ -180,7 +184,8 @@ type Engine struct {
 	flusher    flusher
 	keeper     *journal.Keeper
 	stall      stallLog
-	loopsEnded chan struct{} // closed when all of Run's goroutines except the keeper have returned; nil before Run
+	closeBy    atomic.Pointer[time.Time] // see CloseBy; nil: CloseTimeout counts
+	loopsEnded chan struct{}             // closed when all of Run's goroutines except the keeper have returned; nil before Run
 	replayed   replayed
 }
 
@@ -206,10 +211,13 @@ func Open(store Store, o Options) (*Engine, error) {
 	e.owners.init()
 	e.gate.exists = o.Cluster
 	e.caps.exists = o.Cluster
-	if err := os.MkdirAll(o.JournalDir, 0o700); err != nil {
+	start := e.startEpoch
+	if o.ReadOnly {
+		e.folders, start = e.folders.ForReading(), e.startReading
+	} else if err := os.MkdirAll(o.JournalDir, 0o700); err != nil {
 		return nil, e.journalError(err)
 	}
-	if err := e.startEpoch(); err != nil {
+	if err := start(); err != nil {
 		return nil, err
 	}
 	e.initCaps()

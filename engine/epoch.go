@@ -34,15 +34,8 @@ func (o *Options) folders(id Identity) journal.Folders {
 // leaves the old epoch as it was; a crash after it leaves an epoch without hits, with some or none
 // of its files.
 func (e *Engine) startEpoch() error {
-	p, err := e.store.Positions()
+	p, err := e.lastPositions()
 	if err != nil {
-		return fmt.Errorf("reading journal positions: %w", err)
-	}
-	if err := e.folders.InUse(p.journal()); err != nil {
-		return fmt.Errorf("the hit journal in %s is also another server's: %w. Its hits are counted there; "+
-			"name a folder of this store's own with --journal-dir", e.options.JournalDir, err)
-	}
-	if err := e.mayRead(p); err != nil {
 		return err
 	}
 	if err := e.commitLast(&p, e.options.Rings); err != nil {
@@ -53,6 +46,61 @@ func (e *Engine) startEpoch() error {
 		return err
 	}
 	e.pending = newPending(e.journal, &e.index, p, e.options.PendingEntries)
+	e.flusher.init(p)
+	e.flusher.lastUnixNano.Store(e.now().UnixNano())
+	return nil
+}
+
+// lastPositions returns the positions of the last epoch, once its files are known to be nobody else's
+// and to be readable.
+func (e *Engine) lastPositions() (Positions, error) {
+	p, err := e.store.Positions()
+	if err != nil {
+		return p, fmt.Errorf("reading journal positions: %w", err)
+	}
+	if err := e.folders.InUse(p.journal()); err != nil {
+		return p, fmt.Errorf("the hit journal in %s is also another server's: %w. Its hits are counted there; "+
+			"name a folder of this store's own with --journal-dir", e.options.JournalDir, err)
+	}
+	return p, e.mayRead(p)
+}
+
+// startReading folds the records that the store does not have into deltas, which nothing commits. The
+// journal of this engine has no files.
+func (e *Engine) startReading() error {
+	p, err := e.readablePositions()
+	if err != nil {
+		return err
+	}
+	named := map[uint16]uint64{}
+	folded := pair{limit: e.options.PendingEntries}
+	missing := uint64(0)
+	e.replayed.Replayed, err = e.folders.Replay(p.journal(), func(_ []uint64, r *journal.Record) error {
+		if !folded.add(r, p.OpenHour) {
+			missing++
+		}
+		if r.Class != tally.ClassHit || r.Void {
+			return nil
+		}
+		named[r.Referrer]++
+		return e.index.RaiseHits(r.LinkID, 1)
+	})
+	if err != nil {
+		return fmt.Errorf("reading the hit journal: %w", err)
+	}
+	if !e.wasUsed(p) {
+		e.replayed.Faults = nil
+	}
+	e.sayReplayed(p)
+	names := new(journal.Referrers)
+	if !folded.empty() {
+		names = e.oldReferrers(p)
+	}
+	e.countNameless(names, named)
+	e.journal = journal.InMemory(names)
+	e.pending = newPending(e.journal, &e.index, p, e.options.PendingEntries)
+	e.pending.mu.gathering = &folded
+	e.pending.missing.Store(missing)
 	e.flusher.init(p)
 	e.flusher.lastUnixNano.Store(e.now().UnixNano())
 	return nil
@@ -186,6 +234,32 @@ func (e *Engine) removeOldEpochs(epoch uint64) {
 	case err != nil:
 		e.log.Warn("old journal files could not be removed; they are not needed any more: remove them by hand", "error", err)
 	}
+}
+
+// readablePositions is lastPositions for those who only read: a journal that is another server's has
+// nothing for them.
+func (e *Engine) readablePositions() (Positions, error) {
+	p, err := e.lastPositions()
+	if errors.Is(err, journal.ErrInUse) {
+		e.log.Warn("the hit journal is also another server's: its hits are counted there, and not here", "cause", err)
+		p.Rings, err = nil, nil
+	}
+	return p, err
+}
+
+// FoldJournal commits the records of the journal in o.JournalDir to store, a copy of the store whose
+// journal it is, and changes none of its files. It refuses a journal that cannot be read.
+func FoldJournal(store Store, o Options) error {
+	if err := o.setDefaults(); err != nil {
+		return fmt.Errorf("engine: %w", err)
+	}
+	e := &Engine{store: store, identity: store.Identity(), options: o, log: o.Logger, now: o.Now}
+	e.folders = o.folders(e.identity).ForReading()
+	p, err := e.readablePositions()
+	if err != nil {
+		return err
+	}
+	return e.commitLast(&p, 0)
 }
 
 // ReplayJournal commits the records of the journal in o.JournalDir that store does not have, and

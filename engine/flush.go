@@ -73,6 +73,10 @@ func (e *Engine) Run(ctx context.Context) error {
 	if err := e.loading.takeTotals(e.store); err != nil {
 		return err
 	}
+	if e.options.ReadOnly {
+		e.refreshRankings(ctx)
+		return nil
+	}
 	ended := make(chan struct{})
 	e.flusher.ended.Store(&ended)
 	var loops sync.WaitGroup
@@ -94,7 +98,7 @@ func (e *Engine) Run(ctx context.Context) error {
 		close(keeperEnded)
 	}()
 	<-ctx.Done()
-	timeout := time.After(e.options.CloseTimeout)
+	timeout := time.After(e.closePatience())
 	for _, ended := range []<-chan struct{}{e.loopsEnded, keeperEnded} {
 		select {
 		case <-ended:

@@ -210,6 +210,11 @@
 //
 // # Check
 //
+// A store that is opened ReadOnly (inspect.go) is for commands on a folder that no server runs on, maybe of
+// another user: its lock is shared, and its file system refuses every change. A backup of it links or copies the
+// files of the database, and folds the hits of the journal into the copy, because Pebble makes checkpoints
+// only of a database that it may write to.
+//
 // Inspect opens a store or a backup read-only, without changing a byte, or takes a snapshot of an
 // open store; Check reads all of it. First it reads every block of every table file and compares
 // its checksum. Then it reads every row, as the type check describes. Last, and only offline, it

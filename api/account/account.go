@@ -64,6 +64,7 @@ var (
 
 // Accounts are the users, tokens and sessions of a store.
 type Accounts struct {
+	reads  bool  // see ReadOnly
 	table  Table // tells callers of each write; see toldTable
 	now    func() time.Time
 	random io.Reader

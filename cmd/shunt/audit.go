@@ -45,7 +45,7 @@ type auditAsked struct {
 }
 
 func newAudit(stdout, stderr io.Writer) *cobra.Command {
-	where, asked := localTarget{}, auditAsked{}
+	where, asked := localTarget{reads: true}, auditAsked{}
 	cmd := &cobra.Command{
 		Use:   "audit",
 		Short: "List who changed what, and when",

@@ -56,7 +56,7 @@ func addOwner(cmd *cobra.Command, options *[]client.Option) {
 }
 
 func newLs(stdout, stderr io.Writer) *cobra.Command {
-	where, asked := localTarget{}, listAsked{}
+	where, asked := localTarget{reads: true}, listAsked{}
 	cmd := &cobra.Command{
 		Use:   "ls",
 		Short: "List links",
@@ -215,7 +215,7 @@ counted. This cannot be undone. CODE may be the whole short address.
 }
 
 func newExport(stdout, stderr io.Writer) *cobra.Command {
-	where, owner, unique := localTarget{}, []client.Option(nil), false
+	where, owner, unique := localTarget{reads: true}, []client.Option(nil), false
 	cmd := &cobra.Command{
 		Use:   "export",
 		Short: "Print all links, one JSON object per line",

@@ -39,7 +39,8 @@ func newServe(program string, stderr io.Writer) *cobra.Command {
 		Long: `Serve redirects and the API. The first start needs no configuration: it makes the data folder and says
 what to do next.
 
-SIGTERM (or Ctrl-C) drains: open requests are finished, every hit is written, and the exit code is 0.
+SIGTERM (or Ctrl-C) drains: open requests are finished, every hit is written, and the exit code is 0. It
+takes at most 8 s: a request that has come in part, or whose client does not read, is cut off after 5 s.
 A second signal stops at once; even then no answered hit is lost, because the next start replays them.
 
 SIGHUP reads the settings again, as the next start would. Certificates, rate limits (--limit-*), the
@@ -57,7 +58,7 @@ With --cluster it is one of several nodes that have the same links: 'shunt help 
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s := &server{
-				cfg: &cfg, say: console.New(stderr, cfg.logFormat, cfg.logLevel), program: program, parts: newStack(),
+				cfg: &cfg, say: console.New(stderr, cfg.logFormat, cfg.logLevel), program: program, parts: newServeStack(),
 				settings: newReloader(cmd),
 			}
 			return s.serve(cmd.Context())
@@ -153,7 +154,7 @@ func (s *server) run(ctx context.Context) error {
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		err = nil // stopped while loading
 	}
-	if err = errors.Join(err, s.parts.stop()); err == nil {
+	if err = errors.Join(err, withoutLateStore(s.parts.stop(), s.say.Log)); err == nil {
 		s.say.Stopped()
 	}
 	return err
@@ -316,9 +317,14 @@ func closeListener(ln net.Listener) func() error {
 }
 
 // openData opens the store, which locks the folder, then the socket in it, then the engine.
-func (s *server) openData(ctx context.Context) error {
+func (s *server) openData(ctx context.Context) (err error) {
+	defer func() { err = s.cfg.data.mend(err) }()
+	s.core.serves = true
 	path, err := socket.Path(s.cfg.data.dataDir)
 	if err != nil {
+		return err
+	}
+	if err := s.cfg.data.refuseForeign(); err != nil {
 		return err
 	}
 	s.chooseMemory()
@@ -402,7 +408,8 @@ func (s *server) serveAPI(baseURL string) error {
 	s.parts.run("settings", s.reloadWhenAsked)
 	drainOnStop(s.parts, server, s.say.Log)
 	s.parts.onStop("settling", func() error { // first: it goes on while clients finish
-		s.core.store.Settle()
+		s.core.store.Settle(s.parts.began.Add(settleBy))
+		s.core.engine.CloseBy(s.parts.began.Add(flushBy))
 		return nil
 	})
 	if s.cfg.allowHTTP {

@@ -18,7 +18,7 @@ import (
 )
 
 func newShow(stdout, stderr io.Writer) *cobra.Command {
-	where, asJSON := localTarget{}, false
+	where, asJSON := localTarget{reads: true}, false
 	cmd := &cobra.Command{
 		Use:   "show CODE…",
 		Short: "Print links",

@@ -47,7 +47,7 @@ func boundText(t time.Time) string {
 }
 
 func newStats(stdout, stderr io.Writer) *cobra.Command {
-	where, asked, asJSON := localTarget{}, statsAsked{}, false
+	where, asked, asJSON := localTarget{reads: true}, statsAsked{}, false
 	cmd := &cobra.Command{
 		Use:   "stats CODE…",
 		Short: "Print the hits and unique visitors of links",

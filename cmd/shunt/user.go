@@ -106,7 +106,7 @@ func (t *localTarget) with(ctx context.Context, stderr io.Writer, fn func(c *con
 }
 
 func newUserLs(stdout, stderr io.Writer) *cobra.Command {
-	where, asJSON := localTarget{}, false
+	where, asJSON := localTarget{reads: true}, false
 	cmd := &cobra.Command{
 		Use:   "ls",
 		Short: "List the users",
