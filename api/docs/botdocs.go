@@ -19,7 +19,8 @@ func (p *referencePage) hits() {
 		"of the server: metrics count it as `shunt_hits_total{class=\"prefetch\"}` only."))
 	p.add("%s", prose("A bot is known by its User-Agent: the first 512 bytes contain one of the words below, in upper or lower case, or the "+
 		"library mileusna/useragent calls it a bot, because its name contains `bot` or because it gives the address of a web page, as most "+
-		"crawlers do. Everybody else is a visitor, also without a User-Agent. (␣ is a space.)"))
+		"crawlers do. The words of the first group do not count in the name of an Android device. Everybody else is a visitor, also without a "+
+		"User-Agent. (␣ is a space.)"))
 	for _, group := range visitor.KnownBots {
 		p.add("<h3 class=\"group\">%s</h3>\n<p>%s</p>", group.Name, wordList(group.Words))
 	}
