@@ -64,7 +64,7 @@ func addServeSettings(cmd *cobra.Command, cfg *serveConfig) {
 		"address or network of a proxy to trust; may be repeated or a list with commas")
 	settings.Var(fs, &cfg.clientIPHeader, "client-ip-header", "HEADER", "X-Forwarded-For",
 		"the header in which a trusted proxy names the client", settings.ParseHeaderName)
-	fs.StringVar(&cfg.geoIP, "geoip", "", "`FILE` in MaxMind's DB format for the countries of visitors; read once, at start")
+	fs.StringVar(&cfg.geoIP, "geoip", "", "`FILE` in MaxMind's DB format for the countries of visitors; read again when it changes (within a minute) and on SIGHUP")
 	settings.Var(fs, &cfg.countryHeader, "country-header", "HEADER", "",
 		"the header in which a trusted proxy gives the country of the visitor, such as CF-IPCountry; it takes precedence over --geoip",
 		settings.ParseHeaderName)
