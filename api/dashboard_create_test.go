@@ -3,7 +3,6 @@ package api
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -231,11 +230,6 @@ func TestAnAddressWithoutItsSchemeGetsHTTPS(t *testing.T) {
 	}
 }
 
-// bareHost matches an address that lacks only its scheme.
-var bareHost = regexp.MustCompile(`^(www\.)?good\.example(/x)?$`)
-
-// A form leaves out the spaces around a target, and puts https:// before the name of a host, so
-// hostile targets with the former and without the latter are others here.
 func TestFormsRefuseHostileTargets(t *testing.T) {
 	t.Parallel()
 	st := hostileSite(t)
@@ -245,15 +239,12 @@ func TestFormsRefuseHostileTargets(t *testing.T) {
 	create, edit := b.open("/_/links").form("/_/links"), b.open(editX+"?owner=all").form(editX)
 	var several []string
 	for _, h := range hostileTargets(t) {
-		if h.target != strings.TrimSpace(h.target) || bareHost.MatchString(h.target) {
-			continue
-		}
 		for _, form := range []*htmlForm{create, edit} {
 			if page := b.submit(form.with("url", h.target)); page.status < 400 || page.at("link-url-error") == "" {
 				t.Errorf("line %d, %s, %s: got %d", h.line, h.kind, form.action, page.status)
 			}
 		}
-		if h.target != "" && !strings.Contains(h.target, "\n") && len(several) < 1000 {
+		if strings.TrimSpace(h.target) != "" && !strings.Contains(h.target, "\n") && len(several) < 1000 {
 			several = append(several, h.target)
 		}
 	}

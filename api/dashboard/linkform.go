@@ -26,7 +26,7 @@ type linkField struct {
 
 // linkFields are the fields of the forms, in the order of the pages.
 var linkFields = []linkField{
-	{"url", false, func(l *ops.Link) string { return l.Target }, targetValue},
+	{"url", false, func(l *ops.Link) string { return l.Target }, textValue},
 	{"alias", true, func(l *ops.Link) string { return l.Code }, textValue},
 	{"title", false, func(l *ops.Link) string { return l.Title }, textValue},
 	{"tags", false, func(l *ops.Link) string { return joinTags(l.Tags) }, tagsValue},

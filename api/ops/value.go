@@ -30,7 +30,20 @@ type askedLink struct {
 func readTarget(a *askedLink, value json.RawMessage) error {
 	raw, err := jsonbody.String(value)
 	if err == nil {
-		a.Target, err = a.policy.Parse(raw)
+		a.Target, err = a.policy.ParseTyped(raw)
+	}
+	return err
+}
+
+// readImportedTarget keeps a target that another server has stored byte for byte. What it could not
+// have stored was typed, and is read as such.
+func readImportedTarget(a *askedLink, value json.RawMessage) error {
+	raw, err := jsonbody.String(value)
+	if err != nil {
+		return err
+	}
+	if a.Target, err = a.policy.Parse(raw); err != nil {
+		a.Target, err = a.policy.ParseTyped(raw)
 	}
 	return err
 }

@@ -22,6 +22,8 @@ func newAdd(stdout, stderr io.Writer) *cobra.Command {
 		Short: "Make a short link and print its address",
 		Long: `Make a short link and print only its address on standard output.
 
+URL may be without its scheme (example.org/x is https://example.org/x), and a space in it becomes %20.
+
 It uses the server that runs on the data folder. If none runs, it opens the folder itself. With
 --server (and the token in SHUNT_TOKEN) it uses a server elsewhere.`,
 		Example: `  shunt add https://example.org/a/long/address

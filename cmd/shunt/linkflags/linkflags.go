@@ -29,7 +29,7 @@ type Field struct {
 
 // Fields has a row for each field: a flag of add and of edit, and a line of show.
 var Fields = []Field{
-	{"url", "url", "URL", "where it leads", "", "",
+	{"url", "url", "URL", "where it leads; https:// may be left out", "", "",
 		last(readText), func(l *client.Link) string { return l.URL }},
 	{"title", "title", "TEXT", "for people", "", "'': none",
 		last(readText), func(l *client.Link) string { return cmp.Or(l.Title, "-") }},
