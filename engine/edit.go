@@ -60,7 +60,7 @@ func (e *Engine) edited(old *Record, edit func(*Record) error) (Record, error) {
 	if err := rec.normalize(); err != nil {
 		return Record{}, err
 	}
-	if rec.Hot != old.Hot || title != old.Cold.Title || !slices.Equal(tags, old.Cold.Tags) {
+	if rec.Hot != old.Hot || title != old.Cold.Title || !slices.Equal(rec.Cold.Tags, old.Cold.Tags) {
 		rec.Cold.Version = old.Cold.Version + 1
 		rec.Cold.UpdatedAtMs = max(e.now().UnixMilli(), old.Cold.UpdatedAtMs, old.Cold.CreatedAtMs) // the clock may go back
 	}

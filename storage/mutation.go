@@ -137,7 +137,7 @@ func (b *mutationBatch) removeIndexRows(before *engine.Record, m *engine.Mutatio
 		remove(b.batch, b.key)
 	}
 	for _, tag := range before.Cold.Tags {
-		if !stays || !slices.Contains(m.Cold.Tags, tag) {
+		if !stays || !engine.HasTag(m.Cold.Tags, tag) {
 			b.key = row.AppendByTagKey(b.key[:0], old.Owner, tag, old.ID)
 			remove(b.batch, b.key)
 		}
@@ -199,7 +199,7 @@ func creationBytes(m *engine.Mutation) int {
 	indexed := rowHeadBytes + code + min(target, row.MaxHostBytes) + title
 	total := 2*rowHeadBytes + 2*code + target + title + indexed // hot, cold, by owner
 	for _, tag := range m.Cold.Tags {
-		total += indexed + 2*len(tag) // in the row by tag, and in the cold one
+		total += indexed + len(tag) + engine.FoldedTagBytes(tag) // in the cold row, and folded in the row by tag
 	}
 	if m.Cold.ImportedHits > 0 {
 		total += rowHeadBytes

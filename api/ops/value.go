@@ -3,7 +3,6 @@ package ops
 import (
 	"encoding/json"
 	"errors"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -117,7 +116,13 @@ func readTags(a *askedLink, value json.RawMessage) (err error) {
 	if a.Tags, err = jsonbody.Strings(value); err != nil {
 		return err
 	}
-	return checkTags(a.Tags)
+	if err := checkTags(a.Tags); err != nil {
+		return err
+	}
+	if a.Tags = engine.DistinctTags(a.Tags); len(a.Tags) > engine.MaxTags {
+		return jsonbody.FieldError("", "too_many", "must be at most "+strconv.Itoa(engine.MaxTags)+" tags")
+	}
+	return nil
 }
 
 func readCreated(a *askedLink, value json.RawMessage) (err error) {
@@ -161,21 +166,24 @@ func checkText(field, text string, maxBytes int) error {
 	return nil
 }
 
+// maxTagsSent is how many tags a body may have, those that are there twice included.
+const maxTagsSent = 4 * engine.MaxTags
+
 func checkTags(tags []string) error {
-	if len(tags) > engine.MaxTags {
+	if len(tags) > maxTagsSent {
 		return jsonbody.FieldError("", "too_many", "must be at most "+strconv.Itoa(engine.MaxTags)+" tags")
 	}
 	for i, tag := range tags {
-		field := "tags[" + strconv.Itoa(i) + "]"
-		if tag == "" {
-			return jsonbody.FieldError(field, "required", "must not be empty")
-		}
-		if slices.Index(tags, tag) < i {
-			return jsonbody.FieldError(field, "duplicate", "must not be given twice")
-		}
-		if err := checkText(field, tag, engine.MaxTagBytes); err != nil {
+		if err := checkTag("tags["+strconv.Itoa(i)+"]", tag); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func checkTag(field, tag string) error {
+	if tag == "" {
+		return jsonbody.FieldError(field, "required", "must not be empty")
+	}
+	return checkText(field, tag, engine.MaxTagBytes)
 }
