@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"net/url"
 	"strings"
 	"time"
@@ -81,14 +82,25 @@ func ParseTags(caller account.Caller, p Parameters) (q TagQuery, err error) {
 	return q, err
 }
 
-// ParseTag returns a copy of the tag that a part of a path names, which may be percent-encoded. Errors:
-// engine.ErrNotFound if no link can have it.
+// errNoTag is the error of a tag that no link of the owner has.
+var errNoTag = problem.New(problem.NotFound, "no link has this tag")
+
+// ParseTag returns a copy of the tag that a part of a path names, which may be percent-encoded. If no link
+// can have it, the error is that of a tag that no link has.
 func ParseTag(part string) (string, error) {
 	tag, err := url.PathUnescape(part)
-	if err != nil || !utf8.ValidString(tag) || checkTag("", tag) != nil {
-		return "", engine.ErrNotFound
+	if err != nil {
+		return "", errNoTag
 	}
-	return strings.Clone(tag), nil
+	return NamedTag(tag)
+}
+
+// NamedTag is ParseTag for a text that is not encoded.
+func NamedTag(text string) (string, error) {
+	if !utf8.ValidString(text) || checkTag("", text) != nil {
+		return "", errNoTag
+	}
+	return strings.Clone(text), nil
 }
 
 // Tags returns a page of tags. It counts in turns with other costly work, for as long as Patience. The
@@ -202,6 +214,9 @@ func (c *Calls) editTag(caller account.Caller, g engine.Guard, x engine.TagEdit)
 	done, err := c.engine.EditTag(ctx, x)
 	if done.Links > 0 {
 		c.wrote("update", int(done.Links), nil)
+	}
+	if errors.Is(err, engine.ErrNotFound) {
+		return Retagged{}, errNoTag
 	}
 	if err != nil {
 		c.wrote("update", 1, err)

@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -14,6 +17,8 @@ import (
 	"shunt/cmd/shunt/linkflags"
 	"shunt/cmd/shunt/settings"
 )
+
+// The commands that set the fields of a link: add and edit.
 
 func newAdd(stdout, stderr io.Writer) *cobra.Command {
 	where, given, asJSON := localTarget{}, map[string]any{}, false
@@ -64,4 +69,60 @@ func addLink(ctx context.Context, where *localTarget, given map[string]any, asJS
 	}
 	_, err = fmt.Fprintln(stdout, console.Printable(link.ShortURL))
 	return err
+}
+
+func newEdit(stdout, stderr io.Writer) *cobra.Command {
+	where, given, options, asJSON := localTarget{}, map[string]any{}, []client.Option(nil), false
+	cmd := &cobra.Command{
+		Use:   "edit CODE",
+		Short: "Change a link",
+		Long: `Change the given fields of a link, and print it as 'shunt show' does. Everything else stays: its code,
+its hits, and the fields that are not given. Given tags replace all tags of the link. CODE may be the
+whole short address.
+
+With --if-match the link is changed only if it still has that version, which 'shunt show' prints: if
+somebody has edited it meanwhile, nothing changes and the exit code is 1.
+` + whereTokensAre,
+		Example: `  shunt edit spring --url https://example.org/summer --expires 30d
+  shunt edit spring --tag campaign --tag print --max-hits none
+  shunt edit spring --forward-query --status 307 --if-match 3
+  shunt edit spring --title '' --json`,
+		Args: exactly("CODE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(given) == 0 {
+				return settings.UsageErrorf("say what to change: %s", linkflags.Names())
+			}
+			return editLink(cmd.Context(), &where, args[0], given, options, asJSON, stdout, stderr)
+		},
+	}
+	addLocalSettings(cmd, &where)
+	fs := cmd.Flags()
+	linkflags.Add(fs, given, false)
+	settings.Var(fs, &options, "if-match", "VERSION", "", "only if the link has this version, which 'shunt show' prints", parseVersion)
+	fs.BoolVar(&asJSON, "json", false, "print the link object")
+	settings.MarkArguments(fs, "if-match", "json")
+	return cmd
+}
+
+// parseVersion reads a link's version, also as the ETag that the API has it in.
+func parseVersion(text string) ([]client.Option, error) {
+	version, err := strconv.ParseUint(strings.Trim(text, `"`), 10, 64)
+	if err != nil || version == 0 {
+		return nil, errors.New("must be a link's version, a number from 1")
+	}
+	return []client.Option{client.IfVersion(version)}, nil
+}
+
+func editLink(
+	ctx context.Context, where *localTarget, name string, given map[string]any, options []client.Option, asJSON bool,
+	stdout, stderr io.Writer,
+) error {
+	var link client.Link
+	err := where.withLink(ctx, name, stderr, func(c *connection, code string) error {
+		return c.Do(ctx, http.MethodPatch, "/links/"+url.PathEscape(code), given, &link, options...)
+	})
+	if err != nil {
+		return fmt.Errorf("edit %s: %w", console.Printable(name), err)
+	}
+	return printLink(stdout, &link, asJSON)
 }
