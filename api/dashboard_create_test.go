@@ -106,7 +106,7 @@ func TestErrorsStandAtTheirFieldsAndWhatWasTypedStays(t *testing.T) {
 		"hostile text":          {"alias", `"><script>alert(1)</script>`, "May only hold letters, digits, _ and -.", 422},
 		"a long title":          {"title", strings.Repeat("x", 513), "Must be at most 512 bytes.", 422},
 		"33 tags":               {"tags", many, "Must be at most 32 tags.", 422},
-		"a tag twice":           {"tags", "a, b, a", "Tag 3: must not be given twice.", 422},
+		"a long tag":            {"tags", "a, b, " + strings.Repeat("x", 65), "Tag 3: must be at most 64 bytes.", 422},
 		"a past expiry":         {"expires_at", "2026-01-02T03:04", "Must be in the future.", 422},
 		"no time":               {"expires_at", "soon", "Must be a time such as", 422},
 		"no hits":               {"max_hits", "0", "Must be at least 1", 422},

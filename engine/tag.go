@@ -4,34 +4,47 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
-
-	"golang.org/x/text/cases"
 )
 
 // Two tags are the same if they differ by case only. A link keeps a tag as it was given, and
 // everything that looks for tags compares their folded forms.
 
-// FoldTag returns the form in which tags are compared: Unicode's full case folding (CaseFolding.txt,
-// C and F, by golang.org/x/text/cases), in which "STRASSE" and "Straße" are the same. Unicode
-// promises that it does not change for characters that exist, which lower case may; so it can be in
-// keys. It makes at most three bytes of one, and folding a folded tag changes nothing. It allocates nothing for lower-case ASCII.
+// FoldTag returns the form in which tags are compared: Unicode's simple case folding, as strings.EqualFold
+// has it, and like the prefixes of lists. Each character becomes the least of those that differ from it by
+// case, but for the letters of ASCII, which become lower case; so the result is never longer than the tag,
+// and nothing is allocated for lower-case ASCII. Folding a folded tag changes nothing.
+//
+// Folded tags are in keys, so the folding of a character must not change with Unicode. Rejected: lower case,
+// which has changed (Cherokee); golang.org/x/text/cases, whose Fold exchanges the two cases of Cherokee.
 func FoldTag(tag string) string {
-	for i := range len(tag) {
-		if tag[i] >= utf8.RuneSelf {
-			return cases.Fold().String(tag)
-		}
+	begin := strings.IndexFunc(tag, func(r rune) bool { return foldTagRune(r) != r })
+	if begin < 0 {
+		return tag
 	}
-	return strings.ToLower(tag)
+	folded := append(make([]byte, 0, len(tag)), tag[:begin]...)
+	for i := begin; i < len(tag); {
+		r, size := utf8.DecodeRuneInString(tag[i:])
+		if r == utf8.RuneError {
+			folded = append(folded, tag[i:i+size]...)
+		} else {
+			folded = utf8.AppendRune(folded, foldTagRune(r))
+		}
+		i += size
+	}
+	return string(folded)
 }
 
-// FoldedTagBytes returns how many bytes FoldTag(tag) has at most.
-func FoldedTagBytes(tag string) int {
-	for i := range len(tag) {
-		if tag[i] >= utf8.RuneSelf {
-			return 3 * len(tag)
+func foldTagRune(r rune) rune {
+	if r < utf8.RuneSelf {
+		if 'A' <= r && r <= 'Z' {
+			r += 'a' - 'A'
 		}
+		return r
 	}
-	return len(tag)
+	if r = foldRune(r); 'A' <= r && r <= 'Z' { // the signs for kelvin and the long s
+		r += 'a' - 'A'
+	}
+	return r
 }
 
 // HasTag reports whether tag, in any case, is among tags.

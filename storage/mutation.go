@@ -199,7 +199,7 @@ func creationBytes(m *engine.Mutation) int {
 	indexed := rowHeadBytes + code + min(target, row.MaxHostBytes) + title
 	total := 2*rowHeadBytes + 2*code + target + title + indexed // hot, cold, by owner
 	for _, tag := range m.Cold.Tags {
-		total += indexed + len(tag) + engine.FoldedTagBytes(tag) // in the cold row, and folded in the row by tag
+		total += indexed + 2*len(tag) // in the row by tag, and in the cold one
 	}
 	if m.Cold.ImportedHits > 0 {
 		total += rowHeadBytes

@@ -141,7 +141,7 @@ func (c *Calls) Tags(caller account.Caller, q TagQuery) (TagPage, error) {
 // page. It is no secret, and says nothing that the page does not.
 const (
 	tagCursorVersion  = 1
-	maxTagCursorBytes = (1+3*engine.MaxTagBytes)*4/3 + 3
+	maxTagCursorBytes = (1+engine.MaxTagBytes)*4/3 + 3
 )
 
 func encodeTagCursor(folded string) string {
@@ -150,11 +150,11 @@ func encodeTagCursor(folded string) string {
 
 func decodeTagCursor(text string) (folded string, ok bool) {
 	b, err := base64.RawURLEncoding.Strict().DecodeString(text)
-	if err != nil || len(b) < 2 || len(b) > 1+3*engine.MaxTagBytes || b[0] != tagCursorVersion {
+	if err != nil || len(b) < 2 || len(b) > 1+engine.MaxTagBytes || b[0] != tagCursorVersion {
 		return "", false
 	}
 	folded = string(b[1:])
-	return folded, checkText("", folded, 3*engine.MaxTagBytes) == nil && engine.FoldTag(folded) == folded
+	return folded, checkText("", folded, engine.MaxTagBytes) == nil && engine.FoldTag(folded) == folded
 }
 
 // renamedTag is the body of a rename.

@@ -23,7 +23,7 @@ func TestEditSetsAndResetsEveryFieldOfAPatch(t *testing.T) {
 		return link
 	}
 	run("add", "https://example.org/old", "--alias", "spring")
-	set := []string{"edit", "spring", "--url", "https://example.org/new", "--title", "T", "--tag", "a, b", "--tag", "c",
+	set := []string{"edit", "spring", "--url", "https://example.org/new", "--title", "T", "--tag", `"a, b"`, "--tag", "c",
 		"--expires", "2099-12-31", "--max-hits", "7", "--status", "307"}
 	reset := []string{"edit", p.public + "/spring", "--title", "", "--tag", "", "--expires", "never", "--max-hits", "none", "--status", "302"}
 	wants := map[string][2]any{
