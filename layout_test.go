@@ -97,7 +97,7 @@ var rooms = map[string]room{
 	"api/chart":     {never: noHTTP},
 	"api/client":    {}, // see alone
 	"api/dashboard": {
-		knows: []string{"engine", "api/account", "api/admin", "api/changes", "api/chart", "api/jsonbody", "api/ops", "api/page", "api/problem", "api/turnstile", "api/when"},
+		knows: []string{"engine", "api/account", "api/admin", "api/changes", "api/chart", "api/jsonbody", "api/ops", "api/page", "api/problem", "api/tagtext", "api/turnstile", "api/when"},
 		users: []string{"api"},
 	},
 	"api/docs":      {knows: []string{"api/page", "api/problem", "api/visitor"}, never: noHTTP},
@@ -113,6 +113,7 @@ var rooms = map[string]room{
 	"api/rate":      {never: noHTTP},
 	"api/redirect":  {knows: []string{"engine", "api/turnstile", "api/visitor"}, never: noHTTP},
 	"api/shed":      {never: noHTTP},
+	"api/tagtext":   {never: noHTTP},
 	"api/turnstile": {knows: []string{"engine"}, never: noHTTP},
 	"api/visitor":   {knows: []string{"engine"}, never: noHTTP},
 	"api/when":      {never: noHTTP},
@@ -135,7 +136,7 @@ var rooms = map[string]room{
 	"cmd/shunt/identity":       {never: []string{cobra}},
 	"cmd/shunt/node":           {knows: []string{"cmd/shunt/settings", "api/account", "api/admin", "api/cluster", "engine", "storage", "storage/clusterlog", "storage/etcdlog", "storage/replica"}, users: []string{"cmd/shunt"}},
 	"cmd/shunt/importer":       {knows: []string{"api/client", "cmd/shunt/console", "engine/plural"}, never: []string{cobra}},
-	"cmd/shunt/linkflags":      {knows: []string{"api/client", "cmd/shunt/console", "cmd/shunt/settings"}, never: []string{cobra}},
+	"cmd/shunt/linkflags":      {knows: []string{"api/client", "api/tagtext", "cmd/shunt/console", "cmd/shunt/settings"}, never: []string{cobra}},
 	"cmd/shunt/memory":         {knows: []string{"storage"}, never: []string{cobra}},
 	"cmd/shunt/notify":         {never: []string{cobra}},
 	"cmd/shunt/settings":       {knows: []string{"api/when", "engine/plural"}, never: []string{cobra}},

@@ -110,7 +110,7 @@ func (t *tour) wantError(err error, want client.Kind) {
 func TestTheGoClientHasAMethodForEveryCall(t *testing.T) {
 	st := newSite(t, nil)
 	c, r := st.goClient(st.token, nil)
-	for _, visit := range []func(*tour){importLinks, makeLinks, editLinks, listLinks, readFigures, followFigures, readAudit, manageTokens, manageUsers, removeLinks} {
+	for _, visit := range []func(*tour){importLinks, makeLinks, editLinks, listLinks, readFigures, followFigures, readAudit, manageTags, manageTokens, manageUsers, removeLinks} {
 		visit(&tour{t, c, st, r})
 	}
 	left := map[string]bool{ // for pages, and for tools
@@ -276,6 +276,30 @@ func followFigures(t *tour) {
 	for _, err := range t.Live(t.Context(), "nothing") {
 		t.wantError(err, client.ErrNotFound)
 	}
+}
+
+func manageTags(t *tour) {
+	ctx := t.Context()
+	link, err := t.Shorten(ctx, client.Draft{URL: "https://example.org/", Tags: []string{"Tour/1", "..", "tour-2"}})
+	t.must(err)
+	var names []string
+	for tag, err := range t.Tags(ctx, client.TagsQuery{Prefix: "TOUR", PageSize: 1}) {
+		t.must(err)
+		names = append(names, inWords(tag.Name, tag.Links))
+	}
+	t.want("tags", strings.Join(names, ", "), "tour-2 1, Tour/1 1")
+	done, err := t.RenameTag(ctx, "tour/1", "Tour-2")
+	t.must(err)
+	t.want("a rename", done, client.TagChange{Name: "Tour-2", Links: 1})
+	done, err = t.RenameTag(ctx, "tour-2", "tour-3")
+	t.must(err)
+	t.want("another", done, client.TagChange{Name: "tour-3", Links: 1})
+	done, err = t.DeleteTag(ctx, "..", client.Owner(1))
+	t.must(err)
+	t.want("a deletion", done, client.TagChange{Name: "..", Links: 1})
+	_, err = t.DeleteTag(ctx, "..")
+	t.wantError(err, client.ErrNotFound)
+	t.must(t.Delete(ctx, link.Code))
 }
 
 func manageTokens(t *tour) {

@@ -51,7 +51,7 @@ var fieldCases = map[string]fieldCase{
 	},
 	"tags": {
 		value: `["b","a"]`, other: `["a","b"]`, unset: `[]`,
-		invalid: map[string]string{`["a","a"]`: "tags[1]:duplicate", `[""]`: "tags[0]:required", `"a"`: "tags:type", `[null]`: "tags:type"},
+		invalid: map[string]string{`[""]`: "tags[0]:required", `"a"`: "tags:type", `[null]`: "tags:type"},
 	},
 	"forward_query": flagCase("forward_query"),
 	"disabled":      flagCase("disabled"),

@@ -243,6 +243,10 @@ func (nothing) Scan(engine.ListRange, int, func(engine.LinkEntry) bool) (uint64,
 	return 0, false, nil
 }
 
+func (nothing) CountTags(*engine.TagScan, int, func(engine.TagCount) bool) (bool, error) {
+	return false, nil
+}
+
 func (nothing) ReadRecord(string) (engine.Record, error) { return engine.Record{}, engine.ErrNotFound }
 
 func (nothing) Close() error { return nil }

@@ -69,7 +69,7 @@ func (e *Engine) edited(old *Record, owner uint32, edit func(*Record) error) (Re
 	if err := rec.normalize(); err != nil {
 		return Record{}, err
 	}
-	if rec.Hot != old.Hot || title != old.Cold.Title || !slices.Equal(tags, old.Cold.Tags) {
+	if rec.Hot != old.Hot || title != old.Cold.Title || !slices.Equal(rec.Cold.Tags, old.Cold.Tags) {
 		e.nextVersion(&rec)
 	}
 	return rec, nil

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"shunt/engine/index"
@@ -165,7 +166,7 @@ func (d *Draft) record(now time.Time) (Record, error) {
 	return rec, rec.normalize()
 }
 
-// normalize sets the flags that follow from other fields, and returns an InvalidError for fields
+// normalize sets the flags that follow from other fields, drops tags that are there twice, and returns an InvalidError for fields
 // that the durable formats cannot hold.
 func (r *Record) normalize() error {
 	r.Hot.Flags &^= FlagExpires | FlagCapped | FlagTombstone
@@ -184,9 +185,11 @@ func (r *Record) normalize() error {
 	check(r.Hot.Target != "" && len(r.Hot.Target) <= MaxTargetBytes, "url", "too_long", "must have 1 to 8192 bytes")
 	check(r.Cold.ImportedHits <= MaxImportedHits, "hits", "range", "must be at most 2^53")
 	check(len(r.Cold.Title) <= MaxTitleBytes, "title", "too_long", "must have at most 512 bytes")
+	r.Cold.Tags = DistinctTags(r.Cold.Tags)
 	check(len(r.Cold.Tags) <= MaxTags, "tags", "too_many", "at most 32")
 	for _, tag := range r.Cold.Tags {
 		check(tag != "" && len(tag) <= MaxTagBytes, "tags", "too_long", "each must have 1 to 64 bytes")
+		check(strings.IndexByte(tag, 0) < 0, "tags", "characters", "must not contain control characters")
 	}
 	if invalid != nil {
 		return invalid

@@ -68,7 +68,7 @@ type Store interface {
 	Kept() (firstHour, firstDay uint32)
 
 	// ListLinks calls fn for the live links of owner, newest first, until it returns false; with a
-	// tag only for those that have it.
+	// tag only for those that have it, in any case.
 	ListLinks(owner uint32, tag string, fn func(id uint64, code string) bool) error
 
 	// Listing returns the links of one moment, all durable, to be closed by the caller. It contains
@@ -185,6 +185,11 @@ type Listing interface {
 	// row that it read, and whether there are more.
 	Scan(r ListRange, limit int, fn func(LinkEntry) bool) (last uint64, more bool, err error)
 
+	// CountTags goes on with the count of s: it reads at most rows rows of links with tags, and calls fn
+	// for each tag that is counted, until fn returns false, after which s is of no more use. more reports
+	// whether there are more rows.
+	CountTags(s *TagScan, rows int, fn func(TagCount) bool) (more bool, err error)
+
 	// ReadRecord is Store.ReadRecord for this moment.
 	ReadRecord(code string) (Record, error)
 
@@ -195,7 +200,7 @@ type Listing interface {
 type ListRange struct {
 	Owner    uint32
 	AnyOwner bool   // Owner is ignored
-	Tag      string // only those that have it; empty: all
+	Tag      string // only those that have it, in any case; empty: all
 	Below    uint64 // only those with a smaller id; 0: all
 
 	// Wanted, if set, is asked about each link that has the tag, before the store reads more of it

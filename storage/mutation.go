@@ -167,7 +167,7 @@ func (b *mutationBatch) removeIndexRows(before *engine.Record, m *engine.Mutatio
 		remove(b.batch, b.key)
 	}
 	for _, tag := range before.Cold.Tags {
-		if !stays || !slices.Contains(m.Cold.Tags, tag) {
+		if !stays || !engine.HasTag(m.Cold.Tags, tag) {
 			b.key = row.AppendByTagKey(b.key[:0], old.Owner, tag, old.ID)
 			remove(b.batch, b.key)
 		}

@@ -65,7 +65,7 @@ var table = withKeys([]row{
 		write: func(dst []byte, l *Link) []byte { return jsontext.AppendString(dst, l.ShortURL) },
 	},
 	{
-		name: "url", required: true, read: readTarget, imported: readTarget,
+		name: "url", required: true, read: readTarget, imported: readImportedTarget,
 		set:   func(rec *engine.Record, d *engine.Draft) { rec.Hot.Target = d.Target },
 		same:  func(d *engine.Draft, l *engine.Detail) bool { return d.Target == l.Target },
 		write: func(dst []byte, l *Link) []byte { return jsontext.AppendString(dst, l.Target) },

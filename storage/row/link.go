@@ -315,6 +315,9 @@ func checkTags(tags []string) error {
 		if len(tag) > engine.MaxTagBytes {
 			return fmt.Errorf("tag of %d bytes", len(tag))
 		}
+		if strings.IndexByte(tag, 0) >= 0 { // it ends a tag in keys
+			return errors.New("tag with a zero byte")
+		}
 	}
 	return nil
 }
