@@ -31,12 +31,12 @@ const maxVariants = 64
 
 // claim looks up code and its variants, for a new link of owner. prepared is the number of variants
 // that are about to be made.
-func (e *Engine) claim(code string, owner uint32, imported bool, prepared int, nowMs int64) (c claim) {
+func (e *Engine) claim(code string, owner uint32, imported bool, prepared int) (c claim) {
 	variants, hasSlot, nearest := prepared, false, 0
 	look := func(v index.HotView) {
 		live := v.Flags&index.FlagTombstone == 0
 		variant := string(v.Code) != code
-		held := (live || v.Owner != owner && tombstoneHolds(v.DeletedAtMs, nowMs)) && !(imported && variant)
+		held := (live || v.Owner != owner && e.tombstoneHolds(v.DeletedAtMs)) && !(imported && variant)
 		if n := nearness(&v, code, owner); held && n > nearest {
 			nearest, c.by = n, inTheWay(&v, owner)
 		}

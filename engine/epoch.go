@@ -45,6 +45,12 @@ func (e *Engine) startEpoch() error {
 	if err := e.mayRead(p); err != nil {
 		return err
 	}
+	kept, err := e.store.Clock()
+	if err != nil {
+		return fmt.Errorf("reading the clock: %w", err)
+	}
+	e.clock.start(&e.options, kept, hourTime(e.firstDay()*hoursPerDay))
+	e.now = e.clock.inUse
 	if err := e.commitLast(&p, e.options.Rings); err != nil {
 		return err
 	}
@@ -52,10 +58,15 @@ func (e *Engine) startEpoch() error {
 	if err := e.makeJournal(p.Epoch); err != nil {
 		return err
 	}
-	e.pending = newPending(e.journal, &e.index, p, e.options.PendingEntries)
+	e.pending = newPending(e.journal, &e.index, p, e.countedHours(), e.options.PendingEntries)
 	e.flusher.init(p)
 	e.flusher.lastUnixNano.Store(e.now().UnixNano())
 	return nil
+}
+
+// countedHours returns in which hours records count now.
+func (e *Engine) countedHours() countedHours {
+	return countedHours{first: e.firstDay() * hoursPerDay, instead: hourOf(e.now())}
 }
 
 // mayRead refuses a start if the journal exists and cannot be opened for a reason that an operator
@@ -75,19 +86,19 @@ func (e *Engine) mayRead(p Positions) error {
 // commitLast commits the records of p's epoch that are beyond p. The same batch begins the next
 // epoch, with rings rings and as many standby rings; commitLast sets p to its start.
 func (e *Engine) commitLast(p *Positions, rings int) (err error) {
-	left := pair{limit: e.options.PendingEntries}
+	left, hours := pair{limit: e.options.PendingEntries}, e.countedHours()
 	names := sync.OnceValue(func() *journal.Referrers { return e.oldReferrers(*p) })
 	named := map[uint16]uint64{} // hits by the number of their referrer
 	seq := p.FlushSeq
 	e.replayed.Replayed, err = e.folders.Replay(p.journal(), func(passed []uint64, r *journal.Record) error {
 		if left.full() { // an earlier run may have had larger rings
 			seq++
-			if err := e.commitPair(&left, Positions{Epoch: p.Epoch, FlushSeq: seq, OpenHour: p.OpenHour, Rings: passed}, names()); err != nil {
+			if err := e.commitPair(&left, Positions{Epoch: p.Epoch, FlushSeq: seq, OpenHour: p.OpenHour, Rings: passed}, names(), nil); err != nil {
 				return err
 			}
 			left.reset()
 		}
-		left.add(r, p.OpenHour)
+		left.add(r, hours)
 		if r.Class == tally.ClassHit && !r.Void {
 			named[r.Referrer]++
 		}
@@ -106,7 +117,7 @@ func (e *Engine) commitLast(p *Positions, rings int) (err error) {
 	}
 	e.countNameless(old, named)
 	p.Epoch, p.FlushSeq, p.Rings = journal.NextEpoch(p.Epoch), seq+1, make([]uint64, 2*rings)
-	if err := e.commitPair(&left, *p, old); err != nil {
+	if err := e.commitPair(&left, *p, old, e.clock.unsaved(true)); err != nil {
 		return fmt.Errorf("committing the replayed hits: %w", err)
 	}
 	return nil
@@ -223,7 +234,7 @@ func ReplayJournal(store Store, o Options) error {
 // leaveEpoch commits the start of an epoch without rings, and no records of the last epoch.
 func (e *Engine) leaveEpoch(p *Positions) error {
 	p.Epoch, p.FlushSeq, p.Rings = journal.NextEpoch(p.Epoch), p.FlushSeq+1, nil
-	if err := e.commitPair(new(pair), *p, new(journal.Referrers)); err != nil {
+	if err := e.commitPair(new(pair), *p, new(journal.Referrers), nil); err != nil {
 		return fmt.Errorf("committing the start of an epoch: %w", err)
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 
+	"shunt/engine"
 	"shunt/storage/row"
 )
 
@@ -154,4 +155,17 @@ func (s *Store) convert(f *folder, log *slog.Logger) error {
 	log.Info(fmt.Sprintf("the data was converted from version %d to %d: older programs refuse it now", s.layout, row.LayoutVersion))
 	s.layout = row.LayoutVersion
 	return nil
+}
+
+// Clock implements engine.Store.
+func (s *Store) Clock() (engine.SeenClock, error) {
+	v, err := read(s.db, row.MetaKey(row.MetaClock))
+	if err != nil || v == nil {
+		return engine.SeenClock{}, err
+	}
+	c, err := row.DecodeClock(v)
+	if err != nil {
+		return c, fmt.Errorf("storage: %w", err)
+	}
+	return c, nil
 }
