@@ -412,3 +412,136 @@ func aYearOfWrongClocks(t *testing.T, seed uint64) {
 	}
 	t.Logf("%d jumps, deleted in time: %+v", jumps, w.gone)
 }
+
+// hitFor hits a link once an hour for some days.
+func (w *wrongClock) hitFor(days int) (total uint64) {
+	for range days * 24 {
+		w.hit(0, 1)
+		w.pass(time.Hour)
+		total++
+	}
+	return total
+}
+
+// wantAll wants every hit on its day, every entry of the audit log, and answers to all questions.
+func (w *wrongClock) wantAll(total uint64) {
+	w.t.Helper()
+	w.checkAnswers()
+	w.checkTotals([3]uint64{total})
+	for what, kept := range map[uint32]map[dayOfLink]*keptHits{24: w.hits} {
+		if gone := w.checkKept(kept, what, 1<<62); gone != 0 {
+			w.t.Errorf("%d days are gone", gone)
+		}
+	}
+	w.checkEntries(1 << 62)
+}
+
+// The clock is 500 days ahead for 16 minutes, which is longer than it takes to settle, and then right again.
+func TestAClock500DaysAheadForAQuarterOfAnHourErasesNothing(t *testing.T) {
+	w := newWrongClock(t, engine.Options{})
+	w.create("before")
+	w.delete("before")
+	total := w.hitFor(3)
+	once := w.createOnce("before").ID
+	w.wrong = 500 * 24 * time.Hour
+	for range 4 {
+		w.run(4 * time.Minute)
+		w.hit(0, 1)
+		total++
+	}
+	w.create("ahead")
+	w.wrong = 0
+	w.create("after")
+	for _, when := range []string{"at once", "later", "after a restart", "after a kill"} {
+		t.Log(when)
+		w.wantAll(total)
+		w.checkDeleted()
+		if id := w.createOnce("before").ID; id != once && when == "at once" {
+			t.Error("a repeated request has made a second link")
+		}
+		total += w.hitFor(1)
+		if when != "at once" {
+			w.restart(when == "after a restart", time.Minute)
+		}
+	}
+	for _, text := range []string{"level=WARN", "jumped ahead", "by=12000h0m0s", "jumped back"} {
+		if !strings.Contains(w.said.String(), text) {
+			t.Errorf("the log lacks %q: %s", text, w.said.String())
+		}
+	}
+	if m := w.e.Metrics(); m.ClockJumpBy != -500*24*time.Hour || m.ClockJumpAt.Before(w.started) || m.ClockJumpAt.After(w.wall()) {
+		t.Errorf("after the restarts the last jump is by %v, at %v", m.ClockJumpBy, m.ClockJumpAt)
+	}
+}
+
+// The clock is three years ahead for 90 seconds. Its hits are not those of any later day, until that day comes.
+func TestHitsOfAClockThreeYearsAheadStayOnTheirDay(t *testing.T) {
+	const years = 3 * 365 * 24 * time.Hour
+	w := newWrongClock(t, engine.Options{})
+	total := w.hitFor(1)
+	w.wrong = years
+	w.pass(30 * time.Second)
+	w.hit(0, 7)
+	w.hit(0, 2)
+	w.pass(time.Minute)
+	w.wrong = 0
+	total += 9
+	if m := w.e.Metrics(); m.ClockJumps != 1 {
+		t.Errorf("%d jumps are counted before it is back, want 1", m.ClockJumps)
+	}
+	on := func(when time.Time) uint64 {
+		t.Helper()
+		r, err := w.e.LinkReport(context.Background(), w.links[0], engine.Query{Interval: engine.Daily, From: when})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.Series[len(r.Series)-1].Hits
+	}
+	w.pass(time.Minute)
+	for range 3 {
+		w.run(24 * time.Hour)
+		if n := on(w.wall()); n != 0 {
+			t.Errorf("%d hits on %v, want none", n, w.wall())
+		}
+		w.hit(0, 1)
+		total++
+		w.wantAll(total)
+	}
+	w.restart(false, years-3*24*time.Hour)
+	w.run(15 * time.Minute)
+	if n := on(w.wall()); n != 9 {
+		t.Errorf("%d hits on the day of the wrong clock, want 9", n)
+	}
+	w.wantAll(total)
+}
+
+// While the clock is three years behind, hits count today, and so do questions.
+func TestAClockThreeYearsBehindIsNotUsed(t *testing.T) {
+	w := newWrongClock(t, engine.Options{KeptDays: 20})
+	for range 30 {
+		w.hit(1, 1)
+		w.run(24 * time.Hour)
+	}
+	if _, first := w.store.Kept(); first == 0 {
+		t.Fatal("no day was deleted in its time")
+	}
+	w.wrong = -3 * 365 * 24 * time.Hour
+	for _, restart := range []bool{false, true} {
+		if restart {
+			w.restart(false, time.Minute)
+		}
+		w.run(time.Hour)
+		w.hit(0, 5)
+		w.checkAnswers()
+		if now := w.e.Now(); now.Sub(w.started.Add(w.passed)).Abs() > time.Hour {
+			t.Errorf("the time in use is %v", now)
+		}
+	}
+	w.wrong = 0
+	w.run(time.Hour)
+	w.checkAnswers()
+	r, err := w.e.LinkReport(context.Background(), w.links[0], engine.Query{From: w.wall().Add(-24 * time.Hour)})
+	if err != nil || r.Hits != 10 {
+		t.Errorf("the last day has %d hits, %v, want 10", r.Hits, err)
+	}
+}
