@@ -99,14 +99,17 @@ const (
 // look notes the time that has passed, and says so if the wall clock has jumped. No days before floor are
 // kept. It returns the time in use, and that of the wall clock and the monotonic one.
 func (c *clock) look(floor time.Time) (used, wall, mono time.Time) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.floor.Store(floor.UnixMilli())
-	c.lookLocked()
-	return c.mu.used, c.mu.wall, c.mu.mono
+	c.mu.Lock()
+	jumped := c.lookLocked()
+	used, wall, mono = c.mu.used, c.mu.wall, c.mu.mono
+	c.mu.Unlock()
+	c.sayJump(jumped, wall)
+	return used, wall, mono
 }
 
-func (c *clock) lookLocked() {
+// lookLocked is look; it returns how far the wall clock has jumped, or 0, and says nothing.
+func (c *clock) lookLocked() (jumped time.Duration) {
 	m := &c.mu
 	wall, used := m.wall, m.used
 	elapsed := c.monotonic().Sub(m.mono).Truncate(time.Millisecond) // the rest counts the next time
@@ -118,27 +121,35 @@ func (c *clock) lookLocked() {
 		m.used = used.Add(max(0, elapsed))
 	}
 	m.seen.Pass(used.UnixMilli(), m.used.UnixMilli(), elapsed.Milliseconds())
-	jumped := m.wall.Sub(wall) - elapsed
+	jumped = m.wall.Sub(wall) - elapsed
 	if c.trusted || jumped.Abs() <= jumpTolerated {
-		return
+		return 0
 	}
 	c.noteJump(jumped)
+	return jumped
+}
+
+// sayJump is called without the lock, because what takes the line may hang.
+func (c *clock) sayJump(jumped time.Duration, wall time.Time) {
+	if jumped == 0 {
+		return
+	}
 	way := "ahead, or the computer slept"
 	if jumped < 0 {
 		way = "back"
 	}
-	c.log.Warn("the computer's clock jumped "+way+". "+aboutJumps, "by", jumped.Abs().Round(time.Second), "from", wall.Add(elapsed).UTC(), "to", m.wall.UTC())
+	c.log.Warn("the computer's clock jumped "+way+". "+aboutJumps, "by", jumped.Abs().Round(time.Second), "from", wall.Add(-jumped).UTC(), "to", wall.UTC())
 }
 
 // unsaved returns the store's clock if it is to be stored again, else nil.
 func (c *clock) unsaved(now bool) *seen.Clock {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	m := &c.mu
 	if c.now == nil {
 		return nil // not started: a journal is replayed, and nothing else
 	}
-	c.lookLocked()
+	_, _, _ = c.look(time.UnixMilli(c.floor.Load()))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	m := &c.mu
 	if !now && !m.jumped && m.seen.Ran-m.saved < clockSaved.Milliseconds() {
 		return nil
 	}
@@ -164,11 +175,14 @@ func (c *clock) kept(atMs int64, keep time.Duration) bool {
 	return c.mu.seen.Kept(c.mu.used.UnixMilli(), atMs, keep.Milliseconds())
 }
 
-// cutoff returns the time before which everything has been kept for keep; there is nothing before oldest.
+// cutoff returns the time before which everything has been kept for keep, as of the last look; there is nothing
+// before oldest.
 func (c *clock) cutoff(oldest time.Time, keep time.Duration) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.lookLocked()
+	if c.trusted {
+		c.lookLocked()
+	}
 	return time.UnixMilli(max(0, c.mu.seen.Cutoff(c.mu.used.UnixMilli(), max(0, oldest.UnixMilli()), keep.Milliseconds())))
 }
 
