@@ -26,8 +26,8 @@ type claim struct {
 }
 
 // heldBack reports whether a deleted link of owner keeps its code, or a variant, from d.
-func (d *Draft) heldBack(owner uint32, deletedAtMs, nowMs int64) bool {
-	return owner != d.Owner && !d.TakesDeleted && tombstoneHolds(deletedAtMs, nowMs)
+func (e *Engine) heldBack(d *Draft, owner uint32, deletedAtMs int64) bool {
+	return owner != d.Owner && !d.TakesDeleted && e.tombstoneHolds(deletedAtMs)
 }
 
 // maxVariants bounds the codes that differ only by case that imports may make: they all share one
@@ -36,13 +36,13 @@ const maxVariants = 64
 
 // claim looks up code and its variants, for the new link that d asks for. prepared is the number of
 // variants that are about to be made.
-func (e *Engine) claim(code string, d *Draft, prepared int, nowMs int64) (c claim) {
+func (e *Engine) claim(code string, d *Draft, prepared int) (c claim) {
 	variants, hasSlot, nearest := prepared, false, 0
 	owner, imported := d.Owner, d.Import != nil
 	look := func(v index.HotView) {
 		live := v.Flags&index.FlagTombstone == 0
 		variant := string(v.Code) != code
-		held := (live || d.heldBack(v.Owner, v.DeletedAtMs, nowMs)) && !(imported && variant)
+		held := (live || e.heldBack(d, v.Owner, v.DeletedAtMs)) && !(imported && variant)
 		if n := nearness(&v, code, owner); held && n > nearest {
 			nearest, c.by = n, inTheWay(&v, owner)
 		}

@@ -53,7 +53,7 @@ type Options struct {
 	KeptDays      int           // days for which figures by the day are kept; default 400
 	KeptAuditDays int           // days for which the audit log is kept; default 400
 	MaxReceipts   int           // receipts that a sender may have at a time (CreateOnce); default 100,000
-	ClockSettles  time.Duration // how long the clock must run evenly before it closes hours; default 10 min; negative: 0
+	ClockSettles  time.Duration // how long the clock must run evenly before it closes hours; default 10 min; negative: 0, and Now is trusted in all
 	CloseTimeout  time.Duration // how long Run's end and Close each wait for a store that hangs; default 10 s
 
 	// PendingEntries bounds the (hour, link) and (hour, owner) entries that wait in memory for the
@@ -81,6 +81,9 @@ type Options struct {
 
 	Logger *slog.Logger // default: discards
 	Now    func() time.Time
+
+	// Monotonic is the clock that nobody sets; default time.Now. Only differences count.
+	Monotonic func() time.Time
 }
 
 func (o *Options) setDefaults() error {
@@ -125,6 +128,9 @@ func (o *Options) setDefaults() error {
 	}
 	if o.Now == nil {
 		o.Now = time.Now
+	}
+	if o.Monotonic == nil {
+		o.Monotonic = time.Now
 	}
 	return o.check()
 }
@@ -181,6 +187,7 @@ type Engine struct {
 	now      func() time.Time
 	random   io.Reader // of drawn codes
 
+	clock      clock
 	flusher    flusher
 	keeper     *journal.Keeper
 	stall      stallLog
@@ -238,6 +245,10 @@ func (e *Engine) checkNode(h *index.HotView) error {
 	}
 	return nil
 }
+
+// Now returns the time in use: that of the computer's clock, unless that shows a day before all days of which
+// figures are kept. Then it is certainly wrong, and the time runs on from where it was.
+func (e *Engine) Now() time.Time { return e.now() }
 
 // ReadOnly reports whether links cannot be written at present because there is too little space.
 func (e *Engine) ReadOnly() bool { return e.store.ReadOnly() }

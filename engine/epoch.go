@@ -38,6 +38,9 @@ func (e *Engine) startEpoch() error {
 	if err != nil {
 		return err
 	}
+	if err := e.startClock(); err != nil {
+		return err
+	}
 	if err := e.commitLast(&p, e.options.Rings); err != nil {
 		return err
 	}
@@ -45,7 +48,7 @@ func (e *Engine) startEpoch() error {
 	if err := e.makeJournal(p.Epoch); err != nil {
 		return err
 	}
-	e.pending = newPending(e.journal, &e.index, p, e.options.PendingEntries)
+	e.pending = newPending(e.journal, &e.index, p, e.countedHours(), e.options.PendingEntries)
 	e.flusher.init(p)
 	e.flusher.lastUnixNano.Store(e.now().UnixNano())
 	return nil
@@ -65,6 +68,17 @@ func (e *Engine) lastPositions() (Positions, error) {
 	return p, e.mayRead(p)
 }
 
+// startClock continues the clock of the store. From then on e.now is its time.
+func (e *Engine) startClock() error {
+	kept, err := e.store.Clock()
+	if err != nil {
+		return fmt.Errorf("reading the clock: %w", err)
+	}
+	e.clock.start(&e.options, kept, hourTime(e.firstDay()*hoursPerDay))
+	e.now = e.clock.inUse
+	return nil
+}
+
 // startReading folds the records that the store does not have into deltas, which nothing commits. The
 // journal of this engine has no files.
 func (e *Engine) startReading() error {
@@ -72,11 +86,15 @@ func (e *Engine) startReading() error {
 	if err != nil {
 		return err
 	}
+	if err := e.startClock(); err != nil {
+		return err
+	}
+	hours := e.countedHours()
 	named := map[uint16]uint64{}
 	folded := pair{limit: e.options.PendingEntries}
 	missing := uint64(0)
 	e.replayed.Replayed, err = e.folders.Replay(p.journal(), func(_ []uint64, r *journal.Record) error {
-		if !folded.add(r, p.OpenHour) {
+		if !folded.add(r, hours) {
 			missing++
 		}
 		if r.Class != tally.ClassHit || r.Void {
@@ -98,12 +116,17 @@ func (e *Engine) startReading() error {
 	}
 	e.countNameless(names, named)
 	e.journal = journal.InMemory(names)
-	e.pending = newPending(e.journal, &e.index, p, e.options.PendingEntries)
+	e.pending = newPending(e.journal, &e.index, p, hours, e.options.PendingEntries)
 	e.pending.mu.gathering = &folded
 	e.pending.missing.Store(missing)
 	e.flusher.init(p)
 	e.flusher.lastUnixNano.Store(e.now().UnixNano())
 	return nil
+}
+
+// countedHours returns in which hours records count now.
+func (e *Engine) countedHours() countedHours {
+	return countedHours{first: e.firstDay() * hoursPerDay, instead: hourOf(e.now())}
 }
 
 // mayRead refuses a start if the journal exists and cannot be opened for a reason that an operator
@@ -123,19 +146,19 @@ func (e *Engine) mayRead(p Positions) error {
 // commitLast commits the records of p's epoch that are beyond p. The same batch begins the next
 // epoch, with rings rings and as many standby rings; commitLast sets p to its start.
 func (e *Engine) commitLast(p *Positions, rings int) (err error) {
-	left := pair{limit: e.options.PendingEntries}
+	left, hours := pair{limit: e.options.PendingEntries}, e.countedHours()
 	names := sync.OnceValue(func() *journal.Referrers { return e.oldReferrers(*p) })
 	named := map[uint16]uint64{} // hits by the number of their referrer
 	seq := p.FlushSeq
 	e.replayed.Replayed, err = e.folders.Replay(p.journal(), func(passed []uint64, r *journal.Record) error {
 		if left.full() { // an earlier run may have had larger rings
 			seq++
-			if err := e.commitPair(&left, Positions{Epoch: p.Epoch, FlushSeq: seq, OpenHour: p.OpenHour, Rings: passed}, names()); err != nil {
+			if err := e.commitPair(&left, Positions{Epoch: p.Epoch, FlushSeq: seq, OpenHour: p.OpenHour, Rings: passed}, names(), nil); err != nil {
 				return err
 			}
 			left.reset()
 		}
-		left.add(r, p.OpenHour)
+		left.add(r, hours)
 		if r.Class == tally.ClassHit && !r.Void {
 			named[r.Referrer]++
 		}
@@ -154,7 +177,7 @@ func (e *Engine) commitLast(p *Positions, rings int) (err error) {
 	}
 	e.countNameless(old, named)
 	p.Epoch, p.FlushSeq, p.Rings = journal.NextEpoch(p.Epoch), seq+1, make([]uint64, 2*rings)
-	if err := e.commitPair(&left, *p, old); err != nil {
+	if err := e.commitPair(&left, *p, old, e.clock.unsaved(true)); err != nil {
 		return fmt.Errorf("committing the replayed hits: %w", err)
 	}
 	return nil
@@ -297,7 +320,7 @@ func ReplayJournal(store Store, o Options) error {
 // leaveEpoch commits the start of an epoch without rings, and no records of the last epoch.
 func (e *Engine) leaveEpoch(p *Positions) error {
 	p.Epoch, p.FlushSeq, p.Rings = journal.NextEpoch(p.Epoch), p.FlushSeq+1, nil
-	if err := e.commitPair(new(pair), *p, new(journal.Referrers)); err != nil {
+	if err := e.commitPair(new(pair), *p, new(journal.Referrers), nil); err != nil {
 		return fmt.Errorf("committing the start of an epoch: %w", err)
 	}
 	return nil

@@ -360,7 +360,7 @@ func TestACreateWaitsForAPurgeOfItsCode(t *testing.T) {
 	if a, b := <-created, <-created; (a == nil) == (b == nil) {
 		t.Errorf("got %v and %v, want one winner", a, b)
 	}
-	if due, err := e.gate.Deletions(engine.Endless, 9); err != nil || len(due) != 0 {
+	if due, err := e.gate.Deletions(0, 0, engine.Endless, 9); err != nil || len(due) != 0 {
 		t.Errorf("left to purge: %v, %v", due, err)
 	}
 }
@@ -388,7 +388,7 @@ func TestAPurgePostponesACodeThatIsBeingWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	e.turn(t)
-	if due, err := e.gate.Deletions(engine.Endless, 9); err != nil || len(due) != 0 {
+	if due, err := e.gate.Deletions(0, 0, engine.Endless, 9); err != nil || len(due) != 0 {
 		t.Errorf("left to purge: %v, %v", due, err)
 	}
 	if d, err := e.Read("code"); err != nil || d.Owner != 2 {
@@ -452,7 +452,7 @@ func TestCreatesRaceAPurgeOfTheirCode(t *testing.T) {
 	}
 	now.Add(holdsFor.Milliseconds() + 3600_000)
 	eventually(t, "the last purge", func() bool { return e.Metrics().Tombstones == 0 })
-	if due, err := e.gate.Deletions(engine.Endless, 9); err != nil || len(due) != 0 {
+	if due, err := e.gate.Deletions(0, 0, engine.Endless, 9); err != nil || len(due) != 0 {
 		t.Errorf("left to purge: %v, %v", due, err)
 	}
 }

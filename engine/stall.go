@@ -140,8 +140,8 @@ func (e *Engine) close() error {
 		<-e.loopsEnded
 	}
 	err := e.pending.foldTo(context.Background(), e.journal.Heads())
-	for err == nil && e.pending.waits() { // twice if a failed flush is still in flight
-		if err = e.Flush(); err != nil {
+	for clock := true; err == nil && (clock || e.pending.waits()); clock = false { // twice if a failed flush is still in flight
+		if err = e.flush(clock); err != nil {
 			err = e.unflushed(err)
 		}
 	}

@@ -146,7 +146,7 @@ type newLink struct {
 func (e *Engine) creation(ctx context.Context, d *Draft, n *newLink) (m Mutation, detail Detail, existed bool, err error) {
 	var c claim
 	if !n.unknown {
-		c = e.claim(n.code, d, n.prepared, n.now.UnixMilli())
+		c = e.claim(n.code, d, n.prepared)
 	}
 	switch {
 	case c.exact != nil:
@@ -191,7 +191,7 @@ func (e *Engine) existing(ctx context.Context, exact *Hot, d *Draft) (m Mutation
 // this code had. Errors: those of succeed.
 func (e *Engine) number(ctx context.Context, d *Draft, n *newLink, c *claim) (err error) {
 	if c.known {
-		if err := e.succeed(d, &n.rec, c.othersVariant, n.now.UnixMilli()); err != nil {
+		if err := e.succeed(d, &n.rec, c.othersVariant); err != nil {
 			return err
 		}
 	}
@@ -216,14 +216,14 @@ func (e *Engine) number(ctx context.Context, d *Draft, n *newLink, c *claim) (er
 // because in the index a variant may have taken the slot of its tombstone. Errors: ErrTaken if
 // another owner deleted the code and it is not free yet; and, with formerOnly, if the code was not
 // the owner's own until not long ago.
-func (e *Engine) succeed(d *Draft, rec *Record, formerOnly bool, nowMs int64) error {
+func (e *Engine) succeed(d *Draft, rec *Record, formerOnly bool) error {
 	old, err := e.store.ReadRecord(rec.Hot.Code)
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return fmt.Errorf("reading link %q: %w", rec.Hot.Code, err)
 	}
 	deleted := err == nil
-	own := deleted && old.Hot.Owner == rec.Hot.Owner && tombstoneHolds(old.Hot.DeletedAtMs, nowMs)
-	if formerOnly && !own || deleted && d.heldBack(old.Hot.Owner, old.Hot.DeletedAtMs, nowMs) {
+	own := deleted && old.Hot.Owner == rec.Hot.Owner && e.tombstoneHolds(old.Hot.DeletedAtMs)
+	if formerOnly && !own || deleted && e.heldBack(d, old.Hot.Owner, old.Hot.DeletedAtMs) {
 		return ErrTaken
 	}
 	if deleted {

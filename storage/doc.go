@@ -17,7 +17,8 @@
 //   - A flush writes what the engine has counted since the last flush, with the positions of the
 //     journal that it covers.
 //   - The roll-up adds the rows of an hour that is over to days and lives. The mark is the point
-//     that it has reached. An hour is open while it has rows that the mark has not passed.
+//     that it has reached. An hour is open while it has rows that the mark has not passed. Hours ahead
+//     of the mark may have been passed, too: those that were rolled up while the clock was ahead.
 //   - A receipt is the record of a request that made a link, so that a repeat gets the same answer.
 //   - A sweep deletes the day rows of days that are no longer kept. Another sweep deletes receipts
 //     that are too old.
@@ -131,11 +132,14 @@
 // each row again as an operand of its day and its life, and the new mark. All orders here are by
 // (hour, table, link id or owner). The invariants are:
 //
-//  1. A row before the mark is contained in day and life rows exactly once; a row from the mark on
-//     is not contained at all.
-//  2. No row is merged into an hour before the mark's, nor into the mark's own hour once roll-up
-//     has begun on it. The engine guarantees both; Flush refuses the former.
+//  1. A row before the mark, or of an hour ahead, is contained in day and life rows exactly once; any
+//     other is not contained at all.
+//  2. A row that is merged into an hour that the mark has passed is merged into its day and its life in
+//     the same batch. This is for late hits, and for hits of a clock that has gone back: three
+//     operands instead of one.
 //  3. Hour rows are deleted only for hours before the mark's.
+//  4. The mark moves back if the open hour does, in one batch: the hours that it leaves behind become hours
+//     ahead. So a clock that was ahead, by years even, does not make every later hit a late one.
 //
 // The same batch moves rows to the other side of the mark and adds them to days and lives. So after
 // a crash either all of it has happened or nothing, (1) holds in both cases, and roll-up continues

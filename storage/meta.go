@@ -215,3 +215,16 @@ func (s *Store) indexTagsOf(b *mutationBatch, it *pebble.Iterator) error {
 	}
 	return err
 }
+
+// Clock implements engine.Store.
+func (s *Store) Clock() (engine.SeenClock, error) {
+	v, err := read(s.db, row.MetaKey(row.MetaClock))
+	if err != nil || v == nil {
+		return engine.SeenClock{}, err
+	}
+	c, err := row.DecodeClock(v)
+	if err != nil {
+		return c, fmt.Errorf("storage: %w", err)
+	}
+	return c, nil
+}

@@ -29,7 +29,7 @@ type auditSettings struct {
 
 func addAuditSettings(fs *pflag.FlagSet, s *auditSettings) {
 	settings.Var(fs, &s.keptDays, "keep-audit", "N", strconv.Itoa(engine.DefaultKeptAuditDays),
-		"how many days to keep entries of the audit log", settings.CountUpTo(engine.MaxKeptDays))
+		"how many days to keep entries of the audit log; days in which the server is off do not count", settings.CountUpTo(engine.MaxKeptDays))
 	settings.WordVar(fs, &s.clients, "audit-clients", "KEPT", "off",
 		"what the audit log has of the client of a change: off, or network (a /24, a /48 of IPv6; never a whole address)", "off", "network")
 }

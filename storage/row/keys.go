@@ -98,6 +98,7 @@ const (
 //	p  positions                 epoch, flush sequence number, open hour, rings: see AppendPositions
 //	m  roll-up mark              see AppendMark
 //	d  sweep mark                see AppendSweep
+//	c  clock                     see AppendClock; absent until a server has run
 //	h  first whole hour          4 bytes big-endian: hour rows before it are deleted
 //	q  sequence of writes        (merged) see AppendSequence
 //	b  base URL                  see AppendBaseURL; absent until a server has run
@@ -115,6 +116,7 @@ const (
 	MetaMark       = 'm'
 	MetaSweep      = 'd'
 	MetaFirstHour  = 'h'
+	MetaClock      = 'c'
 	MetaSequence   = 'q'
 	MetaBaseURL    = 'b'
 	MetaLastBackup = 'k'

@@ -26,6 +26,7 @@ func TestKeysAreAsPinned(t *testing.T) {
 		"last backup":    {MetaKey(MetaLastBackup), "10 6b"},
 		"log":            {MetaKey(MetaLog), "10 6c"},
 		"outbox":         {MetaKey(MetaOutbox), "10 6f"},
+		"clock":          {MetaKey(MetaClock), "10 63"},
 		"edge":           {MetaKey(MetaEdge), "10 65"},
 		"hot":            {AppendHotKey(nil, "aZ"), "20 615a"},
 		"cold":           {AppendColdKey(nil, 0x0102), "21 0000000000000102"},
