@@ -171,13 +171,13 @@ drain: ## stop the server N (100) times by SIGTERM, and as often by SIGKILL, und
 
 # The tests of failing disks mount, fill and freeze file systems of their own. They need Linux,
 # root, loop devices, mkfs.ext4 and mount. The last two are in Debian's packages e2fsprogs and
-# mount, which are installed if missing.
+# mount, which are installed if missing, as is iproute2 for tests in namespaces of networks.
 SICK = $(GO) test ./cmd/shunt/e2e -v -count=1 -timeout $$(( $(SECONDS) * 4 + 300 ))s
 
 .PHONY: sick-tools
 sick-tools:
 	@test "$$(id -u)" = 0 || { echo "this needs root: it mounts file systems of its own"; exit 1; }
-	@{ command -v mkfs.ext4 && command -v mount; } >/dev/null || { apt-get update -q; apt-get install -qy e2fsprogs mount; }
+	@{ command -v mkfs.ext4 && command -v mount && command -v ip; } >/dev/null || { apt-get update -q; apt-get install -qy e2fsprogs mount iproute2; }
 
 .PHONY: diskfull
 diskfull: SECONDS = 600
@@ -502,11 +502,11 @@ check-deploy: CHECK_RESTARTS = 5
 check-deploy: units fail2ban image-root prometheus-test ## run units, fail2ban, image-root, prometheus-test and a short restart-test, as CI does; needs root
 	$(MAKE) restart-test N=$(CHECK_RESTARTS)
 
-# The tests that mount file systems, or install proxies and run them as root. They run in one
+# The tests that mount file systems, make namespaces, or install proxies and run them as root. They run in one
 # process, because each target alone would build the same test program.
-CHECK_ROOT = ProxiesAndServerFrame|AFullDiskCosts|AServerOnAFullDisk|AStalledDiskStopsNo|AServerWithoutDescriptors
+CHECK_ROOT = ProxiesAndServerFrame|AFullDiskCosts|AServerOnAFullDisk|AStalledDiskStopsNo|AServerWithoutDescriptors|TheComposeFileWorks
 
 .PHONY: check-root
-check-root: sick-tools proxies ## run desync, and short forms of diskfull, diskstall and fdlimit, as CI does; needs root
-	SHUNTTEST_DESYNC=1 SHUNTTEST_DISKFULL=$(CHECK_DISKFULL) SHUNTTEST_DISKSTALL=$(CHECK_DISKSTALL) SHUNTTEST_FDLIMIT=$(CHECK_FDLIMIT) \
+check-root: sick-tools proxies ## run desync, the compose file, and short forms of diskfull, diskstall and fdlimit, as CI does; needs root
+	SHUNTTEST_DESYNC=1 SHUNTTEST_NAMESPACES=1 SHUNTTEST_DISKFULL=$(CHECK_DISKFULL) SHUNTTEST_DISKSTALL=$(CHECK_DISKSTALL) SHUNTTEST_FDLIMIT=$(CHECK_FDLIMIT) \
 		$(GO) test ./cmd/shunt/e2e -v -count=1 -timeout 15m -run '^Test($(CHECK_ROOT))'
