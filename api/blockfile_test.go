@@ -227,3 +227,12 @@ func (st *site) wantState(code, want string) {
 		st.t.Errorf("%s: got %s, want state %s", code, r.body, want)
 	}
 }
+
+func writeTo(t testing.TB, name string, content []byte) (path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}

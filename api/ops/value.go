@@ -66,7 +66,7 @@ func readImportedCode(a *askedLink, value json.RawMessage) error {
 
 func readRedirectStatus(a *askedLink, value json.RawMessage) error {
 	status, err := jsonbody.Int(value)
-	a.RedirectStatus = int(status)
+	a.RedirectStatus = int(min(max(status, 0), 999)) // what is in an int of 32 bits, too
 	if _, ok := engine.StatusFlags(a.RedirectStatus); err == nil && !ok {
 		err = jsonbody.FieldError("", "range", "must be 301, 302, 307 or 308")
 	}

@@ -2,8 +2,10 @@
 
 package wire
 
+import "sync/atomic"
+
 // overruns counts the budgets that have ended with a signal.
-var overruns uint64
+var overruns atomic.Uint64
 
 // onBudget returns the address of the handler of budgetSignal: budgetsignal_linux_*.s. It counts in
 // overruns, and gives the thread that it runs on preferredAttr.

@@ -2,7 +2,9 @@
 
 package wire
 
-var overruns uint64
+import "sync/atomic"
+
+var overruns atomic.Uint64
 
 // onBudget returns 0: there is no handler, and no thread is immediate.
 func onBudget() uintptr { return 0 }

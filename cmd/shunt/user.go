@@ -148,7 +148,7 @@ func usersTable(users []client.User) [][]string {
 		if u.HasPassword {
 			password = "set"
 		}
-		rows = append(rows, []string{strconv.Itoa(int(u.ID)), u.Email, string(u.Role), password, console.Time(u.CreatedAt)})
+		rows = append(rows, []string{strconv.FormatUint(uint64(u.ID), 10), u.Email, string(u.Role), password, console.Time(u.CreatedAt)})
 	}
 	return rows
 }

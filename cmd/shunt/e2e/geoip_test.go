@@ -1,10 +1,12 @@
+//go:build !386 && !arm
+
+// mmdbwriter is not for 32-bit machines.
+
 package e2e
 
 import (
 	"fmt"
-	"io"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -88,13 +90,6 @@ func TestAnOptionalFileThatCannotBeReadStopsNoStart(t *testing.T) {
 	}
 }
 
-func TestACountryHeaderNeedsATrustedProxy(t *testing.T) {
-	for _, args := range []string{"--country-header CF-IPCountry", "--country-header CF:IPCountry --trusted-proxy 127.0.0.1"} {
-		r := shunt(t, t.TempDir(), nil, append([]string{"serve"}, strings.Fields(args)...)...)
-		r.want(t, exitUsage, "", "--country-header")
-	}
-}
-
 func TestCountriesAreCountedEvenIfTheirFileIsEmptied(t *testing.T) {
 	t.Parallel()
 	path := germany(t)
@@ -121,27 +116,4 @@ func TestCountriesAreCountedEvenIfTheirFileIsEmptied(t *testing.T) {
 		t.Errorf("got %s, want %s", body, want)
 	}
 	p.terminate()
-}
-
-// fetch makes a GET request with header lines (name, value, name, value…), follows no redirect, and
-// returns status and body.
-func fetch(t *testing.T, url string, lines ...string) (status int, body string) {
-	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := 0; i < len(lines); i += 2 {
-		req.Header.Set(lines[i], lines[i+1])
-	}
-	res, err := http.DefaultTransport.RoundTrip(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer res.Body.Close()
-	text, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return res.StatusCode, string(text)
 }
