@@ -51,7 +51,7 @@ func TestWhatIsTypedAndNoAddressIsRefusedWithItsReason(t *testing.T) {
 	p := Policy{RefusePrivate: true, OwnOrigins: ParseOrigins("https://sho.rt"), Blocked: blockList(t, "evil.example")}
 	const absolute = "not_absolute: must be an absolute address, with http:// or https:// before it"
 	const scheme = "scheme: must be http or https"
-	const private = "private: must not lead to a private, loopback, link-local or reserved address"
+	const private = "private: must not lead to a private, loopback, link-local or reserved address, unless the server is started with --private-targets allow"
 	for raw, want := range map[string]string{
 		" \t\u200b\ufeff":              "required: must not be empty",
 		"localhost":                    absolute,
