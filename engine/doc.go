@@ -317,6 +317,7 @@
 //
 //	engine.go                    Options, Open, Resolve, Hit
 //	loading.go                   Load, Fetch, and how hits count meanwhile
+//	clock.go                     what a wrong clock may do
 //	fold.go flush.go stall.go    from rings to the store; a store that hangs; Run, Close, Metrics
 //	epoch.go                     replay at a start, the next epoch
 //	link.go write.go edit.go     the fields of a link; Create, Update, Give, Delete, Read

@@ -17,9 +17,6 @@ const (
 	sessionSlide    = time.Hour
 )
 
-// clockSkew is how far the clock may go back without ending sessions and setup codes.
-const clockSkew = time.Hour
-
 const cookieSecretBytes = 32
 
 // session is the stored part of a session; only the browser knows its cookie.
@@ -157,7 +154,7 @@ func (a *Accounts) readCallerBySession(hash [sha256.Size]byte, now time.Time) (*
 	if end.Before(until) {
 		until = end
 	}
-	return &knownCaller{Caller: callerInSession(u, hash), from: s.CreatedAt.Add(-clockSkew), until: until}, nil
+	return &knownCaller{Caller: callerInSession(u, hash), from: s.begins(), until: until}, nil
 }
 
 // sessionUse returns the recorded time of a session's last use. Its beginning counts as a use.
@@ -169,11 +166,14 @@ func (a *Accounts) sessionUse(s session, hash [sha256.Size]byte) (time.Time, err
 	return used, err
 }
 
-// expired reports whether a session is not valid now. One that begins later than now is not, either: it was made
-// while the clock was ahead, or the clock is behind, and it would be valid for as long as that is so.
+// expired reports whether a session is not valid now. One that begins later than now by its whole life is not, either: it
+// was made while the clock was ahead, or the clock is behind, and it would be valid for as long as that is so.
 func (s session) expired(now, used time.Time) bool {
-	return now.Sub(s.CreatedAt) >= SessionLifetime || now.Sub(used) >= sessionIdle || now.Before(s.CreatedAt.Add(-clockSkew))
+	return now.Sub(s.CreatedAt) >= SessionLifetime || now.Sub(used) >= sessionIdle || now.Before(s.begins())
 }
+
+// begins returns when a session is valid at the earliest: a clock that goes back by less ends none.
+func (s session) begins() time.Time { return s.CreatedAt.Add(-SessionLifetime) }
 
 // endedSessions returns the rows of the session of the user that ends when one more begins and there are
 // MaxSessions: of those that are not valid, or else of all, the one that has been idle longest. The others

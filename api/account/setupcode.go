@@ -67,10 +67,10 @@ func (a *Accounts) endedSetupCodes(user uint32) (dead [][]byte, err error) {
 	return dead, err
 }
 
-// expired reports whether a code is not valid now. One that is valid for longer than codes are is not: it was made
-// while the clock was ahead, or the clock is behind.
+// expired reports whether a code is not valid now. One that would be valid for more than twice as long as codes are is
+// not: it was made while the clock was ahead, or the clock is behind.
 func (s setupCode) expired(now time.Time) bool {
-	return !now.Before(s.ExpiresAt) || s.ExpiresAt.Sub(now) > SetupCodeLifetime+clockSkew
+	return !now.Before(s.ExpiresAt) || s.ExpiresAt.Sub(now) > 2*SetupCodeLifetime
 }
 
 // LookUpSetupCode returns the user whose password can be set with code, or ErrNoSetupCode. It
