@@ -45,8 +45,21 @@ build: ## write the binary ./shunt
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-X main.version=$(VERSION)" -o shunt ./cmd/shunt
 
 .PHONY: test
-test: ## run all tests, including the end-to-end run on the sample of addresses
+test: ## run all tests, including the end-to-end run on the sample of addresses, and test-386
 	$(GO) test ./...
+	@$(MAKE) --no-print-directory test-386
+
+# Linux on amd64 runs programs of 386. So the tests of what 32 bits may break run as one: words that goroutines share,
+# formats, numbers from outside, and the server with a restart and a kill.
+TEST_386 = GOARCH=386 CGO_ENABLED=0 $(GO) test -short
+
+.PHONY: test-386
+test-386: ## run the main tests in 32 bits (half a minute of two cores, and a minute more to compile); on Linux on amd64 only
+	@if test "$$($(GO) env GOHOSTOS)/$$($(GO) env GOHOSTARCH)" != linux/amd64; then \
+		echo "test-386 is skipped: only Linux on amd64 runs programs of 386"; exit; fi; set -x; \
+	$(TEST_386) ./engine/... ./storage/row ./storage/crashtest ./api/wire ./api/ops; \
+	$(TEST_386) ./api -run '^TestABadBody|^TestABodyMust'; \
+	$(TEST_386) ./cmd/shunt/e2e -run '^TestLinksHitsAndVisitorsOutlive|^TestTypicalMistakes'
 
 # The tests of the binary run without the race detector, because it would see their clients and
 # not the binary. Those in a browser have a target of their own (browser). The proofs run in a
@@ -64,9 +77,10 @@ race: ## run the tests with the race detector, and without it those of the binar
 # The second vet and staticcheck use the build flags of race, so that nothing is compiled a third
 # time. Outside engine, only tests have build tags.
 .PHONY: lint
-lint: ## gofmt, go vet and staticcheck, for every build tag
+lint: ## gofmt, go vet and staticcheck, for every build tag, and go vet for 32-bit machines
 	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "these files need gofmt:"; echo "$$unformatted"; exit 1; }
 	$(GO) vet ./...
+	GOARCH=386 CGO_ENABLED=0 $(GO) vet ./...
 	$(GO) vet -race -tags shuntinvariants ./...
 	$(GO) vet -tags shuntnewerpayload ./storage/...
 	$(GO) tool staticcheck ./...
@@ -171,13 +185,13 @@ drain: ## stop the server N (100) times by SIGTERM, and as often by SIGKILL, und
 
 # The tests of failing disks mount, fill and freeze file systems of their own. They need Linux,
 # root, loop devices, mkfs.ext4 and mount. The last two are in Debian's packages e2fsprogs and
-# mount, which are installed if missing.
+# mount, which are installed if missing, as is iproute2 for tests in namespaces of networks.
 SICK = $(GO) test ./cmd/shunt/e2e -v -count=1 -timeout $$(( $(SECONDS) * 4 + 300 ))s
 
 .PHONY: sick-tools
 sick-tools:
 	@test "$$(id -u)" = 0 || { echo "this needs root: it mounts file systems of its own"; exit 1; }
-	@{ command -v mkfs.ext4 && command -v mount; } >/dev/null || { apt-get update -q; apt-get install -qy e2fsprogs mount; }
+	@{ command -v mkfs.ext4 && command -v mount && command -v ip; } >/dev/null || { apt-get update -q; apt-get install -qy e2fsprogs mount iproute2; }
 
 .PHONY: diskfull
 diskfull: SECONDS = 600
@@ -257,8 +271,8 @@ prometheus-test: sick-tools prometheus-tools ## make alerts fire and clear in a 
 	SHUNTTEST_PROMETHEUS=1 $(GO) test ./cmd/shunt/e2e -run '^TestPrometheusAlertsOnFaultsAndAnswersTheDashboard$$' -v -count=1 -timeout 10m
 
 .PHONY: desync
-desync: proxies ## send ambiguous requests through a real nginx and HAProxy (20 s); as root it installs them
-	SHUNTTEST_DESYNC=1 $(GO) test ./cmd/shunt/e2e -run '^TestProxiesAndServerFrameRequestsAlike$$' -v -count=1 -timeout 10m
+desync: proxies ## send ambiguous requests and prefetches through a real nginx and HAProxy (20 s); as root it installs them
+	SHUNTTEST_DESYNC=1 $(GO) test ./cmd/shunt/e2e -run '^Test(ProxiesAndServerFrameRequestsAlike|APrefetchIsNoFailureToProxies)$$' -v -count=1 -timeout 10m
 
 # The authority is Let's Encrypt's test server. It is not a dependency of the program: go install
 # fetches and builds it in another folder.
@@ -502,11 +516,11 @@ check-deploy: CHECK_RESTARTS = 5
 check-deploy: units fail2ban image-root prometheus-test ## run units, fail2ban, image-root, prometheus-test and a short restart-test, as CI does; needs root
 	$(MAKE) restart-test N=$(CHECK_RESTARTS)
 
-# The tests that mount file systems, or install proxies and run them as root. They run in one
+# The tests that mount file systems, make namespaces, or install proxies and run them as root. They run in one
 # process, because each target alone would build the same test program.
-CHECK_ROOT = ProxiesAndServerFrame|AFullDiskCosts|AServerOnAFullDisk|AStalledDiskStopsNo|AServerWithoutDescriptors
+CHECK_ROOT = ProxiesAndServerFrame|AFullDiskCosts|AServerOnAFullDisk|AStalledDiskStopsNo|AServerWithoutDescriptors|TheComposeFileWorks
 
 .PHONY: check-root
-check-root: sick-tools proxies ## run desync, and short forms of diskfull, diskstall and fdlimit, as CI does; needs root
-	SHUNTTEST_DESYNC=1 SHUNTTEST_DISKFULL=$(CHECK_DISKFULL) SHUNTTEST_DISKSTALL=$(CHECK_DISKSTALL) SHUNTTEST_FDLIMIT=$(CHECK_FDLIMIT) \
+check-root: sick-tools proxies ## run desync, the compose file, and short forms of diskfull, diskstall and fdlimit, as CI does; needs root
+	SHUNTTEST_DESYNC=1 SHUNTTEST_NAMESPACES=1 SHUNTTEST_DISKFULL=$(CHECK_DISKFULL) SHUNTTEST_DISKSTALL=$(CHECK_DISKSTALL) SHUNTTEST_FDLIMIT=$(CHECK_FDLIMIT) \
 		$(GO) test ./cmd/shunt/e2e -v -count=1 -timeout 15m -run '^Test($(CHECK_ROOT))'

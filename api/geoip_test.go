@@ -1,10 +1,12 @@
+//go:build !386 && !arm
+
+// mmdbwriter is not for 32-bit machines.
+
 package api
 
 import (
 	"bytes"
 	"net"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/maxmind/mmdbwriter"
@@ -36,15 +38,6 @@ func geoIPFile(t testing.TB, o mmdbwriter.Options, records map[string]mmdbtype.D
 	return writeTo(t, "test.mmdb", b.Bytes())
 }
 
-func writeTo(t testing.TB, name string, content []byte) (path string) {
-	t.Helper()
-	path = filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
 // countryRecord returns a record of a network as GeoLite2-Country has it, without empty codes.
 func countryRecord(country, registered string) mmdbtype.Map {
 	record := mmdbtype.Map{"continent": mmdbtype.Map{"code": mmdbtype.String("EU"), "names": mmdbtype.Map{"en": mmdbtype.String("Europe")}}}
@@ -58,9 +51,15 @@ func countryRecord(country, registered string) mmdbtype.Map {
 	return record
 }
 
-func readCountries(t testing.TB, path string) *visitor.Countries {
+// readCountries returns the table of a file in which networks have countries. With reserved, networks for
+// documentation may be among them.
+func readCountries(t testing.TB, reserved bool, countries map[string]string) *visitor.Countries {
 	t.Helper()
-	c, err := visitor.ReadCountries(path)
+	records := map[string]mmdbtype.DataType{}
+	for network, code := range countries {
+		records[network] = countryRecord(code, code)
+	}
+	c, err := visitor.ReadCountries(geoIPFile(t, mmdbwriter.Options{IncludeReservedNetworks: reserved}, records))
 	if err != nil {
 		t.Fatal(err)
 	}

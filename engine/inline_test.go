@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"math/bits"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -40,6 +41,9 @@ var inlined = []struct {
 var able = []string{"(*Engine).Resolve", "Link.Flags", "Link.Expired", "Link.Release", "Flags.RedirectStatus", "ValidCode"}
 
 func TestTheRedirectPathIsInlined(t *testing.T) {
+	if bits.UintSize == 32 {
+		t.Skip("a 64-bit word takes two instructions each, and functions become too long")
+	}
 	build := exec.Command("go", "build", "-gcflags=-m=1", ".", "./index")
 	build.Env = append(build.Environ(), "GOFLAGS=") // not with this test's flags: the race detector makes the compiler inline less
 	out, err := build.CombinedOutput()

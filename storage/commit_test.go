@@ -87,7 +87,7 @@ func TestEveryMutationIsAnsweredWhileRunEnds(t *testing.T) {
 		writers.Go(func() {
 			for i := 0; ; i++ {
 				submitted.Add(1)
-				err := tryApply(s, creation(link(fmt.Sprintf("w%d-%d", w, i), uint64(w<<32+i), 1)))
+				err := tryApply(s, creation(link(fmt.Sprintf("w%d-%d", w, i), uint64(w)<<32+uint64(i), 1)))
 				if errors.Is(err, engine.ErrClosed) {
 					refused.Add(1)
 					return

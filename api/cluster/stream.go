@@ -121,7 +121,11 @@ func answerStream(ctx *fasthttp.RequestCtx, resp *http.Response, p *passed) {
 	if closes {
 		ctx.SetConnectionClose()
 	}
-	ctx.SetBodyStream(p, int(resp.ContentLength))
+	length := int(resp.ContentLength)
+	if int64(length) != resp.ContentLength { // more than a 32-bit machine counts: in chunks
+		length = -1
+	}
+	ctx.SetBodyStream(p, length)
 }
 
 // passed is the body of an answer that comes from another node. A goroutine reads it, so that Read can

@@ -3,6 +3,7 @@ package rate
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -42,10 +43,11 @@ func (l Limit) String() string {
 }
 
 // Quota returns l as a quota in a window: the number of events allowed at once, and the seconds,
-// rounded up, after which as many are allowed again.
+// rounded up, after which as many are allowed again; 68 years at most.
 func (l Limit) Quota() (events, windowSeconds int) {
 	perSecond := int64(l.Events) * 1000
-	return l.Burst, int((int64(l.Burst)*l.Period.Milliseconds() + perSecond - 1) / perSecond)
+	seconds := (int64(l.Burst)*l.Period.Milliseconds() + perSecond - 1) / perSecond
+	return l.Burst, int(min(seconds, math.MaxInt32))
 }
 
 // units are the units of a period, the longest first.

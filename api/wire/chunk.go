@@ -11,9 +11,9 @@ import (
 //	chunk        = chunk-size [ chunk-ext ] CRLF chunk-data CRLF
 type chunk struct {
 	state  chunkState
-	digits int // of size, so far
-	size   int // of the chunk
-	extra  int // bytes of extensions and trailers in the whole body
+	digits int   // of size, so far
+	size   int64 // of the chunk
+	extra  int   // bytes of extensions and trailers in the whole body
 }
 
 // A chunkState says what may come next.
@@ -66,7 +66,7 @@ func (c *chunk) stepSize(g *gate, b byte) (keep bool) {
 	class := bytesOf[b]
 	switch {
 	case c.state == sizeDigits && hexDigit(b) >= 0 && c.digits < maxChunkDigits:
-		c.size = c.size<<4 | hexDigit(b)
+		c.size = c.size<<4 | int64(hexDigit(b))
 		c.digits++
 		return true
 	case b == '\r' && c.digits > 0 && (c.state == sizeDigits || c.state == extension):

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"net/netip"
 	"slices"
 )
@@ -142,7 +143,7 @@ func (l *listener) pickIdleLocked(now int64) []*row {
 			idle = append(idle, idleRow{r, since})
 		}
 	})
-	slices.SortFunc(idle, func(a, b idleRow) int { return int(a.since - b.since) })
+	slices.SortFunc(idle, func(a, b idleRow) int { return cmp.Compare(a.since, b.since) })
 	chosen := make([]*row, 0, l.evictedAtOnce())
 	for _, i := range idle[:min(len(idle), cap(chosen))] {
 		l.chooseLocked(i.r)

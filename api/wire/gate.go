@@ -32,8 +32,8 @@ type gate struct {
 	over    bool // the present message is the last one: it says Connection: close
 	head    head
 	line    []byte // of the head: a line whose end has not come yet
-	left    int    // bytes of the body, or of the chunk, that have yet to come
-	body    int    // bytes of the body that have come
+	left    int64  // bytes of the body, or of the chunk, that have yet to come
+	body    int64  // bytes of the body that have come
 	large   largePlace
 	chunk   chunk
 	refused *problem.Problem // if set, nothing gets through any more
@@ -72,12 +72,12 @@ func (g *gate) pass(b []byte) (n int) {
 			used, kept = g.chunk.read(g, b[n:], rest)
 			n += kept
 		case partBody, partData:
-			used = min(g.left, len(rest))
+			used = int(min(g.left, int64(len(rest))))
 			n += copy(b[n:], rest[:used])
-			if g.body += used; g.body > chunkedLargeBytes {
+			if g.body += int64(used); g.body > chunkedLargeBytes {
 				g.admitLarge()
 			}
-			if g.left -= used; g.left == 0 {
+			if g.left -= int64(used); g.left == 0 {
 				g.endData()
 			}
 		case partOver:

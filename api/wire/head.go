@@ -17,12 +17,12 @@ type head struct {
 	begun  bool // the request line has come
 	blank  bool // an empty line has come before it
 
-	minor   byte // of the version: '0' or '1'
-	isHEAD  bool // the method is HEAD
-	host    bool // Host has come
-	chunked bool // so has Transfer-Encoding: chunked
-	closes  bool // so has Connection: close
-	length  int  // Content-Length
+	minor   byte  // of the version: '0' or '1'
+	isHEAD  bool  // the method is HEAD
+	host    bool  // Host has come
+	chunked bool  // so has Transfer-Encoding: chunked
+	closes  bool  // so has Connection: close
+	length  int64 // Content-Length
 }
 
 // read reads a line without its LF. It returns true for the empty line that ends the head.
@@ -175,7 +175,10 @@ func (h *head) readLength(g *gate, value []byte) {
 			g.refuse(problem.BadRequest, "Content-Length must be a number")
 			return
 		}
-		h.length = 10*h.length + int(c-'0')
+		h.length = 10*h.length + int64(c-'0')
+	}
+	if int64(int(h.length)) != h.length { // of a 32-bit machine: fasthttp could not read it
+		g.refuse(problem.BodyTooLarge, "the body must have less than 2 GiB")
 	}
 }
 

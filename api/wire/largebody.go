@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -111,7 +112,7 @@ func (l *listener) slowLargeLocked(now int64) (slow []*conn) {
 			slow = append(slow, c)
 		}
 	})
-	slices.SortFunc(slow, func(a, b *conn) int { return int(lags[b] - lags[a]) })
+	slices.SortFunc(slow, func(a, b *conn) int { return cmp.Compare(lags[b], lags[a]) })
 	return slow[:min(len(slow), waiting)]
 }
 

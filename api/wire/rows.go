@@ -3,6 +3,7 @@ package wire
 import (
 	"net/netip"
 	"sync/atomic"
+	"unsafe"
 )
 
 // This file is the table of a listener's connections: one row each, whoever owns the connection, a
@@ -23,6 +24,8 @@ type row struct {
 	addr     [16]byte // of the other end; IPv4 is mapped
 	finished bool     // the first head has ended, or a certificate was shown; written with the lock held
 	rest     *rest    // of a loop; nil: nothing waits
+
+	_ [2 * (8 - unsafe.Sizeof(uintptr(0)))]byte // on a 32-bit machine the two pointers are shorter
 
 	// Guarded by the listener's lock.
 	counted    bool   // for its address

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"math/bits"
 	"os"
 
 	"github.com/spf13/pflag"
@@ -28,10 +29,10 @@ func addRateLimits(fs *pflag.FlagSet, l *limit.Limits) {
 }
 
 const (
-	minMemoryLimit      = 64 << 20 // an idle server without links takes 20 MB
-	maxMemoryLimit      = 1 << 50
-	memoryLimitByMemory = 0  // --memory-limit auto
-	noMemoryLimit       = -1 // --memory-limit off
+	minMemoryLimit      = 64 << 20                        // an idle server without links takes 20 MB
+	maxMemoryLimit      = 1 << (31 + bits.UintSize/64*19) // 2 GiB on a 32-bit machine
+	memoryLimitByMemory = 0                               // --memory-limit auto
+	noMemoryLimit       = -1                              // --memory-limit off
 )
 
 // addMemoryLimit adds the setting of how much memory the server may take.
@@ -50,7 +51,7 @@ func parseMemoryLimit(text string) (int64, error) {
 	}
 	n, ok := settings.ParseSize(text)
 	if !ok || n < minMemoryLimit || n > maxMemoryLimit {
-		return 0, errors.New("must be auto, off, or a size from 64MiB to 1024TiB, such as 2GiB")
+		return 0, errors.New("must be auto, off, or a size from 64MiB to 1024TiB, such as 2GiB; on a 32-bit machine to 2GiB")
 	}
 	return int64(n), nil
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/bits"
 	"net"
 	"net/netip"
 	"net/url"
@@ -191,9 +192,9 @@ func parseOrigin(text string) (string, error) {
 // defaultPorts are the ports that an origin does not name, as browsers do not.
 var defaultPorts = map[string]string{"http": "80", "https": "443"}
 
-// parseTarget reads an address that a link could lead to.
+// parseTarget reads an address that a link could lead to, as people type it.
 func parseTarget(text string) (string, error) {
-	target, err := engine.TargetPolicy{}.Parse(text)
+	target, err := engine.TargetPolicy{}.ParseTyped(text)
 	if err != nil {
 		return "", errors.New(strings.TrimPrefix(err.Error(), "url: "))
 	}
@@ -236,8 +237,8 @@ func knownSettings(root *cobra.Command) map[string]*pflag.Flag {
 
 const (
 	minCacheBytes     = 8 << 20
-	maxCacheBytes     = 1 << 40
-	cacheSizeByMemory = 0 // --cache-size auto
+	maxCacheBytes     = 1 << (30 + bits.UintSize/64*10) // 1 GiB on a 32-bit machine
+	cacheSizeByMemory = 0                               // --cache-size auto
 )
 
 // parseCacheSize reads --cache-size.
@@ -247,7 +248,7 @@ func parseCacheSize(text string) (int64, error) {
 	}
 	n, ok := settings.ParseSize(text)
 	if !ok || n < minCacheBytes || n > maxCacheBytes {
-		return 0, errors.New("must be auto, or a size from 8MiB to 1TiB, such as 256MiB")
+		return 0, errors.New("must be auto, or a size from 8MiB to 1TiB, such as 256MiB; on a 32-bit machine to 1GiB")
 	}
 	return int64(n), nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"testing"
 
 	"shunt/storage"
@@ -23,7 +24,7 @@ func TestSizesOfFreeSpaceAreReadInTheirUnits(t *testing.T) {
 }
 
 func TestACacheSizeIsAutoOrASize(t *testing.T) {
-	for text, want := range map[string]int64{"auto": 0, "8MiB": 8 << 20, "256MiB": 256 << 20, "1073741824": 1 << 30, "1TiB": 1 << 40} {
+	for text, want := range map[string]int64{"auto": 0, "8MiB": 8 << 20, "256MiB": 256 << 20, "1073741824": 1 << 30, fmt.Sprintf("%dMiB", maxCacheBytes>>20): maxCacheBytes} {
 		if got, err := parseCacheSize(text); got != want || err != nil {
 			t.Errorf("%q: %d, %v, want %d", text, got, err, want)
 		}

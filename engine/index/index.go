@@ -3,7 +3,6 @@ package index
 import (
 	"encoding/binary"
 	"runtime"
-	"sync/atomic"
 
 	"shunt/engine/internal/hash"
 	"shunt/engine/internal/limits"
@@ -44,7 +43,7 @@ func (x *Index) Resolve(code []byte) (l Link, ok bool) {
 		p := placeOfWord(&x.key, word)
 		t := x.shards[p.shard].current.Load()
 		if s := t.firstSlot(p.tag); s != nil {
-			if r := t.arena.at(atomic.LoadUint32(s)); isLiveWord(r, word) {
+			if r := t.arena.at(s.Load()); isLiveWord(r, word) {
 				runtime.KeepAlive(t) // it maps the groups; the record belongs to the arena
 				return Link{record: r, arena: t.arena}, true
 			}

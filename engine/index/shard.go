@@ -50,13 +50,13 @@ type shard struct {
 
 // gauge is a number that is written with a mutex held, and read without it. Unlike atomic.Int64 it has no
 // locked instruction, which would wait until the stores into a new record have reached the cache.
-type gauge struct{ word uint64 }
+type gauge struct{ word atomic.Uint64 }
 
 func (g *gauge) set(n int64) { mmap.StoreWord(&g.word, uint64(n)) }
-func (g *gauge) add(n int64) { mmap.StoreWord(&g.word, g.word+uint64(n)) }
+func (g *gauge) add(n int64) { mmap.StoreWord(&g.word, g.word.Load()+uint64(n)) }
 
 // Load may be called at any time.
-func (g *gauge) Load() int64 { return int64(atomic.LoadUint64(&g.word)) }
+func (g *gauge) Load() int64 { return int64(g.word.Load()) }
 
 // init prepares shard i. Each shard begins with another number of groups. So they grow at different
 // times: writers never wait for many at once, and the whole index is about equally dense at any
@@ -129,7 +129,7 @@ func (s *shard) variantsLocked(tag uint64, code []byte, fn func(HotView)) (known
 	var a, b [limits.MaxCodeBytes]byte
 	folded := string(foldCase(&a, code))
 	for slot := range t.probe(tag) {
-		if v := t.arena.view(*slot); string(foldCase(&b, v.Code)) == folded {
+		if v := t.arena.view(slot.Load()); string(foldCase(&b, v.Code)) == folded {
 			known = true
 			v.Target = t.arena.appendPlain(nil, v.Target)
 			fn(v)
@@ -230,12 +230,12 @@ func (s *shard) putLocked(tag uint64, h *HotView) error {
 	}
 	s.unhideLocked(h.Code)
 	if old != nil {
-		v := t.arena.view(*slot)
+		v := t.arena.view(slot.Load())
 		if string(v.Code) != string(h.Code) {
 			s.hideLocked(&v)
 		}
 		s.retireLocked(v)
-		atomic.StoreUint32(slot, offset)
+		slot.Store(offset)
 	} else {
 		t.insert(tag, offset)
 		s.mu.used++
@@ -360,7 +360,7 @@ func (s *shard) forget(tag uint64, code string, id uint64) {
 		s.unhideLocked([]byte(code))
 		return
 	}
-	v := t.arena.view(*slot)
+	v := t.arena.view(slot.Load())
 	if v.ID != id || v.Flags&FlagTombstone == 0 {
 		if invariants.Enabled {
 			panic(fmt.Sprintf("index: code %q was purged as the tombstone of %d, and is %d with flags %#x", code, id, v.ID, v.Flags))

@@ -48,8 +48,8 @@ type table struct {
 }
 
 type group struct {
-	control uint64
-	offsets [groupSlots]uint32
+	control atomic.Uint64
+	offsets [groupSlots]atomic.Uint32
 	rests   [groupSlots][restBits / 8]byte
 }
 
@@ -65,9 +65,9 @@ func (g *group) rest(i int) uint64 {
 // together take 32 MiB at most, and copying a huge page takes longer than copying a table.
 const collapsedTableBytes = 1 << 19
 
-// tablesBytes is the size of the memory that tables share. Tables of 30 M links have some 350 MB; a table
-// that does not fit has a mapping of its own.
-const tablesBytes = 512 << 20
+// tablesBytes is the size of the memory that tables share: 512 MiB, on a 32-bit machine, which is short of
+// addresses, 32 MiB. Tables of 30 M links have some 350 MB; a table that does not fit has a mapping of its own.
+const tablesBytes = 32 << 20 << (bits.UintSize / 64 * 4)
 
 // mappedTableBytes is the size from which a table is mapped outside the Go heap. It is a variable
 // for tests.
@@ -151,15 +151,15 @@ func matchByte(control, want uint64) uint64 {
 func groupFull(control uint64) bool { return control>>(8*(groupSlots-1)) != 0 }
 
 // find returns the record of code and the slot that names it, or nil.
-func (t *table) find(tag uint64, code []byte) (record unsafe.Pointer, slot *uint32) {
+func (t *table) find(tag uint64, code []byte) (record unsafe.Pointer, slot *atomic.Uint32) {
 	word := wordOf(code)
 	want := tag & markMask * lowBits
 	for n := t.home(tag); ; n = t.after(n) {
 		g := &t.groups[n]
-		control := atomic.LoadUint64(&g.control)
+		control := g.control.Load()
 		for m := matchByte(control, want); m != 0; m &= m - 1 {
 			i := bits.TrailingZeros64(m) / 8 % groupSlots
-			offset := atomic.LoadUint32(&g.offsets[i])
+			offset := g.offsets[i].Load()
 			if offset == 0 || g.rest(i) != tag>>markBits { // 0: a mark too many
 				continue
 			}
@@ -175,13 +175,13 @@ func (t *table) find(tag uint64, code []byte) (record unsafe.Pointer, slot *uint
 
 // firstSlot returns the slot of the first mark of tag in the group where probing for it starts; nil
 // if there is none. The rest of the tag may be another.
-func (t *table) firstSlot(tag uint64) *uint32 {
+func (t *table) firstSlot(tag uint64) *atomic.Uint32 {
 	g := unsafe.Add(unsafe.Pointer(unsafe.SliceData(t.groups)), t.home(tag)*groupBytes)
-	m := matchByte(atomic.LoadUint64((*uint64)(g)), tag&markMask*lowBits)
+	m := matchByte((*atomic.Uint64)(g).Load(), tag&markMask*lowBits)
 	if m == 0 {
 		return nil
 	}
-	return (*uint32)(unsafe.Add(g, 5+bits.TrailingZeros64(m)/2)) // the mark of slot i is bit 8*i+7, the offset is at byte 4*i+8
+	return (*atomic.Uint32)(unsafe.Add(g, 5+bits.TrailingZeros64(m)/2)) // the mark of slot i is bit 8*i+7, the offset is at byte 4*i+8
 }
 
 // insert puts an entry into the first free slot of its probe sequence. The shard's mutex is held,
@@ -189,7 +189,7 @@ func (t *table) firstSlot(tag uint64) *uint32 {
 func (t *table) insert(tag uint64, offset uint32) {
 	for n := t.home(tag); ; n = t.after(n) {
 		g := &t.groups[n]
-		if control := g.control; !groupFull(control) {
+		if control := g.control.Load(); !groupFull(control) {
 			i := slotsUsed(control)
 			rest := tag >> markBits
 			g.rests[i] = [...]byte{byte(rest), byte(rest >> 8), byte(rest >> 16)}
@@ -207,8 +207,8 @@ func slotsUsed(control uint64) int { return (bits.Len64(control) + 7) / 8 }
 func (t *table) entries(yield func(tag uint64, offset uint32) bool) {
 	for n := range t.groups {
 		g := &t.groups[n]
-		for i, control := 0, g.control; control != 0; i, control = i+1, control>>8 {
-			if !yield(g.tag(i, control&markMask), g.offsets[i]) {
+		for i, control := 0, g.control.Load(); control != 0; i, control = i+1, control>>8 {
+			if !yield(g.tag(i, control&markMask), g.offsets[i].Load()) {
 				return
 			}
 		}
@@ -220,8 +220,8 @@ func (t *table) entries(yield func(tag uint64, offset uint32) bool) {
 func (t *table) eachLive(fn func(Link)) {
 	for n := range t.groups {
 		g := &t.groups[n]
-		for i := range slotsUsed(atomic.LoadUint64(&g.control)) {
-			r := t.arena.at(atomic.LoadUint32(&g.offsets[i]))
+		for i := range slotsUsed(g.control.Load()) {
+			r := t.arena.at(g.offsets[i].Load())
 			if !isTombstone(r) {
 				fn(Link{record: r, arena: t.arena})
 			}
@@ -240,17 +240,17 @@ func (t *table) hasTag(tag uint64) bool {
 
 // probe yields the slots that a look-up of tag meets and that have this tag. The shard's mutex is
 // held.
-func (t *table) probe(tag uint64) iter.Seq[*uint32] {
-	return func(yield func(*uint32) bool) {
+func (t *table) probe(tag uint64) iter.Seq[*atomic.Uint32] {
+	return func(yield func(*atomic.Uint32) bool) {
 		for n := t.home(tag); ; n = t.after(n) {
 			g := &t.groups[n]
-			for m := matchByte(g.control, tag&markMask*lowBits); m != 0; m &= m - 1 {
+			for m := matchByte(g.control.Load(), tag&markMask*lowBits); m != 0; m &= m - 1 {
 				i := bits.TrailingZeros64(m) / 8 % groupSlots
-				if g.offsets[i] != 0 && g.rest(i) == tag>>markBits && !yield(&g.offsets[i]) {
+				if g.offsets[i].Load() != 0 && g.rest(i) == tag>>markBits && !yield(&g.offsets[i]) {
 					return
 				}
 			}
-			if !groupFull(g.control) {
+			if !groupFull(g.control.Load()) {
 				return
 			}
 		}
@@ -263,14 +263,14 @@ func (t *table) probe(tag uint64) iter.Seq[*uint32] {
 // that are or were imported (maxVariants), and nobody can fill a probe sequence by making and deleting
 // variants of one code. superseded reports that h itself is a tombstone that adds nothing to what the
 // index already blocks, as may happen on loading. The shard's mutex is held.
-func (t *table) tombstoneVariant(tag uint64, h *HotView) (old unsafe.Pointer, slot *uint32, superseded bool) {
+func (t *table) tombstoneVariant(tag uint64, h *HotView) (old unsafe.Pointer, slot *atomic.Uint32, superseded bool) {
 	if !t.hasTag(tag) {
 		return nil, nil, false
 	}
 	var a, b [limits.MaxCodeBytes]byte
 	folded := string(foldCase(&a, h.Code))
 	for s := range t.probe(tag) {
-		v := t.arena.view(*s)
+		v := t.arena.view(s.Load())
 		if v.Owner != h.Owner || string(foldCase(&b, v.Code)) != folded {
 			continue
 		}
@@ -279,7 +279,7 @@ func (t *table) tombstoneVariant(tag uint64, h *HotView) (old unsafe.Pointer, sl
 			return nil, nil, true
 		}
 		if dead {
-			old, slot = t.arena.at(*s), s
+			old, slot = t.arena.at(s.Load()), s
 		}
 	}
 	return old, slot, false

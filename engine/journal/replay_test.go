@@ -38,7 +38,7 @@ func TestReplayTakesOnlyRecordsThatTheStoreDoesNotContain(t *testing.T) {
 		r.limit.Store(i + 1) // every slot was freed, as under a stall
 		r.Append(&w)
 	}
-	r.slots[(690&r.mask)*recordWords] ^= 1 // a torn record
+	r.slot(690)[0].Add(1) // a torn record
 	must(t, j.Close())
 	for name, c := range map[string]struct{ position, first, records, invalid, lost uint64 }{
 		"nothing is in the store":             {position: 0, first: 444, records: 255, invalid: 1, lost: 444},
@@ -114,9 +114,8 @@ func TestReplayRejectsRecordsOfOtherLapsAndEpochs(t *testing.T) {
 				if seq%2 == 0 {
 					epoch, as = forge(seq)
 				}
-				slot := r.slots[(seq&r.mask)*recordWords:][:recordWords]
-				copy(slot, w[:])
-				slot[3] |= uint64(checksum(&w, epoch, as)) << 32
+				sum := uint64(checksum(&w, epoch, as))
+				r.Store(seq, w[0], w[1], w[2], w[3]|sum<<checksumShift)
 			}
 			must(t, j.Close())
 			got, res := replayedIDs(t, dir, id, Positions{Epoch: 3, Rings: []uint64{900, 0}})

@@ -31,7 +31,7 @@ type Ring struct {
 	_         [48]byte
 
 	// Constant.
-	slots []uint64 // size × recordWords words of the mapping; the last of a slot makes it a record
+	slots []atomic.Uint64 // size × recordWords words of the mapping; the last of a slot makes it a record
 	mask  uint64
 	size  uint64
 	epoch uint64
@@ -101,10 +101,13 @@ func (r *Ring) Store(seq, w0, w1, w2, w3 uint64) {
 	mmap.StoreLast(&slot[3], w3)
 }
 
+// A slot is where the words of a record are in the mapping.
+type slot [recordWords]atomic.Uint64
+
 // slot returns the words of the slot of a sequence number. It needs no bounds check, because a ring
 // has a slot for each value of its mask.
-func (r *Ring) slot(seq uint64) *Words {
-	return (*Words)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(r.slots)), seq&r.mask*slotBytes))
+func (r *Ring) slot(seq uint64) *slot {
+	return (*slot)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(r.slots)), seq&r.mask*slotBytes))
 }
 
 // read decodes the record with sequence number seq. It returns false if the slot does not have it
@@ -112,10 +115,10 @@ func (r *Ring) slot(seq uint64) *Words {
 func (r *Ring) read(seq uint64, rec *Record) (ok bool) {
 	slot := r.slot(seq)
 	var w Words
-	w[3] = atomic.LoadUint64(&slot[3])
-	w[0] = atomic.LoadUint64(&slot[0])
-	w[1] = atomic.LoadUint64(&slot[1])
-	w[2] = atomic.LoadUint64(&slot[2])
+	w[3] = slot[3].Load()
+	w[0] = slot[0].Load()
+	w[1] = slot[1].Load()
+	w[2] = slot[2].Load()
 	return rec.unpackIf(&w, r.epoch, seq)
 }
 

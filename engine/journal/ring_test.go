@@ -107,11 +107,13 @@ func TestAnyFlippedBitMakesARecordInvalid(t *testing.T) {
 	r.Append(&w)
 	var rec Record
 	for bit := range 256 {
-		r.slots[bit/64] ^= 1 << (bit % 64)
+		word := &r.slots[bit/64]
+		was := word.Load()
+		word.Store(was ^ 1<<(bit%64))
 		if r.read(0, &rec) {
 			t.Errorf("the record is accepted with bit %d flipped", bit)
 		}
-		r.slots[bit/64] ^= 1 << (bit % 64)
+		word.Store(was)
 	}
 	if !r.read(0, &rec) {
 		t.Error("the record is refused after all bits were put back")
@@ -174,9 +176,7 @@ func FuzzRecord(f *testing.F) {
 	f.Add(uint64(1), uint64(2), uint64(3), uint32(4), uint64(5))
 	f.Fuzz(func(t *testing.T, a, b, c uint64, d uint32, seq uint64) {
 		w := Words{a, b, c, uint64(d) &^ 0b1000} // without the void bit
-		slot := r.slots[(seq&r.mask)*recordWords:][:recordWords]
-		copy(slot, w[:])
-		slot[3] |= uint64(checksum(&w, r.epoch, seq)) << 32
+		r.Store(seq, w[0], w[1], w[2], w[3]|uint64(checksum(&w, r.epoch, seq))<<checksumShift)
 		var rec Record
 		if !r.read(seq, &rec) || rec.words() != w {
 			t.Errorf("words %x are read as %+v", w, rec)

@@ -180,7 +180,7 @@ func newMemoryRing(h ringHeader) *Ring { return ringIn(mmap.Memory(int(h.fileByt
 func ringIn(b []byte, h ringHeader) *Ring {
 	r := &Ring{
 		head:    (*atomic.Uint64)(unsafe.Pointer(&b[ringHeadOffset])),
-		slots:   unsafe.Slice((*uint64)(unsafe.Pointer(&b[ringHeaderBytes])), int(h.records)*recordWords),
+		slots:   unsafe.Slice((*atomic.Uint64)(unsafe.Pointer(&b[ringHeaderBytes])), int(h.records)*recordWords),
 		mask:    uint64(h.records) - 1,
 		size:    uint64(h.records),
 		epoch:   h.epoch,

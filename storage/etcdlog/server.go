@@ -169,7 +169,7 @@ func (l *Log) reportStall(since *time.Time, err error) {
 	}
 }
 
-func (l *Log) server(at uint32) *server { return l.servers[int(at)%len(l.servers)] }
+func (l *Log) server(at uint32) *server { return l.servers[at%uint32(len(l.servers))] }
 
 // pause returns how long to wait after n+1 failures: not at all while there are other servers to ask,
 // then longer with every round.

@@ -31,7 +31,8 @@ func TestHalfHeadsHarmNobody(t *testing.T) {
 		t.Skip("make floods runs this test; SHUNTTEST_FLOOD is short or long")
 	}
 	if os.Getenv(insideEnv) == "" {
-		runInside(t)
+		runInside(t, "ip route add local 10.64.0.0/10 dev lo", "ip -6 route add local fd00::/16 dev lo",
+			"echo 1 >/proc/sys/net/ipv6/ip_nonlocal_bind") // to have more addresses than lo is given
 		return
 	}
 	dir := t.TempDir()
@@ -61,12 +62,12 @@ func TestHalfHeadsHarmNobody(t *testing.T) {
 	}
 }
 
-// runInside runs the test again in a namespace.
-func runInside(t *testing.T) {
+// runInside runs the test again in a namespace, after some commands of the shell.
+func runInside(t *testing.T, commands ...string) {
 	ns := newNamespace(t)
-	ns.runInside("ip", "route", "add", "local", "10.64.0.0/10", "dev", "lo")
-	ns.runInside("ip", "-6", "route", "add", "local", "fd00::/16", "dev", "lo")
-	ns.runInside("sh", "-c", "echo 1 >/proc/sys/net/ipv6/ip_nonlocal_bind") // to have more addresses than lo is given
+	for _, command := range commands {
+		ns.runInside("sh", "-c", command)
+	}
 	command := append(ns.starter(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Env = append(os.Environ(), insideEnv+"=1")

@@ -180,12 +180,18 @@ func launchWith(t *testing.T, files []*os.File, starter []string, dir string, ar
 // launchProgram does what launchWith does with another binary.
 func launchProgram(t *testing.T, program string, files []*os.File, starter []string, dir string, args ...string) *process {
 	t.Helper()
-	readSources()
-	p := &process{t: t, dir: dir, ended: make(chan struct{}), listening: make(chan struct{}), ready: make(chan struct{})}
 	command := append(slices.Clone(starter), program, "serve",
 		"--data", dir, "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--log-format", "json")
-	p.cmd = exec.Command(command[0], append(command[1:], args...)...)
-	p.cmd.ExtraFiles = files
+	cmd := exec.Command(command[0], append(command[1:], args...)...)
+	cmd.ExtraFiles = files
+	return launchCommand(t, cmd, dir)
+}
+
+// launchCommand starts a command that serves dir.
+func launchCommand(t *testing.T, cmd *exec.Cmd, dir string) *process {
+	t.Helper()
+	readSources()
+	p := &process{t: t, cmd: cmd, dir: dir, ended: make(chan struct{}), listening: make(chan struct{}), ready: make(chan struct{})}
 	stderr, err := p.cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)

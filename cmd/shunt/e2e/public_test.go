@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -59,4 +60,34 @@ func TestARootRedirectMustBeATarget(t *testing.T) {
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
 		t.Errorf("the folder has %v, %v, want nothing made", entries, err)
 	}
+}
+
+func TestACountryHeaderNeedsATrustedProxy(t *testing.T) {
+	for _, args := range []string{"--country-header CF-IPCountry", "--country-header CF:IPCountry --trusted-proxy 127.0.0.1"} {
+		r := shunt(t, t.TempDir(), nil, append([]string{"serve"}, strings.Fields(args)...)...)
+		r.want(t, exitUsage, "", "--country-header")
+	}
+}
+
+// fetch makes a GET request with header lines (name, value, name, value…), follows no redirect, and
+// returns status and body.
+func fetch(t *testing.T, url string, lines ...string) (status int, body string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < len(lines); i += 2 {
+		req.Header.Set(lines[i], lines[i+1])
+	}
+	res, err := http.DefaultTransport.RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res.StatusCode, string(text)
 }

@@ -3,6 +3,7 @@ package memory
 import (
 	"io/fs"
 	"math"
+	"math/bits"
 	"path"
 	"runtime/debug"
 	"slices"
@@ -52,9 +53,13 @@ func Usable(root fs.FS) uint64 {
 	return limit
 }
 
-// physical returns how many bytes the machine has, or the control groups of this process allow if
-// that is less; MaxInt64 or more if none is known.
-func physical(root fs.FS) uint64 { return min(groupMemory(root), machineMemory()) }
+// physical returns how many bytes the machine has, or the control groups or the addresses of this process
+// allow if that is less; MaxInt64 or more if none is known.
+func physical(root fs.FS) uint64 { return min(groupMemory(root), machineMemory(), addressable) }
+
+// addressable is how much memory fits the addresses of a process. One of 32 bits has 2 GiB of them on some kernels, and
+// half of that is for mapped files, for gaps, and for the copies that growing makes.
+const addressable = math.MaxUint64 >> (34 * (1 - bits.UintSize/64))
 
 // groupMemory returns the lowest limit of the control groups that this process is in, of either
 // version (cgroups(7)). In a container the path of a group may be the host's; then only the root is

@@ -127,7 +127,7 @@ func TestTheDefaultLimitIs85PercentOfTheMemory(t *testing.T) {
 		files fstest.MapFS
 		want  func(limit uint64) bool
 	}{
-		{fstest.MapFS{}, func(n uint64) bool { return n == 0 || n == machineMemory()/100*limitPercent }},
+		{fstest.MapFS{}, func(n uint64) bool { return n == 0 || n == min(machineMemory(), addressable)/100*limitPercent }},
 		{fstest.MapFS{
 			"proc/self/cgroup":         {Data: []byte("0::/\n")},
 			"sys/fs/cgroup/memory.max": {Data: []byte("104857600\n")},

@@ -107,6 +107,21 @@ func OneOf(words ...string) func(string) (string, error) {
 	}
 }
 
+// WordsVar declares a flag that takes some of a closed set of words, separated by commas, in any order.
+func WordsVar(fs *pflag.FlagSet, p *[]string, name, kind, usage string, words ...string) {
+	Var(fs, p, name, kind, "", usage, func(text string) ([]string, error) {
+		chosen := strings.Split(text, ",")
+		for i, word := range chosen {
+			chosen[i] = strings.TrimSpace(word)
+			if !slices.Contains(words, chosen[i]) {
+				return nil, fmt.Errorf("must be some of %s, separated by commas; %q is none", strings.Join(words, ", "), chosen[i])
+			}
+		}
+		return append(*p, chosen...), nil
+	})
+	CompleteWords(fs, name, words...)
+}
+
 // maxShownValue is how many bytes of a refused value are shown: enough to recognize it.
 const maxShownValue = 100
 

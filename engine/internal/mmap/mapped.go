@@ -4,6 +4,7 @@ package mmap
 
 import (
 	"fmt"
+	"math/bits"
 	"os"
 	"runtime"
 	"sync/atomic"
@@ -12,8 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Lazy reports whether Memory takes memory only where it is touched.
-const Lazy = true
+// Lazy reports whether memory of Memory costs something only where it is touched. On a 32-bit machine all of it
+// costs addresses, of which a process has 2 or 3 GiB.
+const Lazy = bits.UintSize == 64
 
 // Memory returns sizeBytes of zeroed memory outside the Go heap; Unmap returns it to the kernel.
 // Pages that are never touched take no memory, although the kernel may be set to huge pages for all. From
@@ -107,7 +109,7 @@ func MakeWritable(b []byte) error {
 	switch err := unix.Madvise(pages, madvPopulateWrite); err {
 	case unix.EINVAL: // before Linux 5.14, and elsewhere
 		for i := 0; i < len(pages); i += int(page) {
-			atomic.AddUint64((*uint64)(unsafe.Pointer(&pages[i])), 0)
+			(*atomic.Uint64)(unsafe.Pointer(&pages[i])).Add(0)
 		}
 		return nil
 	case unix.EINTR, unix.EAGAIN: // the next call tries again
@@ -125,8 +127,15 @@ func Sync(b []byte) { _ = unix.Msync(b, unix.MS_SYNC) }
 func WriteBack(*os.File, []byte) error { return nil }
 
 // StoreWord stores into mapped memory. Another goroutine that reads the word atomically sees the
-// old word or the new one: a store of one word is never seen in part (https://go.dev/ref/mem).
-func StoreWord(p *uint64, w uint64) { *p = w }
+// old word or the new one: a store of one word is never seen in part (https://go.dev/ref/mem). A 32-bit machine
+// needs two stores for it, so there it is an atomic store.
+func StoreWord(p *atomic.Uint64, w uint64) {
+	if bits.UintSize == 64 {
+		*(*uint64)(unsafe.Pointer(p)) = w
+	} else {
+		p.Store(w)
+	}
+}
 
 // StoreLast is StoreWord after all earlier stores. On amd64 every store is visible after earlier
 // ones, and Go 1.26 compiles stores in the order in which they are written (checked in the
@@ -134,19 +143,19 @@ func StoreWord(p *uint64, w uint64) { *p = w }
 // of an atomic store, which would wait until their cache line has arrived. Elsewhere it is an atomic
 // store, which publishes what was stored before. It is no full barrier: on amd64 a later load may be done before
 // others see it, until a mutex is released or another locked instruction is done.
-func StoreLast(p *uint64, w uint64) {
+func StoreLast(p *atomic.Uint64, w uint64) {
 	if runtime.GOARCH == "amd64" {
-		*p = w
+		*(*uint64)(unsafe.Pointer(p)) = w
 	} else {
-		atomic.StoreUint64(p, w)
+		p.Store(w)
 	}
 }
 
 // StoreHalf is StoreLast for half a word.
-func StoreHalf(p *uint32, w uint32) {
+func StoreHalf(p *atomic.Uint32, w uint32) {
 	if runtime.GOARCH == "amd64" {
-		*p = w
+		*(*uint32)(unsafe.Pointer(p)) = w
 	} else {
-		atomic.StoreUint32(p, w)
+		p.Store(w)
 	}
 }

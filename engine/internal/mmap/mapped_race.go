@@ -14,11 +14,11 @@ import (
 // the heap. The only loss is that the journal does not outlive a killed process: its files are
 // written when they are closed. The contracts are in mapped.go.
 
-// Lazy reports whether Memory takes memory only where it is touched.
+// Lazy reports whether memory of Memory costs something only where it is touched.
 const Lazy = false
 
 func Memory(sizeBytes int) []byte {
-	words := make([]uint64, sizeBytes/8) // aligned for atomics
+	words := make([]atomic.Uint64, sizeBytes/8) // aligned for them
 	return unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), sizeBytes)
 }
 
@@ -47,8 +47,8 @@ func WriteBack(f *os.File, b []byte) error {
 	return err
 }
 
-func StoreWord(p *uint64, w uint64) { atomic.StoreUint64(p, w) }
+func StoreWord(p *atomic.Uint64, w uint64) { p.Store(w) }
 
-func StoreLast(p *uint64, w uint64) { atomic.StoreUint64(p, w) }
+func StoreLast(p *atomic.Uint64, w uint64) { p.Store(w) }
 
-func StoreHalf(p *uint32, w uint32) { atomic.StoreUint32(p, w) }
+func StoreHalf(p *atomic.Uint32, w uint32) { p.Store(w) }
