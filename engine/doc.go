@@ -146,14 +146,14 @@
 // folded ≤ head ≤ limit, and limit ≤ committed + size unless the store stalls. Positions belong to
 // a store: (epoch, committed of each ring). The kernel has a record as soon as it is stored in the
 // mapped file, so the record outlives the process (a crash: kill -9, a panic, no memory) and not
-// the power (a cut). Live counters are in memory, and each start builds them again from the store: from
-// a view that is older than the first flush of the epoch, so that a record that the fold has added is
-// not added again (loading.go).
+// the power (a cut); one in a standby ring outlives neither (11). Live counters are in memory, and each
+// start builds them again from the store: from a view that is older than the first flush of the epoch,
+// so that a record that the fold has added is not added again (loading.go).
 //
 // The invariant: the store's rows are exactly the records below its positions, because one batch
 // moves both. So a record is counted twice only if it is replayed from below the positions, which
-// never happens. It is lost only if it is overwritten, damaged or dropped from deltas, and each of
-// these is counted.
+// never happens. It is lost only if it is overwritten, damaged, dropped from deltas, or in memory alone
+// at a crash, and each of these is counted.
 //
 // Running:
 //
@@ -197,19 +197,18 @@
 //     alone if nothing else is to be committed. Until these positions are committed, a crash brings
 //     the records back, as far as 9 says.
 //  11. The journal's disk stalls: hits go to standby rings (journal.Keeper). These have sequence
-//     numbers and positions of their own, and 1 to 10 hold for them. Their files are in memory:
-//     they survive a crash and not a cut, so if one is missing, its replay is empty. If they could
-//     have no files, a crash loses the records of a standby ring beyond committed, and
-//     Metrics.JournalUnprotected counts them. At the switch, a writer that has picked its ring
-//     continues in that ring: both sets are folded at all times. A standby ring has an eighth of
-//     the size of another, so 9 comes sooner there if the store stalls as well.
+//     numbers and positions of their own, and 1 to 10 hold for them. But they are in the memory of
+//     the process: a crash loses their records beyond committed, and Metrics.JournalUnprotected
+//     counts those. When the disk answers again, the keeper asks for a flush. At the switch, a
+//     writer that has picked its ring continues in that ring: both sets are folded at all times. A
+//     standby ring has an eighth of the size of another, so 9 comes sooner there if the store
+//     stalls as well.
 //
 // Stopping and starting:
 //
 //  12. Close, after the last redirect: fold, flush, close the files. Every record is below the
-//     positions, so the next start replays none, and the files of standby rings are removed, unless
-//     hits go to them at that moment. If the store hangs, Run's end and Close wait ten seconds
-//     each, and what remains is as in 7 and 9.
+//     positions, so the next start replays none. If the store hangs, Run's end and Close wait ten
+//     seconds each, and what remains is as in 7, 9 and 11.
 //  13. Replay reads the files of the stored epoch, whatever their number and size; it never writes
 //     to them. A crash or a cut repeats it. If memory does not suffice for all records, it commits
 //     in parts, each with the positions after it.

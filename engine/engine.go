@@ -44,8 +44,6 @@ const (
 // Options are the engine's settings; the zero value of each field is its default.
 type Options struct {
 	JournalDir    string        // where the journal's rings are; required, made if it is missing
-	StandbyDir    string        // in memory (a tmpfs), for hits while the disk of JournalDir does not answer; "": a kill loses these hits
-	StandbyOf     string        // the owner of the folder made there, for LeftStandbyFolders: the data folder
 	FlushInterval time.Duration // default 1 s
 	RingRecords   int           // records a ring, a power of two from 256 to 2^26
 	Rings         int           // a power of two up to 32
@@ -181,7 +179,7 @@ type Engine struct {
 
 	store    Store
 	identity Identity
-	folders  journal.Folders
+	folder   journal.Folder
 	options  Options
 	log      *slog.Logger
 	now      func() time.Time
@@ -212,7 +210,7 @@ func Open(store Store, o Options) (*Engine, error) {
 	if o.PlainTargets {
 		e.index.KeepPlain()
 	}
-	e.folders = o.folders(e.identity)
+	e.folder = o.folder(e.identity)
 	e.ids.init()
 	e.receipts.init(o.MaxReceipts)
 	e.owners.init()
@@ -220,7 +218,7 @@ func Open(store Store, o Options) (*Engine, error) {
 	e.caps.exists = o.Cluster
 	start := e.startEpoch
 	if o.ReadOnly {
-		e.folders, start = e.folders.ForReading(), e.startReading
+		start = e.startReading
 	} else if err := os.MkdirAll(o.JournalDir, 0o700); err != nil {
 		return nil, e.journalError(err)
 	}

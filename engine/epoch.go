@@ -24,9 +24,9 @@ func (p *Positions) journal() journal.Positions {
 	return journal.Positions{Epoch: p.Epoch, Rings: p.Rings}
 }
 
-// folders returns where the files of a store's journal are.
-func (o *Options) folders(id Identity) journal.Folders {
-	return journal.NewFolders(id.StoreID, o.JournalDir, o.StandbyDir, o.StandbyOf)
+// folder returns where the files of a store's journal are.
+func (o *Options) folder(id Identity) journal.Folder {
+	return journal.NewFolder(id.StoreID, o.JournalDir)
 }
 
 // startEpoch commits the records of the last epoch's journal that the store does not have, together
@@ -61,7 +61,7 @@ func (e *Engine) lastPositions() (Positions, error) {
 	if err != nil {
 		return p, fmt.Errorf("reading journal positions: %w", err)
 	}
-	if err := e.folders.InUse(p.journal()); err != nil {
+	if err := e.folder.InUse(p.journal()); err != nil {
 		return p, fmt.Errorf("the hit journal in %s is also another server's: %w. Its hits are counted there; "+
 			"name a folder of this store's own with --journal-dir", e.options.JournalDir, err)
 	}
@@ -93,7 +93,7 @@ func (e *Engine) startReading() error {
 	named := map[uint16]uint64{}
 	folded := pair{limit: e.options.PendingEntries}
 	missing := uint64(0)
-	e.replayed.Replayed, err = e.folders.Replay(p.journal(), func(_ []uint64, r *journal.Record) error {
+	e.replayed.Replayed, err = e.folder.Replay(p.journal(), func(_ []uint64, r *journal.Record) error {
 		if !folded.add(r, hours) {
 			missing++
 		}
@@ -132,11 +132,7 @@ func (e *Engine) countedHours() countedHours {
 // mayRead refuses a start if the journal exists and cannot be opened for a reason that an operator
 // can fix: to continue would lose its hits.
 func (e *Engine) mayRead(p Positions) error {
-	if err := e.folders.Foreign(); err != nil && len(p.Rings) > 0 {
-		return fmt.Errorf("the hit journal has a part in memory that belongs to another user: %w; run this as the user that the server "+
-			"ran as, or remove that folder to give up what it has", err)
-	}
-	if err := e.folders.Readable(p.journal()); err != nil {
+	if err := e.folder.Readable(p.journal()); err != nil {
 		return fmt.Errorf("the hit journal cannot be read, and has hits that are nowhere else: %w; make its files readable for "+
 			"this user (or give them up with another --journal-dir)", err)
 	}
@@ -150,7 +146,7 @@ func (e *Engine) commitLast(p *Positions, rings int) (err error) {
 	names := sync.OnceValue(func() *journal.Referrers { return e.oldReferrers(*p) })
 	named := map[uint16]uint64{} // hits by the number of their referrer
 	seq := p.FlushSeq
-	e.replayed.Replayed, err = e.folders.Replay(p.journal(), func(passed []uint64, r *journal.Record) error {
+	e.replayed.Replayed, err = e.folder.Replay(p.journal(), func(passed []uint64, r *journal.Record) error {
 		if left.full() { // an earlier run may have had larger rings
 			seq++
 			if err := e.commitPair(&left, Positions{Epoch: p.Epoch, FlushSeq: seq, OpenHour: p.OpenHour, Rings: passed}, names(), nil); err != nil {
@@ -204,7 +200,7 @@ func (e *Engine) sayReplayed(p Positions) {
 	case len(r.Faults) > 0:
 		e.log.Warn("the hit journal cannot be replayed whole: the hits that these files recorded since the last flush before the stop "+
 			"are missing; at most one flush interval's, unless the store had stalled. No action needed here; check the disk",
-			append(slots, "folder", e.options.JournalDir, "files", len(r.Faults), "of", len(p.Rings),
+			append(slots, "folder", e.options.JournalDir, "files", len(r.Faults), "of", p.journal().OnDisk(),
 				"flush_interval", e.options.FlushInterval, "first_error", r.Faults[0])...)
 	case r.Invalid+r.Lost > 0:
 		e.log.Warn("some slots of the hit journal have no valid record: their redirects were not answered, or hits are missing", slots...)
@@ -220,13 +216,13 @@ func (e *Engine) wasUsed(p Positions) bool {
 			return true
 		}
 	}
-	return e.replayed.Records > 0 || e.folders.HasDictionary(p.Epoch) // it is made last
+	return e.replayed.Records > 0 || e.folder.HasDictionary(p.Epoch) // it is made last
 }
 
 // oldReferrers returns the names of the replayed referrers. If the file cannot be read, they show
 // under "other".
 func (e *Engine) oldReferrers(p Positions) *journal.Referrers {
-	names, err := e.folders.ReadReferrers(p.Epoch)
+	names, err := e.folder.ReadReferrers(p.Epoch)
 	if err != nil {
 		e.log.Warn("the dictionary of referrers cannot be read; referrers of the replayed hits are shown as \"other\"", "error", err)
 		return new(journal.Referrers)
@@ -249,7 +245,7 @@ func (e *Engine) countNameless(names *journal.Referrers, named map[uint16]uint64
 
 // removeOldEpochs removes the files of earlier epochs of this history: the store has their records.
 func (e *Engine) removeOldEpochs(epoch uint64) {
-	err := e.folders.RemoveBefore(epoch)
+	err := e.folder.RemoveBefore(epoch)
 	switch {
 	case errors.Is(err, journal.ErrInUse):
 		e.log.Warn("another server, on a copy of this store, has its hit journal in the same folder; name another folder for one of "+
@@ -277,7 +273,7 @@ func FoldJournal(store Store, o Options) error {
 		return fmt.Errorf("engine: %w", err)
 	}
 	e := &Engine{store: store, identity: store.Identity(), options: o, log: o.Logger, now: o.Now}
-	e.folders = o.folders(e.identity).ForReading()
+	e.folder = o.folder(e.identity)
 	p, err := e.readablePositions()
 	if err != nil {
 		return err
@@ -295,7 +291,7 @@ func ReplayJournal(store Store, o Options) error {
 		return fmt.Errorf("engine: %w", err)
 	}
 	e := &Engine{store: store, identity: store.Identity(), options: o, log: o.Logger, now: o.Now}
-	e.folders = o.folders(e.identity)
+	e.folder = o.folder(e.identity)
 	p, err := store.Positions()
 	if err != nil {
 		return fmt.Errorf("reading journal positions: %w", err)
@@ -303,11 +299,11 @@ func ReplayJournal(store Store, o Options) error {
 	if len(p.Rings) == 0 { // no journal yet, or it was replayed by an earlier call
 		return nil
 	}
-	if err := e.folders.InUse(p.journal()); err != nil {
+	if err := e.folder.InUse(p.journal()); err != nil {
 		e.log.Warn("the last hit journal is also another server's: its hits are counted there, and not here", "error", err)
 		return e.leaveEpoch(&p)
 	}
-	files := (len(p.Rings) + 1) / 2 // without standby rings, whose absence is not a fault
+	files := p.journal().OnDisk()
 	if err := e.commitLast(&p, 0); err != nil {
 		return err
 	}
@@ -333,12 +329,9 @@ var disk journal.Disk
 func (e *Engine) makeJournal(epoch uint64) error {
 	o := &e.options
 	n := journal.Spec{Epoch: epoch, Rings: o.Rings, Records: o.RingRecords, Now: e.now, Disk: disk}
-	j, standbyErr, err := journal.Create(e.folders, n)
+	j, err := journal.Create(e.folder, n)
 	if err != nil {
 		return e.journalError(err)
-	}
-	if standbyErr != nil {
-		e.log.Info("while the disk of the hit journal does not answer, hits will be in the memory of this process only", "cause", standbyErr)
 	}
 	e.journal, e.keeper = j, journal.NewKeeper(j, e.log, e.flushSoon)
 	return nil

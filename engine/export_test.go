@@ -71,9 +71,6 @@ func RingPath(dir string, s Store, i int) (string, error) {
 	p, err := s.Positions()
 	id := s.Identity().StoreID
 	name := fmt.Sprintf("ring-%x-%d-%02d", id[:8], p.Epoch, i)
-	if i >= len(p.Rings)/2 { // the second half are standby rings
-		return filepath.Join(StandbyFolder(filepath.Dir(dir), s), name), err // as type life has it
-	}
 	return filepath.Join(dir, name), err
 }
 
@@ -102,12 +99,6 @@ func (e *Engine) AskFilesBy(f func(*os.File) error) { e.keeper.Ask = f }
 // UseStandby sends hits to the standby rings, or to the files, as if the disk had stalled or
 // answered again.
 func (e *Engine) UseStandby(standby bool) { e.journal.UseStandby(standby) }
-
-// StandbyFolder returns the folder of a store's standby rings in dir.
-func StandbyFolder(dir string, s Store) string {
-	id := s.Identity().StoreID
-	return filepath.Join(dir, fmt.Sprintf("shunt-%x", id[:8]))
-}
 
 // RankingsMade returns how often all links in memory were ranked.
 func (e *Engine) RankingsMade() uint64 { return e.rankings.made.Load() }

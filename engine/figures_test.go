@@ -111,7 +111,7 @@ func (f *figures) open() {
 func (f *figures) openEngine() {
 	var err error
 	f.e, err = engine.Open(f.store, engine.Options{
-		JournalDir: filepath.Join(f.dir, "journal"), StandbyDir: f.dir, Rings: 2, RingRecords: 1 << 13,
+		JournalDir: filepath.Join(f.dir, "journal"), Rings: 2, RingRecords: 1 << 13,
 		Now: func() time.Time { return f.now }, ClockSettles: -1,
 		KeptHours: f.keptHours, KeptDays: f.keptDays,
 	})

@@ -126,25 +126,7 @@ func SameOrigin(origin, address string) bool { return target.SameOrigin(origin, 
 type (
 	Visit         = journal.Visit
 	JournalReport = journal.Report
-	LeftStandby   = journal.LeftStandby
 )
-
-// Errors of RemoveStandby.
-var (
-	ErrNotStandby   = journal.ErrNotStandby
-	ErrStandbyInUse = journal.ErrStandbyInUse
-	ErrUnreplayed   = journal.ErrUnreplayed
-)
-
-// LeftStandbyFolders is journal.LeftStandbyFolders. Of is Options.StandbyOf.
-func LeftStandbyFolders(dir string, limit int, wanted func(of string) bool) (left []LeftStandby, more int) {
-	return journal.LeftStandbyFolders(dir, limit, wanted)
-}
-
-// RemoveStandby is journal.RemoveStandby.
-func RemoveStandby(dir, path string, force bool) (LeftStandby, error) {
-	return journal.RemoveStandby(dir, path, force)
-}
 
 // Tallies and their parts: see engine/tally.
 type (

@@ -6,11 +6,10 @@ import (
 	"shunt/engine/journal"
 )
 
-// CheckJournal verifies the files that a store has in the journal folder dir and in standbyDir (see
-// Options): see journal.Folders.Check. p are the store's positions; live says whether an engine
-// runs on these files.
-func CheckJournal(dir, standbyDir string, id Identity, p Positions, live bool, faults *Faults) (JournalReport, error) {
-	in := journal.NewFolders(id.StoreID, dir, standbyDir, "")
+// CheckJournal verifies the files that a store has in the journal folder dir: see
+// journal.Folder.Check. p are the store's positions; live says whether an engine runs on these files.
+func CheckJournal(dir string, id Identity, p Positions, live bool, faults *Faults) (JournalReport, error) {
+	in := journal.NewFolder(id.StoreID, dir)
 	return in.Check(p.journal(), live, faults)
 }
 
@@ -21,5 +20,5 @@ func (e *Engine) CheckJournal(faults *Faults) (JournalReport, error) {
 	if err != nil {
 		return JournalReport{}, fmt.Errorf("reading journal positions: %w", err)
 	}
-	return e.folders.Check(p.journal(), true, faults)
+	return e.folder.Check(p.journal(), true, faults)
 }

@@ -67,7 +67,7 @@ func costEngine(b *testing.B, links uint64) *Engine {
 	e.flusher.init(Positions{})
 	e.index.Init()
 	n := journal.Spec{Epoch: 1, Rings: DefaultRings, Records: DefaultRingRecords, Now: e.now}
-	j, _, err := journal.Create(journal.NewFolders([16]byte{}, b.TempDir(), "", ""), n)
+	j, err := journal.Create(journal.NewFolder([16]byte{}, b.TempDir()), n)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -68,8 +68,9 @@ type journalModel struct {
 	appended uint64     // hits in all
 	rings    int
 	records  int
-	standby  bool // hits go to the standby rings
-	stalled  bool // in this run a flush failed, or the wait of a full ring timed out: slots may have been freed early
+	standby  bool            // hits go to the standby rings
+	inMemory map[uint64]bool // visitors of the hits that went there in this run
+	stalled  bool            // in this run a flush failed, or the wait of a full ring timed out: slots may have been freed early
 }
 
 const slotsAt, slotBytes, headAt = 4096, 32, 64 // of a journal file, as journal/ringfile.go has it
@@ -78,7 +79,7 @@ func (m *journalModel) reopen(rt *rapid.T) {
 	m.rings = rapid.SampledFrom([]int{1, 2, 4}).Draw(rt, "rings")
 	m.records = rapid.SampledFrom([]int{256, 512, 1024}).Draw(rt, "records")
 	m.open(engine.Options{Rings: m.rings, RingRecords: m.records})
-	m.stalled, m.standby = false, false
+	m.stalled, m.standby, m.inMemory = false, false, map[uint64]bool{}
 }
 
 // turnDisk makes the journal's disk stall, or answer again.
@@ -93,6 +94,7 @@ func (m *journalModel) hits(rt *rapid.T) {
 		m.visitor++
 		m.hit(i, 1, m.visitor<<20|0xabcde) // no other bytes of a file look like it
 		m.pending[i] = append(m.pending[i], m.visitor<<20|0xabcde)
+		m.inMemory[m.visitor<<20|0xabcde] = m.standby
 		m.appended++
 	}
 }
@@ -157,18 +159,26 @@ func (m *journalModel) restart(rt *rapid.T) {
 }
 
 func (m *journalModel) kill(rt *rapid.T) {
-	m.die()
+	m.die(rt)
 	m.recover(rt)
 }
 
-func (m *journalModel) die() {
-	m.stalled = m.stalled || m.Metrics().JournalWaits > 0
+// die loses the hits in memory that are not durable, and no others unless the store stalled.
+func (m *journalModel) die(rt *rapid.T) {
+	metrics, acknowledged := m.Metrics(), m.waiting()
+	m.stalled = m.stalled || metrics.JournalWaits > 0
+	for i, p := range m.pending {
+		m.pending[i] = slices.DeleteFunc(p, func(v uint64) bool { return m.inMemory[v] })
+	}
+	if lost := uint64(acknowledged - m.waiting()); metrics.JournalUnprotected != lost && !m.stalled {
+		rt.Fatalf("a kill was to lose %d hits, and there are %d in memory", metrics.JournalUnprotected, lost)
+	}
 	m.crash()
 }
 
 func (m *journalModel) killAndDamage(rt *rapid.T) {
-	m.die()
-	path := m.ringPath(rapid.IntRange(0, 2*m.rings-1).Draw(rt, "ring"))
+	m.die(rt)
+	path := m.ringPath(rapid.IntRange(0, m.rings-1).Draw(rt, "ring"))
 	b, err := os.ReadFile(path)
 	if err != nil {
 		rt.Fatal(err)
@@ -249,7 +259,7 @@ func (m *journalModel) recover(rt *rapid.T) {
 // loseOverwritten removes from pending the hits that no slot of the files has any more, in a stall.
 func (m *journalModel) loseOverwritten() {
 	kept := make(map[uint64]bool)
-	for i := range 2 * m.rings {
+	for i := range m.rings {
 		b, err := os.ReadFile(m.ringPath(i))
 		if err != nil || len(b) < slotsAt {
 			continue // it was damaged

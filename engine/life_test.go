@@ -24,13 +24,11 @@ type life struct {
 	*engine.Engine
 	t     testing.TB
 	gate  *gate
-	dir   string // of the journal; standby rings are in a folder next to it
+	dir   string // of the journal
 	log   logBuffer
 	links int
 	ids   []uint64
 	stop  func() // closes the store
-
-	noStandby bool // standby rings have no files
 }
 
 // logBuffer collects what engines log.
@@ -107,9 +105,6 @@ func (l *life) tryOpen(o engine.Options) (err error) {
 	}
 	if o.JournalDir == "" {
 		o.JournalDir = l.dir
-	}
-	if o.StandbyDir == "" && !l.noStandby {
-		o.StandbyDir = filepath.Dir(l.dir)
 	}
 	o.Logger = slog.New(slog.NewTextHandler(&l.log, nil))
 	if l.Engine, err = engine.Open(l.gate, o); err != nil {

@@ -90,7 +90,7 @@ func (l *loader) open() {
 	l.heldLinks, l.heldHits, l.loaded = true, true, nil
 	var err error
 	l.Engine, err = engine.Open(l.store, engine.Options{
-		JournalDir: filepath.Join(l.dir, "journal"), StandbyDir: l.dir, Rings: 2, RingRecords: 256, FlushInterval: time.Millisecond,
+		JournalDir: filepath.Join(l.dir, "journal"), Rings: 2, RingRecords: 256, FlushInterval: time.Millisecond,
 	})
 	if err != nil {
 		l.t.Fatal(err)

@@ -126,7 +126,7 @@ func (m *model) open() {
 func (m *model) openEngine() {
 	var err error
 	m.e, err = engine.Open(m.store, engine.Options{
-		JournalDir: filepath.Join(m.dir, "journal"), StandbyDir: m.dir, Rings: 2, RingRecords: 512, FlushInterval: 3 * time.Millisecond, Now: m.now, ClockSettles: -1,
+		JournalDir: filepath.Join(m.dir, "journal"), Rings: 2, RingRecords: 512, FlushInterval: 3 * time.Millisecond, Now: m.now, ClockSettles: -1,
 	})
 	if err != nil {
 		m.t.Fatal(err)

@@ -193,7 +193,7 @@ func (n *countedNode) open(disk *vfs.MemFS, aCopy bool) {
 		}
 	}
 	n.Engine, err = engine.Open(n.store, engine.Options{
-		JournalDir: n.dir, StandbyDir: filepath.Dir(n.dir), Rings: 1, RingRecords: 256, FlushInterval: time.Hour, KeptHours: 30,
+		JournalDir: n.dir, Rings: 1, RingRecords: 256, FlushInterval: time.Hour, KeptHours: 30,
 		Cluster: true, ClockSettles: -1, Logger: quiet, Now: func() time.Time { return n.c.now.Add(n.skew) },
 	})
 	if err != nil {

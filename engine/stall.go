@@ -89,7 +89,8 @@ func (e *Engine) watchStall() {
 }
 
 // Close folds and flushes all remaining records. Run must have returned, and redirects must have
-// ended: a later hit is replayed at the next start. The store stays open.
+// ended: a later hit is replayed at the next start, unless the journal's disk does not answer, which
+// loses it. The store stays open.
 //
 // The store may hang. Then Close returns ErrStalled after CloseTimeout (or at once, if Run has
 // already waited that long), and the error says what happens to the hits. A goroutine is then still
@@ -145,11 +146,7 @@ func (e *Engine) close() error {
 			err = e.unflushed(err)
 		}
 	}
-	gone := err == nil && !e.journal.OnStandby() // a late hit goes to the same rings as the last ones
-	if err = errors.Join(err, e.loading.drop(), e.journal.Close()); gone {
-		_ = e.folders.RemoveStandby(e.flusher.positions.Epoch) // it is not needed any more; the next start tries again
-	}
-	return err
+	return errors.Join(err, e.loading.drop(), e.journal.Close())
 }
 
 // unflushed wraps err and says what happens to the hits that could not be flushed because of it.

@@ -3,13 +3,9 @@ package engine_test
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -49,7 +45,6 @@ func onSickDisk(t *testing.T, o engine.Options, f func(l *life, d *sickDisk)) {
 		var d sickDisk
 		l := newLife(t, 1)
 		defer l.stop()
-		l.noStandby = true // so that the unprotected count shows where hits went
 		l.open(o)
 		l.AskFilesBy(d.ask)
 		l.running(func() { f(l, &d) })
@@ -120,189 +115,38 @@ func TestHitsGoToMemoryWhileTheJournalDiskStalls(t *testing.T) {
 	})
 }
 
-// TestAKillLosesNoHitInAStandbyRing also checks that no hit counts twice. Only if standby rings
-// have no files, hits that were not flushed are lost.
-func TestAKillLosesNoHitInAStandbyRing(t *testing.T) {
-	for noFiles, want := range map[bool]uint64{false: 3 + 5 + 7 + 11, true: 3 + 5 + 11} {
-		l := newLife(t, 1)
-		l.noStandby = noFiles
-		l.open(engine.Options{})
-		l.hit(0, 3, 1)
-		l.UseStandby(true)
-		l.hit(0, 5, 2)
-		if err := l.flush(); err != nil {
-			t.Fatal(err)
-		}
-		l.hit(0, 7, 3)
-		l.UseStandby(false)
-		l.hit(0, 11, 4)
-		l.wantUnprotected(3 + 5 + 7 + 11 - want)
-		l.crash()
-		for range 2 { // a start, and another one on the state that it left
-			l.open(engine.Options{})
-			l.wantHits(want)
-			l.crash()
-		}
-		l.wantLog(0)
-	}
-}
-
-func TestStandbyRingsAreGoneAfterACleanStop(t *testing.T) {
+// TestAKillLosesOnlyTheHitsInMemoryThatWereNotFlushed also checks that no hit counts twice.
+func TestAKillLosesOnlyTheHitsInMemoryThatWereNotFlushed(t *testing.T) {
 	l := newLife(t, 1)
 	l.open(engine.Options{})
+	l.hit(0, 3, 1)
 	l.UseStandby(true)
-	l.hit(0, 5, 1)
-	path := filepath.Dir(l.ringPath(3))
-	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o700 {
-		t.Errorf("before: %v, %v", info, err)
-	}
-	l.UseStandby(false)
-	l.close()
-	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("after: %v", err)
-	}
-	l.wantDurable(5)
-}
-
-// TestARebootLosesStandbyRingsWithoutAWarning: their records are lost as those in the page cache
-// are.
-func TestARebootLosesStandbyRingsWithoutAWarning(t *testing.T) {
-	l := newLife(t, 1)
-	l.open(engine.Options{})
-	l.UseStandby(true)
-	l.hit(0, 5, 1)
+	l.hit(0, 5, 2)
 	if err := l.flush(); err != nil {
 		t.Fatal(err)
 	}
-	l.hit(0, 7, 1)
+	l.hit(0, 7, 3)
+	l.UseStandby(false)
+	l.hit(0, 11, 4)
+	l.wantUnprotected(7)
 	l.crash()
-	if err := os.RemoveAll(filepath.Dir(l.ringPath(3))); err != nil {
-		t.Fatal(err)
+	for range 2 { // a start, and another one on the state that it left
+		l.open(engine.Options{})
+		l.wantHits(3 + 5 + 11)
+		l.crash()
 	}
-	l.open(engine.Options{})
-	l.wantHits(5)
 	l.wantLog(0)
-	l.close()
 }
 
-// TestAStandbyFolderOfSomebodyElseIsNotUsed: /dev/shm is open to everybody.
-func TestAStandbyFolderOfSomebodyElseIsNotUsed(t *testing.T) {
-	for name, put := range map[string]func(path string) error{
-		"open to others": func(path string) error { return errors.Join(os.Mkdir(path, 0o700), os.Chmod(path, 0o777)) },
-		"a link":         func(path string) error { return os.Symlink(t.TempDir(), path) },
-		"a file":         func(path string) error { return os.WriteFile(path, []byte("mine"), 0o600) },
-	} {
-		l := newLife(t, 1)
-		path := engine.StandbyFolder(filepath.Dir(l.dir), l.gate)
-		if err := put(path); err != nil {
-			t.Fatal(err)
-		}
-		l.open(engine.Options{})
-		l.UseStandby(true)
-		l.hit(0, 5, 1)
-		l.wantUnprotected(5)
-		l.close()
-		l.wantDurable(5)
-		if _, err := os.Lstat(path); err != nil {
-			t.Errorf("%s: it is no more: %v", name, err)
-		}
-		if entries, _ := os.ReadDir(path); len(entries) != 0 {
-			t.Errorf("%s: it has %d files", name, len(entries))
-		}
-	}
-}
-
-// TestACleanStopLeavesStandbyRingsOfOthers: another copy of the store, if it was killed, may have
-// its hits only there.
-func TestACleanStopLeavesStandbyRingsOfOthers(t *testing.T) {
-	l := newLife(t, 1)
-	l.open(engine.Options{})
-	p, err := l.gate.Positions()
-	if err != nil {
-		t.Fatal(err)
-	}
-	theirs := strings.Replace(l.ringPath(3), fmt.Sprint("-", p.Epoch, "-"), fmt.Sprint("-", engine.NewHistory(p).Epoch, "-"), 1)
-	if err := os.WriteFile(theirs, []byte("theirs"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	l.close()
-	if _, err := os.Stat(theirs); err != nil {
-		t.Error(err)
-	}
-}
-
-func TestAStandbyRingThatFindsNoRoomLeavesNoFile(t *testing.T) {
-	for fine := 4; fine < 8; fine++ { // header and slots of each of two rings, and of each of two standby rings
-		l := newLife(t, 1)
-		left := fine
-		engine.BreakWrites(t, func(write func() error) error {
-			if left--; left == -1 {
-				return syscall.ENOSPC
-			}
-			return write()
-		})
-		l.open(engine.Options{})
-		if entries, _ := os.ReadDir(engine.StandbyFolder(filepath.Dir(l.dir), l.gate)); len(entries) > 0 {
-			t.Errorf("with %d writes: %d files are left", fine, len(entries))
-		}
-		l.UseStandby(true)
-		l.hit(0, 5, 1)
-		l.wantUnprotected(5)
-		l.close()
-		l.wantDurable(5)
-	}
-}
-
-// TestStandbyRingsStayAfterAStopWhileInUse: a late hit goes to their files, as it does to those of
-// the disk.
-func TestStandbyRingsStayAfterAStopWhileInUse(t *testing.T) {
+func TestAStopLosesNoHitInMemory(t *testing.T) {
 	l := newLife(t, 1)
 	l.open(engine.Options{})
 	l.UseStandby(true)
 	l.hit(0, 5, 1)
-	path := l.ringPath(3)
 	l.close()
-	if _, err := os.Stat(path); err != nil {
-		t.Error(err)
-	}
-	engine.EndProcess()
-	l.open(engine.Options{})
-	l.wantHits(5)
-	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("after the next start: %v", err)
-	}
-	l.close()
-}
-
-func TestTheFormerUsersStandbyFolderStopsTheStart(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("only root gives files away; CI is root")
-	}
-	const user = 12345
-	for name, c := range map[string]struct{ journal, standby int }{"the journal's owner": {user, user}, "a stranger": {0, user}} {
-		l := newLife(t, 1)
-		l.open(engine.Options{})
-		l.UseStandby(true)
-		l.hit(0, 5, 1)
-		folder := filepath.Dir(l.ringPath(3))
-		l.crash()
-		if err := errors.Join(os.Chown(l.dir, c.journal, -1), os.Chown(folder, c.standby, -1)); err != nil {
-			t.Fatal(err)
-		}
-		err := l.tryOpen(engine.Options{})
-		if refused := err != nil; refused != (c.journal == user) || refused && !strings.Contains(err.Error(), folder) {
-			t.Errorf("%s: got %v", name, err)
-		}
-		if err == nil {
-			l.close()
-			continue
-		}
-		if err := os.Chown(folder, 0, -1); err != nil {
-			t.Fatal(err)
-		}
-		l.open(engine.Options{})
-		l.wantHits(5)
-		l.close()
+	l.wantDurable(5)
+	if files := journalFiles(t, l.dir); len(files) != 3 { // rings and dictionary
+		t.Errorf("these files are left: %q", files)
 	}
 }
 

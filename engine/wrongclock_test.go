@@ -68,7 +68,7 @@ func newWrongClock(t *testing.T, o engine.Options) *wrongClock {
 		t: t, fs: vfs.NewMem(), dir: t.TempDir(), started: time.Date(2026, 11, 26, 9, 30, 0, 0, time.UTC),
 		hits: map[dayOfLink]*keptHits{}, hours: map[dayOfLink]*keptHits{}, options: o,
 	}
-	w.options.JournalDir, w.options.StandbyDir = filepath.Join(w.dir, "journal"), w.dir
+	w.options.JournalDir = filepath.Join(w.dir, "journal")
 	w.options.Rings, w.options.RingRecords, w.options.FlushInterval = 1, 1<<12, time.Hour
 	w.options.Now = w.wall
 	w.options.Monotonic = func() time.Time { return w.started.Add(w.passed) }

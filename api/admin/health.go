@@ -68,7 +68,7 @@ var conditions = []condition{
 	}},
 	{"journal_standby", "", func(h *healthNow) string {
 		return sayIf(h.metrics.JournalStandby, "The disk of the journal does not answer, so new hits are kept in memory. Check the disk. "+
-			"If the computer stops before it answers, these hits are lost.")
+			"If the server is killed or the computer stops before it answers, these hits are lost.")
 	}},
 	{"hits_unprotected", "", func(h *healthNow) string {
 		n := h.metrics.JournalUnprotected

@@ -59,7 +59,7 @@ var journalMetrics = []metric{
 		send: func(s *snapshot, out sender) { out.gauge(s.engine.JournalFillRatio) },
 	},
 	{
-		name: "shunt_journal_standby", help: "1 while hits go to files in memory because the journal's disk does not answer.",
+		name: "shunt_journal_standby", help: "1 while hits go to memory because the journal's disk does not answer.",
 		words: "Hits go to memory because the disk does not answer", unit: YesNo,
 		send: func(s *snapshot, out sender) { out.gauge(oneIf(s.engine.JournalStandby)) },
 	},

@@ -14,7 +14,6 @@ import (
 
 	"shunt/api/account"
 	"shunt/cmd/shunt/console"
-	"shunt/cmd/shunt/memory"
 	"shunt/cmd/shunt/settings"
 	"shunt/engine"
 	"shunt/engine/plural"
@@ -41,7 +40,6 @@ var errFaults = errors.New("the data has faults")
 
 func newCheck(stdout, stderr io.Writer) *cobra.Command {
 	where, asJSON, hash := localTarget{patience: lockPatience}, false, false
-	left, force := "", false
 	cmd := &cobra.Command{
 		Use:   "check",
 		Short: "Read every record and verify it",
@@ -51,23 +49,12 @@ and lives). Nothing is changed. If a server runs on the data folder, that server
 goes on serving. --data may also name a backup.
 
 The exit code is 1 if there is a fault, or if the check could not be done. The first faults are
-listed; all are counted.
-
---remove-standby checks nothing: it removes a folder that a killed server left in memory and that no
-start will count, because its data folder is gone for good. 'shunt serve' names such folders when it
-starts.`,
+listed; all are counted.`,
 		Example: `  shunt check
   shunt check --data /backups/monday --json
-  shunt check --hash
-  shunt check --remove-standby /dev/shm/shunt-0123456789abcdef`,
+  shunt check --hash`,
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			switch {
-			case left != "":
-				return removeStandby(left, force, asJSON, stdout)
-			case force:
-				return settings.UsageErrorf("--force belongs to --remove-standby")
-			}
 			return checkData(cmd.Context(), &where, hash, asJSON, stdout, stderr)
 		},
 	}
@@ -76,9 +63,7 @@ starts.`,
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
 	cmd.Flags().BoolVar(&hash, "hash", false, "print only a hash of what all nodes of a cluster share, and the sequence of the last entry that is applied; "+
 		"at equal sequences the hashes of all nodes are equal")
-	cmd.Flags().StringVar(&left, "remove-standby", "", "remove `DIR`, which a killed server left in memory, instead of checking")
-	cmd.Flags().BoolVar(&force, "force", false, "remove it even if it has hits that are counted nowhere else")
-	settings.MarkArguments(cmd.Flags(), "json", "hash", "remove-standby", "force")
+	settings.MarkArguments(cmd.Flags(), "json", "hash")
 	return cmd
 }
 
@@ -142,7 +127,7 @@ func checkLeftJournal(
 	if idErr != nil || positionsErr != nil {
 		return report, nil // reported among the meta rows
 	}
-	return engine.CheckJournal(dir, memory.Folder(), id, p, false, faults)
+	return engine.CheckJournal(dir, id, p, false, faults)
 }
 
 // check checks a store that is being served.

@@ -18,7 +18,6 @@ import (
 	"shunt/api/admin"
 	"shunt/cmd/shunt/console"
 	"shunt/cmd/shunt/identity"
-	"shunt/cmd/shunt/memory"
 	"shunt/engine"
 	"shunt/storage"
 )
@@ -228,9 +227,6 @@ func (s *dataSettings) unusable(err error) string {
 		return data
 	}
 	file := absolute(in.Path)
-	if shared := memory.Folder(); shared != "" && filepath.Dir(file) == shared {
-		return file // the part of the journal in memory
-	}
 	if inside(file, data) {
 		return data
 	}

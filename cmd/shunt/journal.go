@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"shunt/cmd/shunt/memory"
 	"shunt/engine"
 	"shunt/storage"
 )
@@ -38,10 +37,6 @@ func (c *core) openEngine(parts *stack, s *dataSettings, o engine.Options) error
 		if err := s.refuseOpen("journal", dir); err != nil {
 			return err
 		}
-	}
-	o.StandbyDir = memory.Folder()
-	if o.StandbyOf, err = filepath.Abs(s.dataDir); err != nil {
-		return err
 	}
 	if c.reads {
 		return c.openReading(parts, s, o)
@@ -75,7 +70,7 @@ func (s *dataSettings) foldJournal(copy *storage.Store, log *slog.Logger) error 
 		return err
 	}
 	return engine.FoldJournal(copy, engine.Options{
-		JournalDir: last, StandbyDir: memory.Folder(), Rings: aloneRings, RingRecords: aloneRingRecords, Logger: log,
+		JournalDir: last, Rings: aloneRings, RingRecords: aloneRingRecords, Logger: log,
 	})
 }
 

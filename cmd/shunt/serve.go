@@ -372,7 +372,6 @@ func (s *server) openData(ctx context.Context) (err error) {
 		s.node.Use(s.core.engine, s.core.accounts)
 	}
 	s.parts.run("memory limit", s.memory.Run)
-	sayLeft(memory.Folder(), s.say.Log)
 	return nil
 }
 

@@ -41,9 +41,9 @@ type FaultSink interface {
 	AddFile(path, format string, args ...any)
 }
 
-// Check verifies the files that the store has in the folders, and changes nothing. p are the
+// Check verifies the files that the store has in the folder, and changes nothing. p are the
 // store's positions. With live, a process has the files mapped: their heads and slots change then,
-// so only the constant parts are checked. An error means that a folder could not be read.
+// so only the constant parts are checked. An error means that the folder could not be read.
 //
 // A slot of [position, head) without its record is torn, not a fault, if a crash explains it. A
 // writer reserves the slot, stores three words, and then the word with the checksum; after a power
@@ -57,22 +57,22 @@ type FaultSink interface {
 //
 // Any other slot that fails its checksum was once whole and has changed since: a fault. Heads prove
 // nothing either way: a head below its position was not written back before the power cut.
-func (d *Folders) Check(p Positions, live bool, faults FaultSink) (Report, error) {
+func (d *Folder) Check(p Positions, live bool, faults FaultSink) (Report, error) {
 	c := journalCheck{in: *d, p: p, live: live, faults: faults, paths: map[string]string{}}
-	err := c.in.each(c.list)
+	err := c.list()
 	if err != nil || len(p.Rings) == 0 { // no start yet, or none since it was restored
 		return c.report, err
 	}
 	c.untouched = !slices.ContainsFunc(p.Rings, func(position uint64) bool { return position > 0 })
 	c.names = c.readNames()
-	for i := range p.Rings {
+	for i := range p.OnDisk() {
 		c.checkRing(i)
 	}
 	return c.report, nil
 }
 
 type journalCheck struct {
-	in        Folders
+	in        Folder
 	paths     map[string]string // of the files of the store's epoch, by name
 	p         Positions
 	live      bool
@@ -82,9 +82,9 @@ type journalCheck struct {
 	report    Report
 }
 
-// list notes the files of the store's epoch in dir, and counts those of other epochs.
-func (c *journalCheck) list(dir string) error {
-	entries, err := os.ReadDir(dir)
+// list notes the files of the store's epoch, and counts those of other epochs.
+func (c *journalCheck) list() error {
+	entries, err := os.ReadDir(c.in.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -96,7 +96,7 @@ func (c *journalCheck) list(dir string) error {
 		if !ours {
 			continue
 		}
-		path := filepath.Join(dir, e.Name())
+		path := filepath.Join(c.in.path, e.Name())
 		number, what, _ := strings.Cut(rest, "-")
 		epoch, err := strconv.ParseUint(number, 10, 64)
 		index, indexErr := strconv.ParseUint(what, 10, 8)
@@ -105,8 +105,8 @@ func (c *journalCheck) list(dir string) error {
 			c.faults.AddFile(path, "this is not the name of a journal file")
 		case epoch != c.p.Epoch:
 			c.noteOther(path, epoch)
-		case indexErr == nil && index >= uint64(len(c.p.Rings)):
-			c.faults.AddFile(path, "the store knows %d rings only", len(c.p.Rings))
+		case indexErr == nil && index >= uint64(c.p.OnDisk()):
+			c.faults.AddFile(path, "the store knows %d rings only", c.p.OnDisk())
 		default:
 			c.paths[e.Name()] = path
 		}
@@ -168,11 +168,8 @@ func short(path string, sizeBytes int64) bool {
 // checkRing checks one file.
 func (c *journalCheck) checkRing(index int) {
 	path, present := c.paths[ringName(c.in.storeID, c.p.Epoch, index)]
-	switch {
-	case !present && isStandby(index, len(c.p.Rings)):
-		return
-	case !present:
-		c.absent(c.in.ring(c.p.Epoch, index, len(c.p.Rings)))
+	if !present {
+		c.absent(c.in.ring(c.p.Epoch, index))
 		return
 	}
 	f, err := os.Open(path)

@@ -24,7 +24,8 @@
 //
 //	DIR/ring-STORE-EPOCH-NN          a ring: a header of 4096 bytes (ringfile.go), then its slots (record.go)
 //	DIR/ring-STORE-EPOCH-referrers   the dictionary (referrers.go), made last
-//	MEM/shunt-STORE/ring-…           standby rings, in a folder in memory, with a note that names their owner (leftstandby.go)
+//
+// Standby rings have no files: they are in the memory of the process.
 //
 // Files are filled with zeros and synced before they are mapped, because a store into a sparse page
 // is slow, and is SIGBUS on a full disk. By default there are 8 rings of 2^18 records, 8 MiB each,
@@ -47,9 +48,10 @@
 // # Durability
 //
 // The kernel has a record as soon as it is stored in the mapped file. So the record survives the
-// end of the process (a crash: kill -9, a panic, no memory), but not the loss of power (a cut).
-// Which hits are lost, which are counted when, and why a hit counts exactly once is one argument
-// over journal, fold and store: it is in the comment of package engine.
+// end of the process (a crash: kill -9, a panic, no memory), but not the loss of power (a cut). One
+// in a standby ring survives neither. Which hits are lost, which are counted when, and why a hit
+// counts exactly once is one argument over journal, fold and store: it is in the comment of package
+// engine.
 //
 // Nothing protects a file that somebody damages in place while we run: changed slots do not prove
 // themselves, so the reader of that ring stops at the first one; a file that is truncated under its

@@ -43,12 +43,12 @@ func checkUnused(path string) error {
 
 // InUse returns ErrInUse if any file of p's epoch is locked. It ignores files that cannot be
 // opened: Replay reports them.
-func (d *Folders) InUse(p Positions) error {
+func (d *Folder) InUse(p Positions) error {
 	paths := []string{d.dictionary(p.Epoch)}
-	for i := range p.Rings {
-		paths = append(paths, d.ring(p.Epoch, i, len(p.Rings)))
+	for i := range p.OnDisk() {
+		paths = append(paths, d.ring(p.Epoch, i))
 	}
-	for _, path := range paths { // "" opens nothing
+	for _, path := range paths {
 		if err := checkUnused(path); errors.Is(err, ErrInUse) {
 			return err
 		}
@@ -59,9 +59,9 @@ func (d *Folders) InUse(p Positions) error {
 // Readable returns an error if a file of p's epoch cannot be opened for a reason that an operator
 // can remove: missing permission, or too many open files. It ignores anything else that is wrong
 // with a file: Replay reports that.
-func (d *Folders) Readable(p Positions) error {
-	for i := range p.Rings {
-		f, err := openOld(d.ring(p.Epoch, i, len(p.Rings)))
+func (d *Folder) Readable(p Positions) error {
+	for i := range p.OnDisk() {
+		f, err := openOld(d.ring(p.Epoch, i))
 		switch {
 		case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
 			return err

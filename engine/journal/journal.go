@@ -26,14 +26,17 @@ type Positions struct {
 	Rings []uint64 // per ring: records with sequence numbers below it are in the store; empty: the epoch has no rings
 }
 
+// OnDisk returns how many rings have files: the first half. The others are standby rings.
+func (p Positions) OnDisk() int { return len(p.Rings) / 2 }
+
 // Journal is the files of one epoch: the rings in which hits are recorded, and the dictionary of
 // referrers. Any number of writers, one reader, the keeper and readers of figures may use it at
 // once.
 type Journal struct {
-	Rings     []*Ring    // first those on the disk, a power of two, then the same number of standby rings
+	Rings     []*Ring    // first those on the disk, a power of two, then the same number of standby rings, in memory
 	Referrers *Referrers // the dictionary
 
-	in     Folders
+	in     Folder
 	tables [2]ringTable              // of the rings on the disk, and of the standby rings
 	active atomic.Pointer[ringTable] // the table whose rings hits go to
 }
@@ -59,65 +62,49 @@ type Spec struct {
 	Disk    Disk             // for tests
 }
 
-// Create makes the files of an epoch, all or none: the rings, the same number of standby rings, and
-// the dictionary last. It fills and syncs the files, so it takes as long as the disk does. If
-// standby rings cannot have files, standbyErr says why, and they are in the memory of the process.
-func Create(in Folders, n Spec) (j *Journal, standbyErr, err error) {
-	if j, standbyErr, err = createAllRings(in, n); err == nil {
+// Create makes the files of an epoch, all or none: the rings, and the dictionary last; and the same
+// number of standby rings, which have no files. It fills and syncs the files, so it takes as long as
+// the disk does.
+func Create(in Folder, n Spec) (*Journal, error) {
+	j, err := createAllRings(in, n)
+	if err == nil {
 		if j.Referrers, err = createReferrers(j, n); err != nil {
 			err = errors.Join(err, j.Close())
 		}
 	}
 	if err != nil {
 		gone := in.removeEpochs(func(epoch uint64) bool { return epoch == n.Epoch })
-		return nil, nil, errors.Join(err, gone)
+		return nil, errors.Join(err, gone)
 	}
-	return j, standbyErr, nil
+	return j, nil
 }
 
 // createAllRings makes the rings of an epoch, and returns a journal without a dictionary.
-func createAllRings(in Folders, n Spec) (j *Journal, standbyErr, err error) {
+func createAllRings(in Folder, n Spec) (j *Journal, err error) {
 	j = &Journal{in: in}
 	h := ringHeader{storeID: in.storeID, epoch: n.Epoch, rings: 2 * uint32(n.Rings), records: uint32(n.Records)}
-	if j.Rings, err = createRings(&n.Disk, in.rings, h, n.Rings); err != nil {
-		return nil, nil, err
+	if j.Rings, err = createRings(&n.Disk, in.path, h, n.Rings); err != nil {
+		return nil, err
 	}
-	h.index, h.records = uint32(n.Rings), max(MinRingRecords, h.records/standbyShare)
-	standby, standbyErr := createStandbyRings(in, &n.Disk, h, n.Rings)
-	j.Rings = append(j.Rings, standby...)
+	h.records = max(MinRingRecords, h.records/standbyShare)
+	for h.index = uint32(n.Rings); h.index < h.rings; h.index++ {
+		j.Rings = append(j.Rings, newMemoryRing(h))
+	}
 	for i := range j.tables[0] {
-		j.tables[0][i], j.tables[1][i] = j.Rings[i%n.Rings], standby[i%n.Rings]
+		j.tables[0][i], j.tables[1][i] = j.Rings[i%n.Rings], j.Rings[n.Rings+i%n.Rings]
 	}
 	j.UseStandby(false)
-	return j, standbyErr, nil
+	return j, nil
 }
 
-// createStandbyRings makes n rings from h.index on. They have files in memory; if that fails,
-// standbyErr says why, and they have none.
-func createStandbyRings(in Folders, d *Disk, h ringHeader, n int) (standby []*Ring, standbyErr error) {
-	if standbyErr = errors.New("no folder in memory"); in.standby != "" {
-		standbyErr = makePrivate(in.standby)
-	}
-	if standbyErr == nil {
-		standbyErr = noteStandby(in.standby, in.of)
-	}
-	if standbyErr == nil {
-		standby, standbyErr = createRings(d, in.standby, h, n)
-	}
-	for ; standbyErr != nil && len(standby) < n; h.index++ {
-		standby = append(standby, newMemoryRing(h))
-	}
-	return standby, standbyErr
-}
-
-// createRings makes n rings and their files, from h.index on, or none.
+// createRings makes n rings and their files, or none.
 func createRings(d *Disk, dir string, h ringHeader, n int) ([]*Ring, error) {
 	var rings []*Ring
 	for range n {
 		r, err := createRing(d, dir, h)
 		if err != nil {
 			for i, r := range rings {
-				err = errors.Join(err, r.close(), os.Remove(filepath.Join(dir, ringName(h.storeID, h.epoch, int(h.index)-len(rings)+i))))
+				err = errors.Join(err, r.close(), os.Remove(filepath.Join(dir, ringName(h.storeID, h.epoch, i))))
 			}
 			return nil, err
 		}
@@ -182,7 +169,7 @@ func (j *Journal) CountDown() {
 }
 
 // Close closes the files and releases their locks. A record that a late writer still appends is in
-// its file and is replayed at the next start.
+// its file and is replayed at the next start; in a standby ring it is lost.
 func (j *Journal) Close() error {
 	var errs []error
 	for _, r := range j.Rings {
@@ -214,8 +201,7 @@ func (j *Journal) CommittedTo(heads []uint64) bool {
 }
 
 // AtRisk returns how many records only the journal has, and how many not even the journal would
-// have after a crash: those are in the memory of this process, or were overwritten before they were
-// durable.
+// have after a crash: those are in standby rings, or were overwritten before they were durable.
 func (j *Journal) AtRisk() (inJournal, unprotected uint64) {
 	for _, r := range j.Rings {
 		head, committed, lost := r.head.Load(), r.committed.Load(), r.unprotected()

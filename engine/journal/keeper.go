@@ -19,10 +19,9 @@ import (
 // the process answers nobody. So the keeper, a goroutine, makes the pages writable that hits will
 // reach next. First it asks the file system, by a system call that waits for whatever such a fault
 // would wait for, but in which a thread blocks no other. While there is no answer, hits go to the
-// standby rings, one for each ring on the disk. Their files are in memory (NewFolders), so that
-// they outlive the process; in all else they are like the others. Without such a folder they are in
-// the memory of the process: a kill loses the records that were not flushed (Journal.AtRisk counts
-// them), and no replay sees them.
+// standby rings, one for each ring on the disk. They are in the memory of the process, and in all
+// else like the others: a kill loses the records that were not flushed (Journal.AtRisk counts them),
+// and no replay sees them.
 //
 // One gap is left: the time from the disk's last answer to the switch, at most keepInterval and
 // answerWithin (after a minute without hits, idleInterval and answerWithin). Redirects go on in
@@ -179,11 +178,8 @@ func (k *Keeper) toStandbyLocked(why error) {
 	k.mu.standbySince = time.Now()
 	j := k.journal
 	j.UseStandby(true)
-	hits := "in " + j.in.standby
-	if j.Rings[len(j.disk())].file == nil {
-		hits = "in the memory of this process: a kill loses those since the last flush"
-	}
-	k.log.Warn("the disk of the hit journal does not answer; redirects go on", "folder", j.in.rings, "hits", hits, "cause", why)
+	k.log.Warn("the disk of the hit journal does not answer; redirects go on", "folder", j.in.path,
+		"hits", "in the memory of this process: a kill loses those since the last flush", "cause", why)
 }
 
 // fromStandby sends hits to the files again. Their pages must be writable.

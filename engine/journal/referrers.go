@@ -286,7 +286,7 @@ func (r *Referrers) close() error {
 }
 
 // ReadReferrers reads the dictionary file of an earlier run. Only Name may be called on the result.
-func (d *Folders) ReadReferrers(epoch uint64) (*Referrers, error) {
+func (d *Folder) ReadReferrers(epoch uint64) (*Referrers, error) {
 	return readReferrers(d.dictionary(epoch), d.storeID, epoch)
 }
 

@@ -13,7 +13,7 @@ import (
 
 func newTestReferrers(t *testing.T) *Referrers {
 	t.Helper()
-	j, _, err := Create(Folders{rings: t.TempDir()}, Spec{Epoch: 1, Rings: 2, Records: 256, Now: time.Now})
+	j, err := Create(Folder{path: t.TempDir()}, Spec{Epoch: 1, Rings: 2, Records: 256, Now: time.Now})
 	must(t, err)
 	t.Cleanup(func() { must(t, j.Close()) })
 	return j.Referrers

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"math"
 	"os"
 	"slices"
@@ -28,20 +27,15 @@ type Replayed struct {
 //
 // Files are only read, never mapped, so that files of a read-only folder and of a file system
 // without mmap can be replayed.
-func (d *Folders) Replay(p Positions, fn func(passed []uint64, r *Record) error) (Replayed, error) {
+func (d *Folder) Replay(p Positions, fn func(passed []uint64, r *Record) error) (Replayed, error) {
 	var res Replayed
 	passed := slices.Clone(p.Rings)
-	for i := range p.Rings {
-		path := d.ring(p.Epoch, i, len(p.Rings))
-		if path == "" {
-			continue
-		}
+	for i := range p.OnDisk() {
+		path := d.ring(p.Epoch, i)
 		r, err := openOldRing(path, ringHeader{storeID: d.storeID, epoch: p.Epoch, index: uint32(i)})
 		switch {
 		case errors.Is(err, errNewerRing):
 			return res, err
-		case errors.Is(err, fs.ErrNotExist) && isStandby(i, len(p.Rings)):
-			continue
 		case err != nil:
 			res.Faults = append(res.Faults, err)
 			continue

@@ -16,7 +16,7 @@ import (
 // replayedIDs replays a journal into a list of link ids.
 func replayedIDs(t *testing.T, dir string, id [16]byte, p Positions) (ids []uint64, res Replayed) {
 	t.Helper()
-	in := Folders{rings: dir, storeID: id}
+	in := Folder{path: dir, storeID: id}
 	res, err := in.Replay(p, func(_ []uint64, r *Record) error {
 		ids = append(ids, r.LinkID)
 		return nil
@@ -30,7 +30,7 @@ func replayedIDs(t *testing.T, dir string, id [16]byte, p Positions) (ids []uint
 
 func TestReplayTakesOnlyRecordsThatTheStoreDoesNotContain(t *testing.T) {
 	dir, id := t.TempDir(), [16]byte{}
-	j, _, err := createAllRings(Folders{rings: dir, storeID: id}, Spec{Epoch: 3, Rings: 1, Records: 256})
+	j, err := createAllRings(Folder{path: dir, storeID: id}, Spec{Epoch: 3, Rings: 1, Records: 256})
 	must(t, err)
 	r := j.Rings[0]
 	for i := range uint64(700) {
@@ -59,7 +59,7 @@ func TestReplayTakesOnlyRecordsThatTheStoreDoesNotContain(t *testing.T) {
 
 func TestReplayContinuesAfterTheRecordsThatWerePassed(t *testing.T) {
 	dir, id := t.TempDir(), [16]byte{}
-	j, _, err := createAllRings(Folders{rings: dir, storeID: id}, Spec{Epoch: 3, Rings: 2, Records: 256})
+	j, err := createAllRings(Folder{path: dir, storeID: id}, Spec{Epoch: 3, Rings: 2, Records: 256})
 	must(t, err)
 	for i := range uint64(600) {
 		w, r := record(i).words(), j.Rings[i%2]
@@ -71,7 +71,7 @@ func TestReplayContinuesAfterTheRecordsThatWerePassed(t *testing.T) {
 	stop := errors.New("crash")
 	for crashed := true; crashed; {
 		n, next := 0, at
-		in := Folders{rings: dir, storeID: id}
+		in := Folder{path: dir, storeID: id}
 		_, err := in.Replay(at, func(passed []uint64, r *Record) error {
 			if n == 100 { // commits the passed records, and crashes
 				next.Rings = slices.Clone(passed)
@@ -104,7 +104,7 @@ func TestReplayRejectsRecordsOfOtherLapsAndEpochs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir, id := t.TempDir(), [16]byte{}
-			j, _, err := createAllRings(Folders{rings: dir, storeID: id}, Spec{Epoch: 3, Rings: 1, Records: 256})
+			j, err := createAllRings(Folder{path: dir, storeID: id}, Spec{Epoch: 3, Rings: 1, Records: 256})
 			must(t, err)
 			r := j.Rings[0]
 			r.head.Store(1000)
@@ -129,7 +129,7 @@ func TestReplayRejectsRecordsOfOtherLapsAndEpochs(t *testing.T) {
 func TestADamagedHeadLosesNoRecord(t *testing.T) {
 	for _, head := range []uint64{0, 19, 21, 300, 1 << 40, ^uint64(0)} {
 		dir, id := t.TempDir(), [16]byte{}
-		j, _, err := createAllRings(Folders{rings: dir, storeID: id}, Spec{Epoch: 1, Rings: 1, Records: 256})
+		j, err := createAllRings(Folder{path: dir, storeID: id}, Spec{Epoch: 1, Rings: 1, Records: 256})
 		must(t, err)
 		for i := range uint64(20) {
 			w := record(i).words()
@@ -170,7 +170,7 @@ func TestUnreadableJournalFilesAreSkippedAndReported(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			j, _, err := createAllRings(Folders{rings: dir, storeID: id}, Spec{Epoch: 1, Rings: 2, Records: 256})
+			j, err := createAllRings(Folder{path: dir, storeID: id}, Spec{Epoch: 1, Rings: 2, Records: 256})
 			must(t, err)
 			for i := range uint64(20) {
 				w := record(i).words()
@@ -189,7 +189,7 @@ func TestUnreadableJournalFilesAreSkippedAndReported(t *testing.T) {
 
 func TestAReadOnlyJournalFileIsReplayed(t *testing.T) {
 	dir := t.TempDir()
-	j, _, err := createAllRings(Folders{rings: dir}, Spec{Epoch: 1, Rings: 1, Records: 256})
+	j, err := createAllRings(Folder{path: dir}, Spec{Epoch: 1, Rings: 1, Records: 256})
 	must(t, err)
 	w := record(7).words()
 	j.Rings[0].Append(&w)
@@ -204,7 +204,7 @@ func TestAReadOnlyJournalFileIsReplayed(t *testing.T) {
 
 func TestANewerJournalFormatIsAnError(t *testing.T) {
 	dir := t.TempDir()
-	j, _, err := createAllRings(Folders{rings: dir}, Spec{Epoch: 1, Rings: 1, Records: 256})
+	j, err := createAllRings(Folder{path: dir}, Spec{Epoch: 1, Rings: 1, Records: 256})
 	must(t, err)
 	must(t, j.Close())
 	path := filepath.Join(dir, ringName([16]byte{}, 1, 0))
@@ -213,7 +213,7 @@ func TestANewerJournalFormatIsAnError(t *testing.T) {
 	b[8] = ringFormat + 1
 	binary.LittleEndian.PutUint32(b[52:], crc32.Checksum(b[:52], castagnoli))
 	must(t, os.WriteFile(path, b, 0o600))
-	in := Folders{rings: dir}
+	in := Folder{path: dir}
 	_, err = in.Replay(Positions{Epoch: 1, Rings: []uint64{0, 0}}, nil)
 	if err == nil || !strings.Contains(err.Error(), "newer format") || !strings.Contains(err.Error(), path) {
 		t.Errorf("got %v, want an error that names the newer format and the file", err)

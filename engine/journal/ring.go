@@ -17,9 +17,9 @@ const (
 	pageBytes       = 4096
 )
 
-// Ring is one mapped journal file, or the same in the memory of the process (a standby ring without
-// a file). Any number of writers append at once; one reader at a time reads. Sequence numbers count
-// from 0 in each epoch and never wrap.
+// Ring is one mapped journal file, or the same in the memory of the process (a standby ring). Any
+// number of writers append at once; one reader at a time reads. Sequence numbers count from 0 in each
+// epoch and never wrap.
 type Ring struct {
 	// Written by writers.
 	head *atomic.Uint64 // in the mapping: the next sequence number to reserve
@@ -45,7 +45,7 @@ type Ring struct {
 	// The keeper's; read by Keeper.Watch.
 	keptFrom, kept atomic.Uint64 // the pages of the slots of these records are writable
 
-	file    *os.File // nil: the ring is in the memory of the process
+	file    *os.File // nil: a standby ring, in the memory of the process
 	mapping []byte   // unmapped only once the ring is unreachable, so a late writer can still use it
 }
 
@@ -91,7 +91,7 @@ func (r *Ring) Seal(seq, digest uint64) uint64 { return seal(digest, r.epoch, se
 
 // Store stores the words of a record in the slot of a sequence number that the caller has reserved.
 // The word with the checksum is last, for two reasons: a later store could land in the record of
-// the next lap, because this one may be read and its slot free by then; and Folders.Check
+// the next lap, because this one may be read and its slot free by then; and Folder.Check
 // recognises by that word a record that was cut off.
 func (r *Ring) Store(seq, w0, w1, w2, w3 uint64) {
 	slot := r.slot(seq)

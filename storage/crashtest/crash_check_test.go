@@ -100,7 +100,8 @@ func (h *history) checkHits(c *crash, row string, f *found) {
 	from, to := c.from[f.hits], c.to[f.hits]
 	least, leastUnique := from.durable, 0
 	if c.kill {
-		least, leastUnique = max(from.durable, from.answered), bits.OnesCount64(from.allVisitors)
+		visitors := uint64(bits.OnesCount64(from.allVisitors))
+		least, leastUnique = max(from.durable, from.answered-min(from.answered, c.atRisk)), int(visitors-min(visitors, c.atRisk))
 	}
 	if f.counted < least || f.counted > to.sent {
 		h.t.Errorf("after %v, %s has %d hits, want %d to %d", c, row, f.counted, least, to.sent)

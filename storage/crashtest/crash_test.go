@@ -182,6 +182,7 @@ func (h *history) crash(l *life) {
 	c := h.plan(l.journal)
 	sprung := l.trap.set(1+h.rng.IntN(writesToCrash), func() {
 		c.from, c.began = h.ledger.figures(), h.ledger.tick()
+		c.atRisk = l.e.Metrics().JournalUnprotected
 		c.take(l.fs, l.journal)
 		c.ended, c.to = h.ledger.tick(), h.ledger.figures()
 	})

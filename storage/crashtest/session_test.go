@@ -19,7 +19,7 @@ var quiet = slog.New(slog.DiscardHandler)
 // setting is where and how a session is opened.
 type setting struct {
 	fs            vfs.FS
-	dir, journal  string // standby rings are in a subfolder of journal: hits may go there whenever the disk is slow
+	dir, journal  string
 	now           func() time.Time
 	flushInterval time.Duration
 	log           *slog.Logger
@@ -60,7 +60,7 @@ func openSession(o setting) (*session, error) {
 		return nil, err
 	}
 	e, err := engine.Open(watched{store, o.flushed}, engine.Options{
-		JournalDir: o.journal, StandbyDir: o.journal, Rings: 2, RingRecords: 256, FlushInterval: o.flushInterval,
+		JournalDir: o.journal, Rings: 2, RingRecords: 256, FlushInterval: o.flushInterval,
 		Logger: o.log, Now: o.now, ClockSettles: -1,
 	})
 	if err != nil {

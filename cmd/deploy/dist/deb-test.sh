@@ -22,8 +22,6 @@ if [ "${2-}" != inside ]; then
 fi
 
 mount -t proc proc /proc
-mkdir -p /dev/shm
-mount -t tmpfs -o size=512m tmpfs /dev/shm
 ip link set lo up
 # Without an init system, invoke-rc.d starts nothing unless a policy says that it may.
 printf '#!/bin/sh\nexit 0\n' >/usr/sbin/policy-rc.d

@@ -9,7 +9,7 @@ set -euo pipefail
 if [ "${2-}" != inside ]; then
 	root=$(realpath "$1")/root
 	rm -rf "$root"
-	mkdir -p "$root"/{etc/ssl/certs,data,dev/shm,proc}
+	mkdir -p "$root"/{etc/ssl/certs,data,proc}
 	cp "$1/shunt" "$root/shunt"
 	if [ -e /etc/ssl/certs/ca-certificates.crt ]; then
 		cp /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/"
@@ -38,7 +38,6 @@ serve() { image serve 2>"$root.log"; }
 ip link set lo up
 mount --bind "$root" "$root"
 mount --bind "$root/data" "$root/data"
-mount -t tmpfs -o size=256m,mode=1777 tmpfs "$root/dev/shm"
 mount -t proc proc "$root/proc"
 mount -o remount,bind,ro "$root"
 if touch "$root/written" 2>/dev/null; then fail "the root can be written"; fi

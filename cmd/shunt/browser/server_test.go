@@ -8,7 +8,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -96,23 +95,12 @@ func tryServer(t *testing.T, w way, flags ...string) (*server, error) {
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		<-ended
-		s.forget()
 	})
 	select {
 	case <-ready:
 		return s, nil
 	case <-ended:
 		return nil, fmt.Errorf("serve ended before it was ready:\n%s", s.log())
-	}
-}
-
-// forget removes the files in memory that a killed server leaves for its next start. Their folder
-// has the name of the store, which is in the names of its journal's files.
-func (s *server) forget() {
-	files, _ := filepath.Glob(filepath.Join(s.dir, "journal", "ring-*"))
-	for _, path := range files {
-		store, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(path), "ring-"), "-")
-		_ = os.RemoveAll(filepath.Join("/dev/shm", "shunt-"+store))
 	}
 }
 

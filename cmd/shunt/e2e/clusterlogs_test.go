@@ -26,7 +26,6 @@ func (m *nemesis) keepIfFailed() {
 		for i, run := range n.runs {
 			keep(m, filepath.Join(folder, fmt.Sprintf("%s-%03d.log", n.name, i)), run.stderr())
 		}
-		n.forget()
 		if err := os.Rename(n.data, filepath.Join(folder, "data-"+n.name)); err != nil {
 			m.t.Error(err)
 		}

@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"shunt/storage"
-
-	"golang.org/x/sys/unix"
 )
 
 // This file repeats what the binary promises, because these tests know it only from outside.
@@ -39,16 +37,6 @@ type backupDone struct {
 	Bytes uint64 `json:"bytes"`
 	Files int    `json:"files"`
 	Links uint64 `json:"links"`
-}
-
-// memoryFolder returns the folder in which servers keep standby rings, "" if there is none.
-func memoryFolder() string {
-	const dir, tmpfs = "/dev/shm", 0x01021994 // TMPFS_MAGIC of linux/magic.h
-	var s unix.Statfs_t
-	if err := unix.Statfs(dir, &s); err != nil || s.Type != tmpfs {
-		return ""
-	}
-	return dir
 }
 
 // checkOutcome is the part of the output of 'shunt check --json' that the tests read.

@@ -83,8 +83,9 @@ func (k *crash) wantPhases(least int) {
 type crash struct {
 	*e2e
 	*crashTally
-	dir  string
-	seed uint64
+	dir     string
+	seed    uint64
+	journal []string // arguments
 
 	lines   []string // addresses that new links begin with
 	drafts  atomic.Uint64
@@ -105,7 +106,7 @@ type crash struct {
 
 func newCrash(t *testing.T, seed uint64) *crash {
 	k := &crash{
-		e2e: &e2e{t: t, random: rand.New(rand.NewPCG(seed, 1))}, crashTally: newCrashTally(), dir: filepath.Join(t.TempDir(), "data"), seed: seed,
+		e2e: &e2e{t: t, random: rand.New(rand.NewPCG(seed, 1))}, crashTally: newCrashTally(), dir: filepath.Join(t.TempDir(), "data"), seed: seed, journal: journalInMemory(t),
 		book: book{codes: map[string]bool{}, nameless: map[string]order{}}, made: map[string]string{},
 	}
 	k.lines = slices.DeleteFunc(append(readLines(t, "testdata/urls.txt"), readLines(t, "testdata/odd-urls.txt")...),
@@ -157,7 +158,9 @@ func (k *crash) start() {
 
 // args returns the arguments of a life. At level debug the server logs when it flushes memtables
 // and compacts.
-func (k *crash) args() []string { return append(killArgs(uint64(k.lives)), "--log-level", "debug") }
+func (k *crash) args() []string {
+	return append(append(killArgs(uint64(k.lives)), "--log-level", "debug"), k.journal...)
+}
 
 // newToken makes a token. The server keeps a bounded number of receipts of each.
 func (k *crash) newToken() {

@@ -60,12 +60,13 @@ func TestAKillUnderPipelinedLoadLosesNoHit(t *testing.T) {
 
 // A drain is a server that is stopped, and what its clients know of it.
 type drain struct {
-	t      *testing.T
-	dir    string
-	token  string
-	stops  int
-	random *rand.Rand
-	server *process
+	t       *testing.T
+	dir     string
+	journal []string // arguments
+	token   string
+	stops   int
+	random  *rand.Rand
+	server  *process
 
 	counted        [drainLinks]int64        // hits at the last start
 	sent, answered [drainLinks]atomic.Int64 // requests since then that count as hits
@@ -84,7 +85,7 @@ func newDrain(t *testing.T) *drain {
 	}
 	seed := numberOf(t, seedVariable, rand.Uint64())
 	d := &drain{
-		t: t, dir: filepath.Join(t.TempDir(), "data"), stops: int(numberOf(t, drainsVariable, byDefault)),
+		t: t, dir: filepath.Join(t.TempDir(), "data"), journal: journalInMemory(t), stops: int(numberOf(t, drainsVariable, byDefault)),
 		random: rand.New(rand.NewPCG(seed, 0)),
 	}
 	t.Logf("%s=%d %s=%d", drainsVariable, d.stops, seedVariable, seed)
@@ -109,7 +110,8 @@ func (d *drain) report() {
 }
 
 func (d *drain) start(front string) {
-	d.server = startServer(d.t, d.dir, "--front", front, "--limit-misses", "off", "--base-url", "https://sho.rt", "--private-targets", "allow")
+	args := []string{"--front", front, "--limit-misses", "off", "--base-url", "https://sho.rt", "--private-targets", "allow"}
+	d.server = startServer(d.t, d.dir, append(args, d.journal...)...)
 }
 
 // stop starts clients, stops the server among their requests, and compares what a new server with

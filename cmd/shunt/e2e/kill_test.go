@@ -50,7 +50,7 @@ func TestAnsweredRequestsOutliveKillsAndCutOnesAreWhole(t *testing.T) {
 	kills := numberOf(t, killsVariable, 3)
 	seed := numberOf(t, seedVariable, rand.Uint64())
 	t.Logf("%s=%d %s=%d", killsVariable, kills, seedVariable, seed)
-	k := &killing{e2e: &e2e{t: t, random: rand.New(rand.NewPCG(seed, 0))}, dir: t.TempDir(), seed: seed}
+	k := &killing{e2e: &e2e{t: t, random: rand.New(rand.NewPCG(seed, 0))}, dir: t.TempDir(), seed: seed, journal: journalInMemory(t)}
 	k.lines = slices.DeleteFunc(append(readLines(t, "testdata/urls.txt"), readLines(t, "testdata/odd-urls.txt")...),
 		func(line string) bool { return storedForm(line+"/1") == "" })
 
@@ -107,6 +107,7 @@ type killing struct {
 	*e2e
 	dir     string
 	seed    uint64
+	journal []string // arguments
 	lines   []string // addresses that new links begin with
 	started []*process
 	drafts  atomic.Uint64
@@ -148,7 +149,7 @@ type draft struct {
 // start starts the server of a round. The base URL is fixed, so that link objects can be compared
 // across starts.
 func (k *killing) start(round uint64) {
-	k.server = startServer(k.t, k.dir, killArgs(round)...)
+	k.server = startServer(k.t, k.dir, append(killArgs(round), k.journal...)...)
 	k.started = append(k.started, k.server)
 }
 
@@ -161,7 +162,7 @@ func killArgs(round uint64) []string {
 
 // killAtStart kills a server that is starting, maybe while it replays.
 func (k *killing) killAtStart(round uint64) {
-	p := launch(k.t, k.dir, killArgs(round)...)
+	p := launch(k.t, k.dir, append(killArgs(round), k.journal...)...)
 	time.Sleep(time.Duration(k.random.Int64N(int64(latestKillAtStart))))
 	p.kill()
 	k.started = append(k.started, p)

@@ -104,43 +104,32 @@ func (x *tenant) root(args ...string) result {
 	return shunt(x.t, "/root", nil, append(args, "--data", x.dir)...)
 }
 
-// tree describes every file of the user's: in the home, and those of the journal in memory.
+// tree describes every file of the user's.
 func (x *tenant) tree() map[string]string {
 	x.t.Helper()
 	found := map[string]string{}
-	stores, _ := filepath.Glob(filepath.Join(x.dir, "journal", "ring-*"))
-	tops := []string{x.home}
-	if len(stores) > 0 {
-		id, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(stores[0]), "ring-"), "-")
-		tops = append(tops, filepath.Join(memoryFolder(), "shunt-"+id))
-	}
-	for _, top := range tops {
-		err := filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
-			if errors.Is(err, fs.ErrNotExist) {
-				return nil
-			}
-			if err != nil {
-				return err
-			}
-			info, err := d.Info()
-			if err != nil {
-				return err
-			}
-			stat := info.Sys().(*syscall.Stat_t)
-			sum := [sha256.Size]byte{}
-			if info.Mode().IsRegular() {
-				content, err := os.ReadFile(path)
-				if err != nil {
-					return err
-				}
-				sum = sha256.Sum256(content)
-			}
-			found[path] = fmt.Sprintf("%v of %d:%d, %d bytes, changed %v, %s", info.Mode(), stat.Uid, stat.Gid, info.Size(), info.ModTime(), hex.EncodeToString(sum[:8]))
-			return nil
-		})
+	err := filepath.WalkDir(x.home, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
-			x.t.Fatal(err)
+			return err
 		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		stat := info.Sys().(*syscall.Stat_t)
+		sum := [sha256.Size]byte{}
+		if info.Mode().IsRegular() {
+			content, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			sum = sha256.Sum256(content)
+		}
+		found[path] = fmt.Sprintf("%v of %d:%d, %d bytes, changed %v, %s", info.Mode(), stat.Uid, stat.Gid, info.Size(), info.ModTime(), hex.EncodeToString(sum[:8]))
+		return nil
+	})
+	if err != nil {
+		x.t.Fatal(err)
 	}
 	return found
 }

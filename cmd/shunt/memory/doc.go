@@ -27,7 +27,7 @@
 // has loaded them again. Only links can take memory without end, so at its limit (--memory-limit) a
 // server refuses new ones and goes on with everything else (engine.ErrFull). What counts is
 // anonymous memory and touched files in memory, as the kernel counts them: Go's heap, what the
-// engine has mapped, the standby rings. The page cache does not count, because the kernel takes it
+// engine has mapped, a journal on a tmpfs. The page cache does not count, because the kernel takes it
 // back; connections count in the kernel, for which 15 % are left.
 //
 // Go does not know what the engine has mapped. So five times a second Go's own limit is set to what

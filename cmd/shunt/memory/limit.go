@@ -58,7 +58,7 @@ func LimitBytes(root fs.FS) uint64 {
 type Usage struct {
 	Go     uint64 // Go's heap, with the store's memtables and block cache, its stacks and its own needs
 	Mapped uint64 // mapped outside Go's heap: the index, links, counters
-	Shared uint64 // files in memory: the standby rings of the journal, as far as they were touched
+	Shared uint64 // files in memory: a journal on a tmpfs, as far as it was touched
 }
 
 // Total returns the sum of the parts.

@@ -4,8 +4,6 @@ package memory
 
 import "math"
 
-// On other systems the memory of the machine is not known, and no folder is known to be in it.
+// On other systems the memory of the machine is not known.
 
 func machineMemory() uint64 { return math.MaxUint64 }
-
-func Folder() string { return "" }
