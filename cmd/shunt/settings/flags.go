@@ -117,7 +117,7 @@ func WordsVar(fs *pflag.FlagSet, p *[]string, name, kind, usage string, words ..
 		for i, word := range chosen {
 			chosen[i] = strings.TrimSpace(word)
 			if !slices.Contains(words, chosen[i]) {
-				return nil, fmt.Errorf("must be some of %s, separated by commas; %q is none", strings.Join(words, ", "), chosen[i])
+				return nil, fmt.Errorf("must be some of %s, separated by commas; %q is not one of them", strings.Join(words, ", "), chosen[i])
 			}
 		}
 		return append(*p, chosen...), nil
