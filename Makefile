@@ -275,8 +275,8 @@ prometheus-test: sick-tools prometheus-tools ## make alerts fire and clear in a 
 	SHUNTTEST_PROMETHEUS=1 $(GO) test ./cmd/shunt/e2e -run '^TestPrometheusAlertsOnFaultsAndAnswersTheDashboard$$' -v -count=1 -timeout 10m
 
 .PHONY: desync
-desync: proxies ## send ambiguous requests through a real nginx and HAProxy (20 s); as root it installs them
-	SHUNTTEST_DESYNC=1 $(GO) test ./cmd/shunt/e2e -run '^TestProxiesAndServerFrameRequestsAlike$$' -v -count=1 -timeout 10m
+desync: proxies ## send ambiguous requests and prefetches through a real nginx and HAProxy (20 s); as root it installs them
+	SHUNTTEST_DESYNC=1 $(GO) test ./cmd/shunt/e2e -run '^Test(ProxiesAndServerFrameRequestsAlike|APrefetchIsNoFailureToProxies)$$' -v -count=1 -timeout 10m
 
 # The authority is Let's Encrypt's test server. It is not a dependency of the program: go install
 # fetches and builds it in another folder.

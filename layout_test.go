@@ -76,6 +76,7 @@ var rooms = map[string]room{
 	"engine/invalid":             {},
 	"engine/journal":             {knows: []string{"engine/internal/hash", "engine/internal/mmap", "engine/plural", "engine/tally"}},
 	"engine/plural":              {},
+	"engine/seen":                {users: []string{"engine"}},
 	"engine/tally":               {knows: []string{"engine/internal/hash"}},
 	"engine/target":              {knows: []string{"engine/internal/ascii", "engine/internal/limits", "engine/invalid"}},
 
@@ -97,7 +98,7 @@ var rooms = map[string]room{
 	"api/chart":     {never: noHTTP},
 	"api/client":    {}, // see alone
 	"api/dashboard": {
-		knows: []string{"engine", "api/account", "api/admin", "api/changes", "api/chart", "api/jsonbody", "api/ops", "api/page", "api/problem", "api/turnstile", "api/when"},
+		knows: []string{"engine", "api/account", "api/admin", "api/changes", "api/chart", "api/jsonbody", "api/ops", "api/page", "api/problem", "api/tagtext", "api/turnstile", "api/when"},
 		users: []string{"api"},
 	},
 	"api/docs":      {knows: []string{"api/page", "api/problem", "api/visitor"}, never: noHTTP},
@@ -113,6 +114,7 @@ var rooms = map[string]room{
 	"api/rate":      {never: noHTTP},
 	"api/redirect":  {knows: []string{"engine", "api/turnstile", "api/visitor"}, never: noHTTP},
 	"api/shed":      {never: noHTTP},
+	"api/tagtext":   {never: noHTTP},
 	"api/turnstile": {knows: []string{"engine"}, never: noHTTP},
 	"api/visitor":   {knows: []string{"engine"}, never: noHTTP},
 	"api/when":      {never: noHTTP},
@@ -132,12 +134,13 @@ var rooms = map[string]room{
 	"cmd/shunt/console":        {knows: []string{"engine/plural"}, never: []string{cobra}},
 	"cmd/shunt/e2e":            {users: nobody},
 	"cmd/shunt/httpclients":    {users: nobody},
+	"cmd/shunt/identity":       {never: []string{cobra}},
 	"cmd/shunt/node":           {knows: []string{"cmd/shunt/settings", "api/account", "api/admin", "api/cluster", "engine", "storage", "storage/clusterlog", "storage/etcdlog", "storage/replica"}, users: []string{"cmd/shunt"}},
 	"cmd/shunt/importer":       {knows: []string{"api/client", "cmd/shunt/console", "engine/plural"}, never: []string{cobra}},
-	"cmd/shunt/linkflags":      {knows: []string{"api/client", "cmd/shunt/console", "cmd/shunt/settings"}, never: []string{cobra}},
+	"cmd/shunt/linkflags":      {knows: []string{"api/client", "api/tagtext", "cmd/shunt/console", "cmd/shunt/settings"}, never: []string{cobra}},
 	"cmd/shunt/memory":         {knows: []string{"storage"}, never: []string{cobra}},
 	"cmd/shunt/notify":         {never: []string{cobra}},
-	"cmd/shunt/settings":       {knows: []string{"api/when"}, never: []string{cobra}},
+	"cmd/shunt/settings":       {knows: []string{"api/when", "engine/plural"}, never: []string{cobra}},
 	"cmd/shunt/socket":         {never: []string{cobra}},
 }
 

@@ -11,7 +11,7 @@ import (
 )
 
 // accessTable says which caller gets which status, for every endpoint: one line a request, the
-// columns in the order of its head. {code} is a link of the owner, {token} a token of the owner,
+// columns in the order of its head. {code} is a link of the owner, {tag} a tag of the owner, {token} a token of the owner,
 // {user} another user than all of these. A 404 must be equal to that for a missing object.
 //
 //	owner, other, admin   their tokens: all scopes of a member, of a member, of an admin
@@ -35,8 +35,16 @@ GET /links/{code}?owner={owner}           403   403   200   403    401     401  
 GET /links/{code}?owner={other}           403   403   404   403    401     401     401  401       403  403
 PATCH /links/{code}                        200   404   404   403    401     401     401  401       200  404
 PATCH /links/{code}?owner=all              403   403   200   403    401     401     401  401       403  403
+POST /links/{code}/reset                  200   404   404   403    401     401     401  401       200  404
+POST /links/{code}/reset?owner=all        403   403   200   403    401     401     401  401       403  403
 DELETE /links/{code}                      204   404   404   403    401     401     401  401       204  404
 DELETE /links/{code}?owner=all            403   403   204   403    401     401     401  401       403  403
+GET /tags                                 200   200   200   200    401     401     401  401       200  200
+GET /tags?owner={owner}                   403   403   200   403    401     401     401  401       403  403
+PATCH /tags/{tag}                         200   404   404   403    401     401     401  401       200  404
+PATCH /tags/{tag}?owner={owner}           403   403   200   403    401     401     401  401       403  403
+DELETE /tags/{tag}                        200   404   404   403    401     401     401  401       200  404
+DELETE /tags/{tag}?owner={owner}          403   403   200   403    401     401     401  401       403  403
 GET /stats/{code}                         200   404   404   200    401     401     401  401       200  404
 GET /stats/{code}?owner=all               403   403   200   403    401     401     401  401       403  403
 GET /stats/{code}?interval=day            200   404   404   200    401     401     401  401       200  404
@@ -63,6 +71,7 @@ GET /openapi-3.0.json                     200   200   200   200    200     200  
 // accessBodies are the bodies of requests that need one; N is a new number each time.
 var accessBodies = map[string]string{
 	"PATCH /links/{code}": `{"title":"t"}`, "PATCH /links/{code}?owner=all": `{"title":"t"}`,
+	"PATCH /tags/{tag}": `{"name":"renamed"}`, "PATCH /tags/{tag}?owner={owner}": `{"name":"renamed"}`,
 	"POST /shorten":      `{"url":"https://a.example/"}`,
 	"POST /shorten/bulk": `[{"url":"https://a.example/"}]`,
 	"POST /import":       `[{"code":"imported","url":"https://a.example/"}]`, "POST /import?owner={owner}": `[{"code":"Imported","url":"https://a.example/"}]`,
@@ -141,6 +150,13 @@ func (a *access) fresh(path string) (there, missing string) {
 			a.t.Fatalf("got %+v", r)
 		}
 		replace("{code}", "code"+n, "none"+n)
+	}
+	if strings.Contains(path, "{tag}") {
+		body := fmt.Sprintf(`{"url":"%s","tags":["secret tag%s"]}`, secretTarget, n)
+		if r := a.as(a.lines["owner"], "POST", "/shorten", body); r.status != 201 {
+			a.t.Fatalf("got %+v", r)
+		}
+		replace("{tag}", "Secret%20tag"+n, "none"+n)
 	}
 	if strings.Contains(path, "{token}") {
 		t, text, err := a.accounts.IssueToken(account.CallerOf(a.owner), account.TokenDraft{Name: "secret"})

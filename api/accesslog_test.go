@@ -48,19 +48,22 @@ func TestEveryDoorWritesTheSameAccessLog(t *testing.T) {
 				if end := strings.IndexAny(path, "?&#"); end >= 0 {
 					path = path[:end]
 				}
-				want[fmt.Sprint(path, " ", status, " an agent")]++
+				want[fmt.Sprint(path, " ", status, " an agent false")]++
 			}
+			exchangeOn(t, dial(), requestText("GET", "/known", "", "User-Agent: an agent", prefetchLines[0], "Connection: close"))
+			want["/known 503 an agent true"]++
 			got := map[string]int{}
 			for _, line := range lines(st) {
 				var e struct {
-					Path   string
-					Status int
-					Agent  string `json:"user_agent"`
+					Path     string
+					Status   int
+					Agent    string `json:"user_agent"`
+					Prefetch bool
 				}
 				if err := json.Unmarshal([]byte(line), &e); err != nil {
 					t.Fatalf("%q: %v", line, err)
 				}
-				got[fmt.Sprint(e.Path, " ", e.Status, " ", e.Agent)]++
+				got[fmt.Sprint(e.Path, " ", e.Status, " ", e.Agent, " ", e.Prefetch)]++
 			}
 			for line, n := range want {
 				if got[line] != n {

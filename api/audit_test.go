@@ -59,6 +59,11 @@ func TestEachChangeHasAnEntryAndNothingElseHas(t *testing.T) {
 			`link.edited by admin token one before {"url":"https://a.example/","max_hits":null,"tags":[]} after {"url":"https://b.example/","max_hits":7,"tags":["x"]}`},
 		{"PATCH", "/links/one", `{"url":"not one"}`, ""},
 		{"GET", "/links/one", "", ""},
+		{"PATCH", "/links/one", `{"owner":2}`, `link.edited by admin token one before {"owner":1} after {"owner":2}`},
+		{"PATCH", "/links/one?owner=all", `{"owner":9}`, ""},
+		{"PATCH", "/links/one?owner=2", `{"owner":1}`, `link.edited by admin token one before {"owner":2} after {"owner":1}`},
+		{"POST", "/links/one/reset", "", `link.reset by admin token one before {} after {}`},
+		{"POST", "/links/none/reset", "", ""},
 		{"DELETE", "/links/one", "", `link.deleted by admin token one before {"url":"https://b.example/","owner":1,"max_hits":7,"title":"T","tags":["x"]}`},
 		{"DELETE", "/links/one", "", ""},
 		{"POST", "/shorten/bulk", `[{"url":"https://a.example/","alias":"b2"},{"url":"https://a.example/","alias":"a2"},{"url":"x"}]`,
@@ -92,8 +97,8 @@ func TestEachChangeHasAnEntryAndNothingElseHas(t *testing.T) {
 		}
 	}
 	st.wantNothingSecretIn("the audit log", st.call("GET", "/audit?limit=1000", "").body)
-	if page := st.audited("?code=one&limit=1000"); len(page.Data) != 3 {
-		t.Errorf("of the code: got %d entries, want 3", len(page.Data))
+	if page := st.audited("?code=one&limit=1000"); len(page.Data) != 6 {
+		t.Errorf("of the code: got %d entries, want 6", len(page.Data))
 	}
 	if page := st.audited("?code=aa2"); len(page.Data) != 1 || page.Data[0].Action != "links.created" {
 		t.Errorf("of a code between those of a bulk: got %+v", page.Data)

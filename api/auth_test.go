@@ -313,7 +313,14 @@ func TestUnsupportedMethodsAre405(t *testing.T) {
 			t.Errorf("%s %s: got %d, Allow %q; want 405, %q", c.method, c.path, r.status, r.header.Get("Allow"), c.allow)
 		}
 	}
-	for _, path := range []string{"", "/", "/nothing", "/shorten/", "/stats/", "/stats/a/b", "/stats/a/live/", "/misses/", "/links/%61", "/stats/" + strings.Repeat("x", 65)} {
+	for _, e := range st.endpoints() {
+		path := strings.NewReplacer("{code}", "none", "{id}", "9").Replace(e.path)
+		plain, slash := st.call("BREW", path, ""), st.call("BREW", path+"/", "")
+		if plain.status != 405 || slash.status != 405 || plain.header.Get("Allow") != slash.header.Get("Allow") {
+			t.Errorf("%s/: got %d, Allow %q; without the slash %d, %q", path, slash.status, slash.header.Get("Allow"), plain.status, plain.header.Get("Allow"))
+		}
+	}
+	for _, path := range []string{"", "/", "/nothing", "/shorten/x", "/links//", "/stats//", "/stats/a/b", "/stats/a/live//", "/misses//", "/links/%61", "/stats/" + strings.Repeat("x", 65)} {
 		if r := st.call("GET", path, ""); r.status != 404 || r.problem() != "not_found" {
 			t.Errorf("GET %s: got %d %s, want 404 and a problem", path, r.status, r.body)
 		}
@@ -352,5 +359,26 @@ func TestTwoAuthorizationLinesAreRefused(t *testing.T) {
 	}
 	if r := st.as([]string{right}, "GET", "/me", ""); r.status != 200 {
 		t.Errorf("one line: got %+v, want 200", r)
+	}
+}
+
+// TestASlashAtTheEndChangesNothing asks for what only the path decides: who may, what is missing, how large a body
+// may be.
+func TestASlashAtTheEndChangesNothing(t *testing.T) {
+	st := newSite(t, nil)
+	st.shorten(`{"url":"http://a/","alias":"x"}`)
+	large := "[" + strings.Repeat(`{"url":"http://a/"},`, 900)
+	large = large[:len(large)-1] + strings.Repeat(" ", 100_000) + "]"
+	for _, c := range []struct{ method, path, body, has string }{
+		{"GET", "/links/", "", `"code":"x"`}, {"GET", "/links/?limit=1", "", `"code":"x"`}, {"GET", "/links/x/", "", `"code":"x"`}, {"GET", "/stats/x/", "", `"hits":0`},
+		{"GET", "/stats/", "", `"hits":0`}, {"PATCH", "/links/x/", `{"title":"t"}`, `"title":"t"`}, {"POST", "/shorten/", `{"url":"http://a/"}`, `"code"`},
+		{"POST", "/shorten/bulk/", large, `"created":900`}, {"GET", "/links/y/", "", "not_found"}, {"DELETE", "/links/", "", "method_not_allowed"},
+	} {
+		if r := st.call(c.method, c.path, c.body); !strings.Contains(r.body, c.has) {
+			t.Errorf("%s %s: got %d %.200s, want %s", c.method, c.path, r.status, r.body, c.has)
+		}
+	}
+	if r := st.callAs("", "GET", "/links/", ""); r.problem() != "unauthorized" {
+		t.Errorf("without a token: got %d %s", r.status, r.body)
 	}
 }

@@ -156,12 +156,17 @@ func (f *BlockFile) unchanged(stat os.FileInfo) bool {
 }
 
 func (f *BlockFile) replace(text []byte) error {
+	was := f.list.Len()
 	skipped, err := f.list.Replace(text)
 	if err != nil {
 		return fmt.Errorf("%s: %w", f.path, err)
 	}
 	f.warn(text, skipped)
-	if f.stat != nil {
+	switch {
+	case f.stat == nil:
+	case was > 0 && f.list.Len() == 0: // somebody may want that, but a script that fails empties a file, too
+		f.log.Warn("the block list is empty now, so nothing is blocked", slog.String("file", f.path), slog.Int("entries_before", was))
+	default:
 		f.log.Info("the block list has changed", slog.Int("entries", f.list.Len()))
 	}
 	return nil

@@ -132,6 +132,22 @@ func TestAMissingBlockListAtStartIsAnError(t *testing.T) {
 	}
 }
 
+// An empty file blocks nothing. Somebody may want that, or a script that makes the list has failed, so it
+// is taken, and a warning says so.
+func TestABlockListThatIsEmptiedIsAWarning(t *testing.T) {
+	log := new(syncBuffer)
+	f := openBlockFile(t, writeTo(t, "list", []byte("evil.example\nother.example\n")), testLogger(log))
+	f.write(t, "")
+	if f.blocks("evil.example") || strings.Count(log.String(), "level=WARN") != 1 || !strings.Contains(log.String(), "entries_before=2") {
+		t.Errorf("got\n%s", log)
+	}
+	f.write(t, "evil.example\n")
+	f.write(t, "other.example\n")
+	if f.blocks("evil.example") || strings.Count(log.String(), "level=WARN") != 1 {
+		t.Errorf("got\n%s", log)
+	}
+}
+
 func TestAMalformedLineIsNamedOnce(t *testing.T) {
 	log := new(syncBuffer)
 	f := openBlockFile(t, writeTo(t, "list", []byte("evil.example\nnot a host\n")), testLogger(log))

@@ -20,7 +20,7 @@ var bodySeeds = []string{
 	`{"url":"http://a/"}`, `{"url":"HTTP://MÜNCHEN.example/%zz?x#é","alias":"b","title":"T","tags":["x","y"],"max_hits":7}`, `{}`,
 	`{"url":"https://b/","expires_at":"2031-01-02T03:04:05.678+01:00","redirect_status":308,"forward_query":true}`, `{"url":"http://a/","url":"http://b/"}`,
 	`{"title":null,"tags":null,"max_hits":null,"expires_at":null,"redirect_status":null,"forward_query":null}`, `{"url":null}`, `{"title":"\u00e9\ud83d\ude00"}`,
-	`{"max_hits":1e3}`, `{"max_hits":9007199254740992}`, `{"redirect_status":303}`, `{"tags":["a","a"]}`, `{"hits":1}`, `[{"url":"http://a/"}]`, `{"url":"http://a/"}x`,
+	`{"max_hits":1e3}`, `{"max_hits":9007199254740992}`, `{"redirect_status":303}`, `{"tags":["a","a"]}`, `{"tags":["b","B","b"],"url":" example.com/a b "}`, `{"url":"http://a/\u200b"}`, `{"hits":1}`, `[{"url":"http://a/"}]`, `{"url":"http://a/"}x`,
 }
 
 // handle returns the API's answer to a request of the admin.
@@ -65,7 +65,7 @@ func (st *site) wantField(o *linkObject, name string, value json.RawMessage) (er
 	case "url":
 		var target string
 		if err = json.Unmarshal(value, &target); err == nil {
-			o.URL, err = st.targets.Parse(target) // see FuzzParseTarget
+			o.URL, err = st.targets.ParseTyped(target) // see FuzzParseTarget and FuzzTypedTargetsAreJudgedLikeOthers
 		}
 	case "alias":
 		return json.Unmarshal(value, &o.Code)
@@ -87,6 +87,7 @@ func (st *site) wantField(o *linkObject, name string, value json.RawMessage) (er
 		if err = json.Unmarshal(value, &o.Tags); o.Tags == nil {
 			o.Tags = []string{}
 		}
+		o.Tags = engine.DistinctTags(o.Tags)
 	case "forward_query":
 		o.ForwardQuery = false
 		return json.Unmarshal(value, &o.ForwardQuery)
@@ -178,6 +179,14 @@ func (st *site) wantImported(o *linkObject, name string, value json.RawMessage) 
 		return json.Unmarshal(value, new(time.Time))
 	case "short_url", "state", "owner", "unique":
 		return nil
+	case "url": // what is valid is kept byte for byte
+		var target string
+		if json.Unmarshal(value, &target) == nil {
+			var err error
+			if o.URL, err = st.targets.Parse(target); err == nil {
+				return nil
+			}
+		}
 	}
 	return st.wantField(o, name, value)
 }

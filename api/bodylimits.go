@@ -52,7 +52,7 @@ func (b *bodyLimits) limitOf(h *fasthttp.RequestHeader) (l bodyLimit, found bool
 		return bodyLimit{}, false
 	}
 	path, _ := splitURI(h.RequestURI())
-	l, found = b.of[string(h.Method())+" "+string(path)]
+	l, found = b.of[string(h.Method())+" "+string(withoutSlash(path))]
 	return l, found
 }
 

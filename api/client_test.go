@@ -110,7 +110,7 @@ func (t *tour) wantError(err error, want client.Kind) {
 func TestTheGoClientHasAMethodForEveryCall(t *testing.T) {
 	st := newSite(t, nil)
 	c, r := st.goClient(st.token, nil)
-	for _, visit := range []func(*tour){importLinks, makeLinks, editLinks, listLinks, readFigures, followFigures, readAudit, manageTokens, manageUsers, removeLinks} {
+	for _, visit := range []func(*tour){importLinks, makeLinks, editLinks, listLinks, readFigures, followFigures, readAudit, manageTags, manageTokens, manageUsers, removeLinks} {
 		visit(&tour{t, c, st, r})
 	}
 	left := map[string]bool{ // for pages, and for tools
@@ -278,6 +278,30 @@ func followFigures(t *tour) {
 	}
 }
 
+func manageTags(t *tour) {
+	ctx := t.Context()
+	link, err := t.Shorten(ctx, client.Draft{URL: "https://example.org/", Tags: []string{"Tour/1", "..", "tour-2"}})
+	t.must(err)
+	var names []string
+	for tag, err := range t.Tags(ctx, client.TagsQuery{Prefix: "TOUR", PageSize: 1}) {
+		t.must(err)
+		names = append(names, inWords(tag.Name, tag.Links))
+	}
+	t.want("tags", strings.Join(names, ", "), "tour-2 1, Tour/1 1")
+	done, err := t.RenameTag(ctx, "tour/1", "Tour-2")
+	t.must(err)
+	t.want("a rename", done, client.TagChange{Name: "Tour-2", Links: 1})
+	done, err = t.RenameTag(ctx, "tour-2", "tour-3")
+	t.must(err)
+	t.want("another", done, client.TagChange{Name: "tour-3", Links: 1})
+	done, err = t.DeleteTag(ctx, "..", client.Owner(1))
+	t.must(err)
+	t.want("a deletion", done, client.TagChange{Name: "..", Links: 1})
+	_, err = t.DeleteTag(ctx, "..")
+	t.wantError(err, client.ErrNotFound)
+	t.must(t.Delete(ctx, link.Code))
+}
+
 func manageTokens(t *tour) {
 	ctx := t.Context()
 	me, err := t.Me(ctx)
@@ -323,7 +347,16 @@ func manageUsers(t *tour) {
 	_, err = t.Link(ctx, "ann", client.Owner(ann.ID))
 	t.must(err)
 	t.want("everybody's links", codesOf(t, t.Links(ctx, client.LinksQuery{}, client.AnyOwner())), "ann b a")
+	given, err := t.Update(ctx, "ann", client.Edit{Owner: client.Set(uint32(1))}, client.Owner(ann.ID))
+	t.must(err)
+	t.want("the owner of a link that was given away", given.Owner, 1)
+	given, err = t.Update(ctx, "ann", client.Edit{Owner: client.Set(ann.ID)})
+	t.must(err)
+	zero, err := t.ResetFigures(ctx, "ann", client.Owner(ann.ID), client.IfVersion(given.Version))
+	t.must(err)
+	t.want("a link whose figures were reset", inWords(zero.Hits, *zero.Unique, zero.Version), inWords(0, 0, given.Version+1))
 	t.wantError(t.RemoveUser(ctx, ann.ID), client.ErrInvalid)
+	t.wantError(t.RemoveUser(ctx, ann.ID, client.MoveLinksTo(9)), client.ErrInvalid)
 	t.must(t.RemoveUser(ctx, ann.ID, client.KeepLinks()))
 	t.want("what is left of ann", codesOf(t, t.Export(ctx, client.ExportQuery{}, client.Owner(ann.ID))), "ann")
 }

@@ -73,6 +73,7 @@ func (c *clustered) streams(ctx *fasthttp.RequestCtx) bool {
 		return false
 	}
 	path, _ := splitURI(ctx.Request.Header.RequestURI())
+	path = withoutSlash(path)
 	return dashboard.IsStream(path) || bytes.HasPrefix(path, []byte(apiPrefix)) &&
 		(bytes.HasSuffix(path, []byte("/live")) || bytes.HasSuffix(path, []byte("/export")))
 }
@@ -85,7 +86,7 @@ func (c *clustered) isHere(ctx *fasthttp.RequestCtx) bool {
 	path, _ := splitURI(ctx.Request.Header.RequestURI())
 	switch {
 	case bytes.HasPrefix(path, []byte(apiPrefix)):
-		return (ctx.IsGet() || ctx.IsHead()) && !c.state.Edge() || c.here[string(path)]
+		return (ctx.IsGet() || ctx.IsHead()) && !c.state.Edge() || c.here[string(withoutSlash(path))]
 	case bytes.HasPrefix(path, []byte(dashboard.Root)):
 		return c.noPages || c.fixed(path) || !c.state.Edge() && ctx.IsGet() && dashboard.IsStream(path)
 	}

@@ -168,6 +168,7 @@ func (c *contract) note(name string, x *exchanged) {
 // GET is.
 func (c *contract) find(method, target string) (*routers.Route, map[string]string) {
 	path, _ := splitURI([]byte(target))
+	path = withoutSlash(path)
 	segments := strings.Split(strings.TrimPrefix(string(path), apiRoot), "/")
 	if method == http.MethodHead {
 		method = http.MethodGet

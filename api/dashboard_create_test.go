@@ -3,7 +3,6 @@ package api
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -107,7 +106,7 @@ func TestErrorsStandAtTheirFieldsAndWhatWasTypedStays(t *testing.T) {
 		"hostile text":          {"alias", `"><script>alert(1)</script>`, "May only hold letters, digits, _ and -.", 422},
 		"a long title":          {"title", strings.Repeat("x", 513), "Must be at most 512 bytes.", 422},
 		"33 tags":               {"tags", many, "Must be at most 32 tags.", 422},
-		"a tag twice":           {"tags", "a, b, a", "Tag 3: must not be given twice.", 422},
+		"a long tag":            {"tags", "a, b, " + strings.Repeat("x", 65), "Tag 3: must be at most 64 bytes.", 422},
 		"a past expiry":         {"expires_at", "2026-01-02T03:04", "Must be in the future.", 422},
 		"no time":               {"expires_at", "soon", "Must be a time such as", 422},
 		"no hits":               {"max_hits", "0", "Must be at least 1", 422},
@@ -231,11 +230,6 @@ func TestAnAddressWithoutItsSchemeGetsHTTPS(t *testing.T) {
 	}
 }
 
-// bareHost matches an address that lacks only its scheme.
-var bareHost = regexp.MustCompile(`^(www\.)?good\.example(/x)?$`)
-
-// A form leaves out the spaces around a target, and puts https:// before the name of a host, so
-// hostile targets with the former and without the latter are others here.
 func TestFormsRefuseHostileTargets(t *testing.T) {
 	t.Parallel()
 	st := hostileSite(t)
@@ -245,15 +239,12 @@ func TestFormsRefuseHostileTargets(t *testing.T) {
 	create, edit := b.open("/_/links").form("/_/links"), b.open(editX+"?owner=all").form(editX)
 	var several []string
 	for _, h := range hostileTargets(t) {
-		if h.target != strings.TrimSpace(h.target) || bareHost.MatchString(h.target) {
-			continue
-		}
 		for _, form := range []*htmlForm{create, edit} {
 			if page := b.submit(form.with("url", h.target)); page.status < 400 || page.at("link-url-error") == "" {
 				t.Errorf("line %d, %s, %s: got %d", h.line, h.kind, form.action, page.status)
 			}
 		}
-		if h.target != "" && !strings.Contains(h.target, "\n") && len(several) < 1000 {
+		if strings.TrimSpace(h.target) != "" && !strings.Contains(h.target, "\n") && len(several) < 1000 {
 			several = append(several, h.target)
 		}
 	}

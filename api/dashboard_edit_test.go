@@ -130,7 +130,7 @@ func TestADeletionIsConfirmedByNameAndVersion(t *testing.T) {
 	st, b := withX(t, `"title":"t"`)
 	st.get("/x", "User-Agent: a")
 	page := b.open("/_/link/x/delete")
-	page.want("Delete x?", "https://a.example/", "Hits 1", "For 90 days nobody else can take the code x.")
+	page.want("Delete x?", "https://a.example/", "Hits 1", "For 90 days nobody else but an admin can take the code x.")
 	form := page.form("/_/link/x/delete")
 	b.follow(b.open(editX).form(editX).with("title", "other"))
 	changed := b.submit(form)

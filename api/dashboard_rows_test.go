@@ -13,13 +13,17 @@ import (
 	"shunt/api/dashboard"
 )
 
-// pathOf returns a path of a page: of the link x, of user 2, of the token that is named.
+// pathOf returns a path of a page: of the link x, of its tag t, of user 2, of the token that is named.
 func pathOf(p dashboard.Page, token string) string {
 	id := "2"
 	if strings.HasPrefix(p.Path, "/_/tokens/") {
 		id = token
 	}
-	return strings.NewReplacer("{code}", "x", "{id}", id).Replace(p.Path)
+	path := strings.NewReplacer("{code}", "x", "{id}", id).Replace(p.Path)
+	if p.Method == "GET" && strings.HasPrefix(path, "/_/tags/") {
+		path += "?tag=t"
+	}
+	return path
 }
 
 // askFor asks for a page, or sends a form with a value of every field.
@@ -38,7 +42,7 @@ func streams(p dashboard.Page) bool { return p.Path == "/_/live" }
 var everyField = url.Values{
 	"url": {"https://example.com/"}, "addresses": {"https://example.com/"}, "email": {"new@example.com"}, "role": {"member"}, "links": {"keep"},
 	"password": {"another password"}, "current-password": {password}, "new-password": {"another password"}, "session": {"all"}, "name": {"n"},
-	"scope": {"links:read"}, "expires": {"never"}, "disabled": {"true"}, "version": {"1"}, "key": {"k"}, "title": {"t"}, "code": {"c"},
+	"scope": {"links:read"}, "expires": {"never"}, "disabled": {"true"}, "version": {"1"}, "key": {"k"}, "title": {"t"}, "code": {"c"}, "to": {"1"}, "tag": {"t"},
 }.Encode()
 
 // state returns what forms could change.
@@ -63,7 +67,7 @@ func everyRow(t *testing.T, do func(t *testing.T, st *site, admin *plainBrowser,
 	t.Helper()
 	st := newSite(t, nil)
 	admin := st.browseAs("owner@example.com", account.RoleAdmin)
-	if p := admin.post("/_/links", formType, "url=https%3A%2F%2Fexample.com%2F&alias=x&key=k"); p.status != 303 {
+	if p := admin.post("/_/links", formType, "url=https%3A%2F%2Fexample.com%2F&alias=x&tags=t&key=k"); p.status != 303 {
 		t.Fatal(p.reply)
 	}
 	admin.open("/_/link/x") // which shows the notice of the form

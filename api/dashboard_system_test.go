@@ -42,7 +42,7 @@ func TestTheSystemPageHasEveryMetric(t *testing.T) {
 		", reserve for a full disk 4.0 MiB. Free on the disk: 5.0 MiB", "Version test, running since ")
 	p.want("Short addresses begin with http://127.0.0.1:8080", "Links, expired ones too 1 ", "unknown code: 1",
 		"Disk space of the tables and the log of writes 3.0 MiB", "Merges of files 1,234", "Batches, and changes in each 4, 2.8 on average", "shunt: test",
-		"Read-only because the disk is almost full no", "Everything up to this time is on disk 2026-01-02 03:04 UTC", "index of codes:", " bots: 0 prefetches of browsers: 0")
+		"Read-only because the disk is almost full no", "Everything up to this time is on disk 2026-01-02 03:04 UTC", "index of codes:", " bots: 0 prefetches of browsers, which are not redirected: 0")
 }
 
 // withBatches adds a histogram that is not of durations.

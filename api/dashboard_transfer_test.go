@@ -135,6 +135,7 @@ func TestAnImportKeepsTheOrderOfTheFile(t *testing.T) {
 		t.Errorf("the list has them at %d, %d and %d", n, m, o)
 	}
 	p = b.open("/_/link/newest")
-	p.want("Visitors not known visitors of imported hits are not known", "5 imported hits are in the total only, not in the chart")
+	p.want("Visitors not known visitors of imported hits are not known", "5 imported hits have no time: they are in the total only, not in the chart")
+	b.open("/_/").want("5 imported hits have no time: they are in no window, so not in the chart")
 	b.open("/_/link/middle").want("Visitors 0 counted exactly")
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"shunt/api/account"
+	"shunt/api/ops"
 )
 
 func TestMembersDoNotSeePagesOfAdmins(t *testing.T) {
@@ -123,7 +124,7 @@ func TestAnAdminChangesAddressAndRole(t *testing.T) {
 func TestTheLastAdminStays(t *testing.T) {
 	st := newSite(t, nil)
 	b := st.browseAs("owner@example.com", account.RoleAdmin)
-	check(t, st.calls.RemoveUser(account.Caller{}, 1, true))
+	check(t, st.calls.RemoveUser(account.Caller{}, 1, ops.LinksOfRemoved{Keep: true}))
 	p := b.fill(b.open("/_/users/2"), "/_/users/2", "role", "member")
 	if want := "This is the last admin; make somebody else an admin first."; p.status != 422 || p.at("role-error") != want {
 		t.Errorf("demoted: got %d %q, want %q", p.status, p.at("role-error"), want)
@@ -161,7 +162,7 @@ func TestDeletingAUserSpellsOutTheLinks(t *testing.T) {
 	p := b.open("/_/users/3/delete")
 	p.want("Delete ann@example.com?", "Keep 3 links of this user", "under the user number 3, which nobody else ever gets")
 	p = b.fill(p, "/_/users/3/delete")
-	if want := "This user has links. Choose to keep them, or delete the links first."; p.status != 422 || p.at("links-error") != want {
+	if want := "This user has links. Say who gets them, choose to keep them, or delete them first."; p.status != 422 || p.at("links-error") != want {
 		t.Errorf("without a word about the links: got %d %q", p.status, p.at("links-error"))
 	}
 	b.submit(p.form("/_/users/3/delete").with("links", "keep")) // and once more, as by a double click

@@ -154,6 +154,9 @@ func (st *site) prepare(line string) string {
 	if strings.Contains(line, "/hello") {
 		st.shorten(`{"url":"https://example.org/","alias":"hello"}`)
 	}
+	if strings.Contains(line, "/tags/news") {
+		st.shorten(`{"url":"https://example.org/","tags":["news"]}`)
+	}
 	if strings.Contains(line, "/session") || strings.Contains(line, "/users/2") {
 		st.person("ann@example.com", account.RoleMember)
 	}

@@ -67,8 +67,8 @@ func TestALoadingServerAnswersAlikeThroughEveryDoor(t *testing.T) {
 		t.Run("door="+d.name, func(t *testing.T) {
 			st := unloadedSite(t, d.options(nil))
 			st.plantAll()
-			ask := requestText("GET", "/capped", "")
-			answer := func(c net.Conn) string {
+			click, prefetch := requestText("GET", "/capped", ""), requestText("GET", "/capped", "", prefetchLines[0])
+			answer := func(c net.Conn, ask string) string {
 				if _, err := io.WriteString(c, ask+strings.Replace(ask, "\r\n\r\n", "\r\nConnection: close\r\n\r\n", 1)); err != nil {
 					t.Fatal(err)
 				}
@@ -77,15 +77,21 @@ func TestALoadingServerAnswersAlikeThroughEveryDoor(t *testing.T) {
 				return undated(all)
 			}
 			open := d.open(t, st)
-			got := answer(open())
+			got := answer(open(), click)
 			if want == "" {
 				want = got
 			}
 			if got != want || strings.Count(got, "HTTP/1.1 503 ") != 2 || !strings.Contains(got, "\r\nRetry-After: ") {
 				t.Errorf("got\n%s\nwant\n%s", got, want)
 			}
+			if ahead := answer(open(), prefetch); ahead != got {
+				t.Errorf("a prefetch: got\n%s\nwant\n%s", ahead, got)
+			}
 			loaded(t, st)
-			if got := answer(open()); strings.Count(got, "HTTP/1.1 302 ") != 2 {
+			if got := answer(open(), prefetch); strings.Count(got, "HTTP/1.1 503 ") != 2 || strings.Contains(got, "Retry-After") {
+				t.Errorf("a prefetch, once it is loaded: got\n%s", got)
+			}
+			if got := answer(open(), click); strings.Count(got, "HTTP/1.1 302 ") != 2 {
 				t.Errorf("once it is loaded: got\n%s", got)
 			}
 		})

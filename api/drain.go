@@ -13,6 +13,7 @@ var errShutDown = errors.New("api: the server is shut down")
 const (
 	drainFor  = 3 * time.Second        // how long keep-alive clients have to send one more request and be told to close
 	drainPoll = 10 * time.Millisecond  // time between two checks whether all have gone
+	cutFor    = time.Second            // how long requests that are cut off have to notice it
 	silentFor = 2 * wire.SweepInterval // how old a connection without a byte must be to be cut; more than one, less than drainFor
 
 	// If the next process accepts at the same sockets, its clients wait for the end of this one. The
@@ -24,8 +25,10 @@ const (
 // Shutdown drains the server: /readyz reports not ready, every later answer carries Connection:
 // close, the public and the local listeners are closed, and live streams end. Clients have drainFor
 // to finish and disconnect, those that have never sent a byte silentFor; less if another process waits
-// for the sockets (Options.Outlived). Then idle connections are closed, and Shutdown waits for requests under way until ctx ends. The admin address is closed
-// last. If Shutdown returns the error of ctx, connections may be left.
+// for the sockets (Options.Outlived). Then idle connections are closed, and Shutdown waits for requests
+// under way until ctx ends. The admin address is closed last. If Shutdown returns the error of ctx, it has cut off
+// connections: those on which half a request had come, and those whose clients do not read the answer. Their
+// handlers have returned, unless one waits for something else than its client for longer than cutFor.
 func (s *Server) Shutdown(ctx context.Context) error {
 	if !s.drain.Begin() {
 		return errShutDown
@@ -40,7 +43,24 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		s.nodes.CloseKept() // other nodes keep theirs open
 		err = errors.Join(err, s.nodes.Shutdown(ctx))
 	}
-	return errors.Join(err, s.admin.CloseListeners(), s.admin.Shutdown(ctx))
+	err = errors.Join(err, s.admin.CloseListeners(), s.admin.Shutdown(ctx))
+	if ctx.Err() != nil {
+		s.cut()
+	}
+	return err
+}
+
+// cut closes what is left of all connections.
+func (s *Server) cut() {
+	ctx, cancel := context.WithTimeout(context.Background(), cutFor)
+	defer cancel()
+	groups := append(s.clients(), s.admin)
+	if s.nodes != nil {
+		groups = append(groups, s.nodes)
+	}
+	for _, g := range groups {
+		_ = g.Cut(ctx) // if it fails, the process ends without them
+	}
 }
 
 // clients returns the groups of listeners whose clients Shutdown waits for.

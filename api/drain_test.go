@@ -2,6 +2,8 @@ package api
 
 import (
 	"context"
+	"errors"
+	"io"
 	"net"
 	"runtime"
 	"testing"
@@ -29,5 +31,38 @@ func TestShutdownDoesNotWaitForSilentConnections(t *testing.T) {
 	defer cancel()
 	if err := st.Shutdown(ctx); err != nil {
 		t.Errorf("Shutdown: got %v", err)
+	}
+}
+
+// Half a request, and a client that does not read its answer, end with the time of the drain, and no handler is left:
+// what it uses is closed next.
+func TestWhatDoesNotEndIsCutOff(t *testing.T) {
+	st := newSite(t, nil)
+	st.exported(st.token)
+	st.export(st.token, "")
+	st.awaitExports(1)
+	body := "POST /api/v1/shorten HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer " + st.token + "\r\nContent-Type: application/json\r\nContent-Length: 50\r\n\r\n{"
+	for _, sent := range []string{"GET /x HTTP/1.1\r\nHo", body} {
+		c, err := st.publicAt.Dial()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		if _, err := io.WriteString(c, sent); err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			if n, err := io.Copy(io.Discard, c); n > 0 {
+				t.Errorf("%q got %d bytes, %v, want none", sent, n, err)
+			}
+		}()
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := st.Shutdown(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("Shutdown: got %v", err)
+	}
+	if open, held := st.public.Open(), st.calls.ExportsHeld(); open > 0 || held > 0 {
+		t.Errorf("%d connections and %d exports are open", open, held)
 	}
 }

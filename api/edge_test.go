@@ -25,7 +25,7 @@ func TestTheCallsThatChangeAccountsAreKnown(t *testing.T) {
 	if got, want := strings.Join(refused, ", "), "DELETE /tokens/{id}, DELETE /users/{id}, PATCH /users/{id}, POST /setup-links, POST /tokens, POST /users"; got != want {
 		t.Errorf("refused are %s; want %s", got, want)
 	}
-	if got, want := strings.Join(allowed, ", "), "DELETE /links/{code}, DELETE /session, PATCH /links/{code}, POST /import, POST /session, POST /shorten, POST /shorten/bulk"; got != want {
+	if got, want := strings.Join(allowed, ", "), "DELETE /links/{code}, DELETE /session, DELETE /tags/{tag}, PATCH /links/{code}, PATCH /tags/{tag}, POST /import, POST /links/{code}/reset, POST /session, POST /shorten, POST /shorten/bulk"; got != want {
 		t.Errorf("allowed are %s; want %s", got, want)
 	}
 }

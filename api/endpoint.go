@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"strings"
 
 	"github.com/valyala/fasthttp"
@@ -51,6 +52,14 @@ func (e endpoint) changesAccounts() bool {
 		return false
 	}
 	return strings.HasPrefix(e.path, "/users") || strings.HasPrefix(e.path, "/tokens") || strings.HasPrefix(e.path, "/setup-links")
+}
+
+// withoutSlash returns a path of the API as the endpoints have it: many clients put a slash at its end.
+func withoutSlash(path []byte) []byte {
+	if bytes.HasPrefix(path, []byte(apiPrefix)) {
+		return bytes.TrimSuffix(path, []byte("/"))
+	}
+	return path
 }
 
 // creates reports whether e creates links: such calls have a rate limit of their own.

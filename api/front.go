@@ -110,6 +110,11 @@ func (f *front) serveCode(ctx *fasthttp.RequestCtx, code, query []byte) {
 
 // miss answers a request for a code that is not redirected.
 func (f *front) miss(ctx *fasthttp.RequestCtx, o redirect.Outcome, client netip.Addr, now time.Time) {
+	if o == redirect.Prefetched { // nobody sees the answer, so it has no page
+		ctx.SetStatusCode(fasthttp.StatusServiceUnavailable)
+		ctx.Response.Header.SetCanonical(headerCacheControl, noStore)
+		return
+	}
 	if o == redirect.UnknownCode && !f.limiter.mayMiss(ctx, client, now) {
 		o = redirect.TooManyMisses
 	}

@@ -143,6 +143,7 @@ func unloadedSiteOn(t testing.TB, kept storage.Options, tune func(*engine.Option
 	engineOptions := engine.Options{
 		JournalDir: filepath.Join(dir, "journal"), Rings: 2, RingRecords: 1 << 12, Now: clock, Logger: logger,
 		FlushInterval: time.Hour, // a test that needs a flush calls it
+		ClockSettles:  -1,        // time passes as the test says
 	}
 	if tune != nil {
 		tune(&engineOptions)

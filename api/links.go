@@ -87,12 +87,18 @@ func (l *linkCalls) patchLink(ctx *fasthttp.RequestCtx, caller account.Caller) e
 	}
 	link, err := l.calls.Update(caller, code, guard, versionsAsked(ctx), bodyOf(ctx))
 	if err != nil {
-		if r, _ := problem.Of(err); r.Kind == problem.MediaType {
-			ctx.Response.Header.Set("Accept-Patch", strings.Join(ops.PatchTypes, ", ")) // RFC 5789
-		}
-		return err
+		return acceptingPatches(ctx, err)
 	}
 	return writeLink(ctx, fasthttp.StatusOK, &link)
+}
+
+// acceptingPatches returns err, the error of a patch. If the patch is of another type, the answer says which
+// there are (RFC 5789).
+func acceptingPatches(ctx *fasthttp.RequestCtx, err error) error {
+	if r, _ := problem.Of(err); r.Kind == problem.MediaType {
+		ctx.Response.Header.Set("Accept-Patch", strings.Join(ops.PatchTypes, ", "))
+	}
+	return err
 }
 
 // deleteLink is DELETE /links/{code}.
@@ -106,6 +112,68 @@ func (l *linkCalls) deleteLink(ctx *fasthttp.RequestCtx, caller account.Caller) 
 	}
 	ctx.SetStatusCode(fasthttp.StatusNoContent)
 	return nil
+}
+
+// resetLink is POST /links/{code}/reset. It reads no body.
+func (l *linkCalls) resetLink(ctx *fasthttp.RequestCtx, caller account.Caller) error {
+	code, guard, err := linkAsked(ctx, caller)
+	if err != nil {
+		return err
+	}
+	link, err := l.calls.Reset(caller, code, guard, versionsAsked(ctx))
+	if err != nil {
+		return err
+	}
+	return writeLink(ctx, fasthttp.StatusOK, &link)
+}
+
+// listTags is GET /tags.
+func (l *linkCalls) listTags(ctx *fasthttp.RequestCtx, caller account.Caller) error {
+	q, err := ops.ParseTags(caller, ctx.QueryArgs())
+	if err != nil {
+		return err
+	}
+	page, err := l.calls.Tags(caller, q)
+	if err != nil {
+		return err
+	}
+	return writeJSON(ctx, fasthttp.StatusOK, page)
+}
+
+// renameTag is PATCH /tags/{tag}.
+func (l *linkCalls) renameTag(ctx *fasthttp.RequestCtx, caller account.Caller) error {
+	tag, guard, err := tagAsked(ctx, caller)
+	if err != nil {
+		return err
+	}
+	done, err := l.calls.RenameTag(caller, guard, tag, bodyOf(ctx))
+	if err != nil {
+		return acceptingPatches(ctx, err)
+	}
+	return writeJSON(ctx, fasthttp.StatusOK, done)
+}
+
+// deleteTag is DELETE /tags/{tag}.
+func (l *linkCalls) deleteTag(ctx *fasthttp.RequestCtx, caller account.Caller) error {
+	tag, guard, err := tagAsked(ctx, caller)
+	if err != nil {
+		return err
+	}
+	done, err := l.calls.DeleteTag(caller, guard, tag)
+	if err != nil {
+		return err
+	}
+	return writeJSON(ctx, fasthttp.StatusOK, done)
+}
+
+// tagAsked returns the {tag} of the path, and the guard that says whose it is.
+func tagAsked(ctx *fasthttp.RequestCtx, caller account.Caller) (tag string, g engine.Guard, err error) {
+	if g, err = ops.ParseGuard(caller, ctx.QueryArgs()); err != nil {
+		return "", g, err
+	}
+	part, _ := ctx.UserValue("tag").(string)
+	tag, err = ops.ParseTag(part)
+	return tag, g, err
 }
 
 // linkAsked returns the {code} of the path, and the guard that says whose link it may be. The only

@@ -48,13 +48,13 @@ func (c *liveCalls) streamStats(ctx *fasthttp.RequestCtx, caller account.Caller)
 	if err != nil {
 		return err
 	}
-	id, err := c.calls.Find(caller, code, guard)
+	w, err := c.calls.Watch(caller, code, guard)
 	if err != nil {
 		return err
 	}
 	return c.stream(ctx, caller, &liveStream{
 		recheck: c.calls.Recheck(caller, guard, account.StatsRead),
-		hits:    func() (uint64, error) { return c.calls.Hits(caller, code, id, guard) },
+		hits:    func() (uint64, error) { return c.calls.Hits(caller, w) },
 		figures: func() (liveFigures, error) {
 			f, err := c.calls.Figures(caller, code, ops.FiguresQuery{Guard: guard})
 			return liveFigures{f.Hits, f.Unique}, err

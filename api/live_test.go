@@ -86,7 +86,7 @@ func TestEachStatusRedirectsTheMethodsOfTheContract(t *testing.T) {
 	}
 }
 
-func TestBotsPrefetchesAndHeadsAreRedirectedAndCountedSeparately(t *testing.T) {
+func TestBotsPrefetchesAndHeadsAreCountedSeparatelyAndUseNothingUp(t *testing.T) {
 	st := newSite(t, nil)
 	st.shorten(`{"url":"http://a/","alias":"x","max_hits":3}`)
 	st.get("/x", browser)

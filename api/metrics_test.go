@@ -26,7 +26,8 @@ build_info{version,goversion} storage_disk_bytes
 certificate_expiry_timestamp_seconds acme_state{state} acme_failures_total
 last_backup_timestamp_seconds last_backup_duration_seconds last_backup_size_bytes
 block_list_entries block_list_loaded_timestamp_seconds block_list_load_duration_seconds block_list_failing
-rollup_lag_seconds sessions clock_trusted ready loading_ratio start_time_seconds flush_interval_seconds redirect_duration_seconds
+geoip_loaded_timestamp_seconds geoip_failing
+rollup_lag_seconds sessions clock_trusted clock_jumps_total ready loading_ratio start_time_seconds flush_interval_seconds redirect_duration_seconds
 memory_limit_bytes memory_used_bytes{part} memory_full access_log_dropped_total shed_total{kind}
 last_reload_timestamp_seconds reload_failures_total journal_unprotected_records hit_parts_lost_total{part}
 
@@ -52,6 +53,7 @@ func allSources(t *testing.T) func(*Options) {
 			Memory: func() admin.Memory {
 				return admin.Memory{Limit: 9, Used: []admin.Count{{Label: "heap", N: 8}}, Full: true}
 			},
+			Countries:     func() admin.CountryFile { return admin.CountryFile{LoadedAt: at, Failing: true} },
 			AccessDropped: func() uint64 { return 10 },
 			Backup:        func() admin.Backup { return admin.Backup{At: at, Took: time.Second, Bytes: 12} },
 			Cluster: func() admin.Cluster {
@@ -133,6 +135,7 @@ func TestTheContractsMetricsAreAllThere(t *testing.T) {
 		"shunt_acme_failures_total": "7", `shunt_memory_used_bytes{part="heap"}`: "8", "shunt_memory_full": "1", "shunt_access_log_dropped_total": "10",
 		`shunt_shed_total{kind="creates"}`: "0", "shunt_last_backup_timestamp_seconds": "1.7e+09", "shunt_last_backup_size_bytes": "12",
 		"shunt_loading_ratio": "1", "shunt_reload_failures_total": "13", "shunt_block_list_entries": "1", "shunt_ready": "1",
+		"shunt_geoip_loaded_timestamp_seconds": "1.7e+09", "shunt_geoip_failing": "1",
 		`shunt_storage_commit_mutations_bucket{le="2"}`: "7", "shunt_storage_commit_mutations_count": "12", "shunt_storage_commit_mutations_sum": "36",
 	} {
 		if got := st.metric(line); got != want {

@@ -113,7 +113,7 @@ func TestABadPatchChangesNothing(t *testing.T) {
 		"a code":            {`{"code":"y"}`, 422, "invalid", "code:unknown"},
 		"an alias":          {`{"alias":"y"}`, 422, "invalid", "alias:unknown"},
 		"an alias of null":  {`{"alias":null}`, 422, "invalid", "alias:unknown"},
-		"read-only fields":  {`{"owner":2,"hits":1,"state":"expired","created_at":null}`, 422, "invalid", "owner:unknown hits:unknown state:unknown created_at:unknown"},
+		"read-only fields":  {`{"code":2,"hits":1,"state":"expired","created_at":null}`, 422, "invalid", "code:unknown hits:unknown state:unknown created_at:unknown"},
 		"unchanged twice":   {`{"title":"Ti","title":"t"}`, 422, "invalid", "title:duplicate"},
 		"null and then not": {`{"title":null,"title":"t"}`, 422, "invalid", "title:duplicate"},
 		"one field wrong":   {`{"title":"t","max_hits":0}`, 422, "invalid", "max_hits:range"},

@@ -173,7 +173,7 @@ func TestEveryPageHasTheHeadersOfAPage(t *testing.T) {
 			}
 		}
 	}
-	for o := redirect.UnknownCode; o < redirect.NumOutcomes; o++ {
+	for o := redirect.UnknownCode; o < redirect.Prefetched; o++ { // a prefetch, the last, has no page
 		ctx := requestFrom(tcpAddr("192.0.2.1"))
 		st.pages.answer(ctx, o)
 		h := &ctx.Response.Header

@@ -12,6 +12,7 @@ import (
 
 	"shunt/api/accesslog"
 	"shunt/api/account"
+	"shunt/api/redirect"
 	"shunt/api/wire"
 )
 
@@ -108,6 +109,7 @@ func noteAccess(log *accesslog.Log, ctx *fasthttp.RequestCtx, proxies *wire.Prox
 	if !ctx.Response.IsBodyStream() {
 		e.Bytes = len(ctx.Response.Body())
 	}
+	e.Prefetch = e.Status == fasthttp.StatusServiceUnavailable && redirect.IsPrefetch(h.RawHeaders())
 	if len(h.RawHeaders()) == 0 { // refused before it was parsed: fasthttp would say GET /
 		e.Method, e.Path = unread, unread
 	}
@@ -125,6 +127,7 @@ func (f *front) noteAccess(r *wire.Plain, status, body int) {
 	e := accesslog.Entry{
 		NowMs: r.NowMs, Status: status, Bytes: body, Client: r.Client, UserAgent: r.UserAgent, Referrer: r.Referrer,
 	}
+	e.Prefetch = status == fasthttp.StatusServiceUnavailable && redirect.IsPrefetch(r.Purposes)
 	method, rest, _ := bytes.Cut(r.Raw, []byte{' '})
 	path, version, _ := bytes.Cut(rest, []byte{' '})
 	e.Method, e.Path, e.HTTP10 = method, path, bytes.HasPrefix(version, []byte("HTTP/1.0"))

@@ -39,7 +39,8 @@ type apiRouter struct {
 
 // routes returns a handler of the endpoints, for the callers that authenticate accepts. All other
 // paths of the API are 404. The router corrects no path: a wrong one is a 404. It sees only paths
-// of the API, because it gives some others a meaning of its own ("/*").
+// of the API, because it gives some others a meaning of its own ("/*"). A slash at the end of a path changes
+// nothing.
 func (a *apiRouter) routes(authenticate authenticate, endpoints []endpoint) fasthttp.RequestHandler {
 	r := router.New()
 	r.RedirectTrailingSlash = false
@@ -56,9 +57,13 @@ func (a *apiRouter) routes(authenticate authenticate, endpoints []endpoint) fast
 		}
 	}
 	return func(ctx *fasthttp.RequestCtx) {
-		if path, _ := splitURI(ctx.Request.Header.RequestURI()); !bytes.HasPrefix(path, []byte(apiPrefix)) {
+		path, _ := splitURI(ctx.Request.Header.RequestURI())
+		if !bytes.HasPrefix(path, []byte(apiPrefix)) {
 			a.page(ctx, path)
 			return
+		}
+		if plain := withoutSlash(path); len(plain) < len(path) {
+			ctx.URI().SetPathBytes(plain)
 		}
 		if a.cors.preflight(ctx) {
 			return

@@ -19,6 +19,9 @@ import (
 // has no path.
 func SetupURL(baseURL, code string) string { return baseURL + dashboard.SetupPath + code }
 
+// PagesURL returns the address of the pages of the server of baseURL.
+func PagesURL(baseURL string) string { return baseURL + dashboard.Root }
+
 // localEndpoints are the rows that the socket of local commands has besides those of the API.
 func (a *accountCalls) localEndpoints() []endpoint {
 	return []endpoint{{"POST", "/setup-links", account.Admin, a.makeSetupLink, 0}}

@@ -13,13 +13,14 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"unicode"
 
 	"shunt/api/jsonbody"
 	"shunt/engine"
 )
 
 // An acceptedTarget is a target that must be accepted, and what must be stored and shown: the bytes
-// that were sent, except the host. What must go out is inASCII of that.
+// that were sent, except the host and invisible characters at the end. What must go out is inASCII of that.
 type acceptedTarget struct{ sent, stored string }
 
 // acceptedTargets draws targets with a host in any spelling, and a rest of valid and invalid parts
@@ -48,7 +49,13 @@ func (a acceptedTargets) next() acceptedTarget {
 	if room := engine.MaxTargetBytes - len(scheme) - max(len(sent), len(stored)) - len(inASCII(rest)); a.oneIn(100) {
 		rest += a.fill(rest, room-a.random.IntN(2)*a.random.IntN(room))
 	}
-	return acceptedTarget{scheme + sent + rest, scheme + stored + rest}
+	return acceptedTarget{scheme + sent + rest, scheme + stored + strings.TrimRightFunc(rest, invisible)}
+}
+
+// invisible reports whether r is dropped where an address ends in it.
+func invisible(r rune) bool {
+	return unicode.IsSpace(r) || r == '\u00ad' || r == '\u061c' || r == '\u180e' || r == '\ufeff' ||
+		0x200b <= r && r <= 0x200f || 0x202a <= r && r <= 0x202e || 0x2060 <= r && r <= 0x206f
 }
 
 // idnHosts are names as people write them and as the DNS has them (UTS 46, non-transitional).

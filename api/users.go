@@ -127,13 +127,10 @@ func (a *accountCalls) editUser(ctx *fasthttp.RequestCtx, caller account.Caller)
 	return writeJSON(ctx, fasthttp.StatusOK, newUserObject(u))
 }
 
-// keepLinks is the one value of the parameter links of DELETE /users/{id}.
-const keepLinks = "keep"
-
-// removeUser is DELETE /users/{id}. The user's links are kept only if the caller says so with
-// links=keep.
+// removeUser is DELETE /users/{id}. A user who has links is removed only if the caller says what becomes of
+// them: links=keep, or move_links_to=ID.
 func (a *accountCalls) removeUser(ctx *fasthttp.RequestCtx, caller account.Caller) error {
-	keep, err := linksKept(ctx)
+	links, err := ops.ParseLinksOfRemoved(ctx.QueryArgs())
 	if err != nil {
 		return err
 	}
@@ -141,27 +138,11 @@ func (a *accountCalls) removeUser(ctx *fasthttp.RequestCtx, caller account.Calle
 	if err != nil {
 		return err
 	}
-	if err := a.calls.RemoveUser(caller, id, keep); err != nil {
+	if err := a.calls.RemoveUser(caller, id, links); err != nil {
 		return err
 	}
 	ctx.SetStatusCode(fasthttp.StatusNoContent)
 	return nil
-}
-
-// linksKept reads the query parameter links.
-func linksKept(ctx *fasthttp.RequestCtx) (keep bool, err error) {
-	for name, value := range ctx.QueryArgs().All() {
-		switch {
-		case string(name) != "links":
-			return false, ops.UnknownParameter(name)
-		case keep:
-			return false, jsonbody.FieldError("links", "duplicate", "must not be given twice")
-		case string(value) != keepLinks:
-			return false, jsonbody.FieldError("links", "range", "must be "+keepLinks)
-		}
-		keep = true
-	}
-	return keep, nil
 }
 
 // userAsked returns the {id} of the path.

@@ -149,6 +149,8 @@ type discard struct {
 
 func (d *discard) ReadOnly() bool { return false }
 
+func (d *discard) ReadImported(uint32, uint32) (uint64, error) { return 0, nil }
+
 func (d *discard) Identity() engine.Identity { return engine.Identity{} }
 
 func (d *discard) AllocateIDs(uint64) (uint64, error) { return d.n + 1, nil }
@@ -189,7 +191,9 @@ func (d *discard) ListLinks(uint32, string, func(uint64, string) bool) error { r
 
 func (d *discard) Listing(context.Context) (engine.Listing, error) { return nothing{}, nil }
 
-func (d *discard) Deletions(uint32, int) ([]engine.Deletion, error) { return nil, nil }
+func (d *discard) Deletions(uint32, uint64, uint32, int) ([]engine.Deletion, error) { return nil, nil }
+
+func (d *discard) Clock() (engine.SeenClock, error) { return engine.SeenClock{}, nil }
 
 func (d *discard) Positions() (engine.Positions, error) { return d.positions, nil }
 
@@ -201,6 +205,8 @@ func (d *discard) Flush(b engine.FlushBatch) error {
 func (d *discard) RollUp(engine.RollUpLimits) (bool, error) { return false, nil }
 
 func (d *discard) ListAudit(uint64, uint64, func(*engine.AuditEntry) bool) error { return nil }
+
+func (d *discard) OldestAudit() (uint64, error) { return 0, nil }
 
 func (d *discard) SweepAudit(uint64) error { return nil }
 
@@ -239,6 +245,10 @@ func (nothing) ReadOwnerSpans(uint32, []engine.Span, engine.Parts, func(j int, t
 
 func (nothing) Scan(engine.ListRange, int, func(engine.LinkEntry) bool) (uint64, bool, error) {
 	return 0, false, nil
+}
+
+func (nothing) CountTags(*engine.TagScan, int, func(engine.TagCount) bool) (bool, error) {
+	return false, nil
 }
 
 func (nothing) ReadRecord(string) (engine.Record, error) { return engine.Record{}, engine.ErrNotFound }

@@ -36,6 +36,7 @@ const (
 	SetupLinkUsed
 	SessionsEnded
 	CopyGiven // to a node that joins the cluster
+	LinkReset // its figures
 	numAuditActions
 )
 

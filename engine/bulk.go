@@ -20,7 +20,7 @@ const MaxBulk = 1000
 // BulkItem is one of the links that a request asks for.
 type BulkItem struct {
 	Draft   Draft
-	Refused error // if set, why the item is refused: it makes no link
+	Refused error // if set, why the item is refused: it makes no link, and only Draft.Owner is used
 }
 
 // BulkResult is the result of a BulkItem. Err is its Refused, an InvalidError, ErrTaken, or, in a

@@ -28,7 +28,7 @@ func items(words string) []engine.BulkItem {
 		case "-":
 			d.Alias = ""
 		case "!":
-			all = append(all, engine.BulkItem{Refused: errBadItem})
+			all = append(all, engine.BulkItem{Draft: engine.Draft{Owner: 1}, Refused: errBadItem})
 			continue
 		}
 		all = append(all, engine.BulkItem{Draft: d})

@@ -76,7 +76,7 @@ func (e *Engine) repeatBulk(ctx context.Context, r *Receipt, items []BulkItem) (
 			made[kept.ID] = &results[i].Detail
 		} else if d := made[kept.ID]; d != nil && kept.Outcome == OutcomeExisted { // made by an earlier item
 			results[i] = BulkResult{Detail: *d, Existed: true}
-		} else if results[i], err = e.repeatItem(listing, kept, &items[i]); err != nil {
+		} else if results[i], err = e.repeatItem(listing, r, kept, &items[i]); err != nil {
 			return nil, err
 		}
 	}
@@ -99,8 +99,9 @@ func (r *Receipt) made(i int, item *BulkItem) (_ Detail, ok bool) {
 	return detailOf(&rec, rec.Cold.ImportedHits, at), true
 }
 
-// repeatItem answers an item as things are now.
-func (e *Engine) repeatItem(listing Listing, kept *ReceiptItem, item *BulkItem) (BulkResult, error) {
+// repeatItem answers an item as things are now. A link has another id if its figures were reset, and was made
+// before the request nevertheless; one that has another owner by now is nothing that the sender may see.
+func (e *Engine) repeatItem(listing Listing, r *Receipt, kept *ReceiptItem, item *BulkItem) (BulkResult, error) {
 	switch {
 	case kept.Outcome == OutcomeTaken:
 		return BulkResult{Err: e.takenNow(item)}, nil
@@ -111,7 +112,8 @@ func (e *Engine) repeatItem(listing Listing, kept *ReceiptItem, item *BulkItem) 
 	}
 	rec, err := listing.ReadRecord(kept.Code)
 	switch {
-	case errors.Is(err, ErrNotFound), err == nil && (rec.Hot.ID != kept.ID || rec.Hot.Flags&index.FlagTombstone != 0):
+	case errors.Is(err, ErrNotFound), err == nil && (rec.Hot.Flags&index.FlagTombstone != 0 || rec.Hot.Owner != item.Draft.Owner),
+		err == nil && rec.Hot.ID != kept.ID && rec.Cold.CreatedAtMs > r.CreatedAtMs:
 		return BulkResult{Err: ErrDeleted}, nil
 	case err != nil:
 		return BulkResult{}, fmt.Errorf("reading link %q: %w", kept.Code, err)

@@ -25,18 +25,24 @@ type claim struct {
 	by *Hot
 }
 
+// heldBack reports whether a deleted link of owner keeps its code, or a variant, from d.
+func (e *Engine) heldBack(d *Draft, owner uint32, deletedAtMs int64) bool {
+	return owner != d.Owner && !d.TakesDeleted && e.tombstoneHolds(deletedAtMs)
+}
+
 // maxVariants bounds the codes that differ only by case that imports may make: they all share one
 // probe sequence.
 const maxVariants = 64
 
-// claim looks up code and its variants, for a new link of owner. prepared is the number of variants
-// that are about to be made.
-func (e *Engine) claim(code string, owner uint32, imported bool, prepared int, nowMs int64) (c claim) {
+// claim looks up code and its variants, for the new link that d asks for. prepared is the number of
+// variants that are about to be made.
+func (e *Engine) claim(code string, d *Draft, prepared int) (c claim) {
 	variants, hasSlot, nearest := prepared, false, 0
+	owner, imported := d.Owner, d.Import != nil
 	look := func(v index.HotView) {
 		live := v.Flags&index.FlagTombstone == 0
 		variant := string(v.Code) != code
-		held := (live || v.Owner != owner && tombstoneHolds(v.DeletedAtMs, nowMs)) && !(imported && variant)
+		held := (live || e.heldBack(d, v.Owner, v.DeletedAtMs)) && !(imported && variant)
 		if n := nearness(&v, code, owner); held && n > nearest {
 			nearest, c.by = n, inTheWay(&v, owner)
 		}

@@ -53,7 +53,7 @@ func (e *Engine) cleanUpLoop(ctx context.Context) {
 // auditSweepInterval is the time between two sweeps of the audit log.
 const auditSweepInterval = time.Hour
 
-// sweepAudit has the store delete the entries that are too old. The caller has checked that the
+// sweepAudit has the store delete the entries that were kept long enough. The caller has checked that the
 // clock runs evenly.
 func (e *Engine) sweepAudit(now time.Time) error {
 	f := &e.flusher
@@ -61,5 +61,10 @@ func (e *Engine) sweepAudit(now time.Time) error {
 		return nil
 	}
 	f.auditSwept = now
-	return e.store.SweepAudit(AuditStamp(now.AddDate(0, 0, -e.options.KeptAuditDays).UnixMilli()))
+	oldest, err := e.store.OldestAudit()
+	if err != nil || oldest == 0 {
+		return err
+	}
+	keep := time.Duration(e.options.KeptAuditDays) * hoursPerDay * time.Hour
+	return e.store.SweepAudit(AuditStamp(e.clock.cutoff(StampTime(oldest), keep).UnixMilli()))
 }

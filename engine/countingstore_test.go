@@ -21,7 +21,7 @@ type counting struct {
 // than memory.
 var uncounted = map[string]bool{
 	"AllocateIDs": true, "Apply": true, "ApplyAll": true, "EndGenerations": true, "Flush": true,
-	"RollUp": true, "SweepAudit": true, "SweepReceipts": true,
+	"Clock": true, "OldestAudit": true, "RollUp": true, "SweepAudit": true, "SweepReceipts": true,
 	"Identity": true, "Kept": true, "ReadOnly": true, "Scanned": true,
 }
 
@@ -65,8 +65,12 @@ func (c *counting) ListAudit(from, before uint64, fn func(*engine.AuditEntry) bo
 	return c.read().ListAudit(from, before, fn)
 }
 
-func (c *counting) Deletions(beforeHour uint32, limit int) ([]engine.Deletion, error) {
-	return c.read().Deletions(beforeHour, limit)
+func (c *counting) ReadImported(owner, fromHour uint32) (uint64, error) {
+	return c.read().ReadImported(owner, fromHour)
+}
+
+func (c *counting) Deletions(fromHour uint32, fromID uint64, beforeHour uint32, limit int) ([]engine.Deletion, error) {
+	return c.read().Deletions(fromHour, fromID, beforeHour, limit)
 }
 
 func (c *counting) Apply(m engine.Mutation, done func(error)) {

@@ -13,14 +13,15 @@
 //	tally/     what is counted: sketches, breakdowns, the values of dimensions, deltas
 //	invalid/   errors in the fields of a request
 //	plural/    counts things in words
+//	seen/      the time that a store has itself seen passing, by which things grow old
 //	internal/  shared by the engine and its rooms only: mmap (memory outside the heap, mapped
 //	           files), hash, limits, invariants
 //
 // # Terminology
 //
 // A code is what follows the slash of a short address, an alias is a code that a person chose, and
-// the target is where a link leads. A redirect of a visitor is a hit; redirects of bots, prefetches
-// and HEAD requests are counted apart. The journal is a set of rings of hit records. The fold takes
+// the target is where a link leads. A redirect of a visitor is a hit; redirects of bots and of HEAD
+// requests are counted apart, and so are prefetches, which are not redirected. The journal is a set of rings of hit records. The fold takes
 // records out of the rings into deltas; the flush commits deltas to the store. A tally is counts, a
 // set of visitors, and hits by the values of dimensions. The roll-up adds closed hours to days and
 // to the whole life of a link. A window is a run of hours that a caller asks about; it is made of
@@ -80,8 +81,9 @@
 // existed as they are by then.
 //
 // A user is deleted only when they own no link, and creates may be under way: RetireOwner waits for
-// their commits and admits no more (owners.go). A deleted code stays taken for 90 days; then a
-// purge deletes all rows of its link (purge.go).
+// their commits and admits no more (owners.go). An edit that gives a link away (Give) waits for its
+// new owner in the same way. A deleted code stays taken for 90 days, unless an admin takes it; then a
+// purge deletes all rows of its link (purge.go). A reset of figures gives a link a new id (reset.go).
 //
 // A list is a Listing of the store: one moment, all of it durable. It is in the order of ids, so a
 // page continues below the id at which the last page ended, whatever was made, edited or deleted
@@ -126,7 +128,8 @@
 //
 // Locks. shard.mu and counters.mu (of the index), pending.mu, ids.mu, owners.mu, receipts.mu, and
 // the mutexes of the keeper and the dictionary (of the journal). None is taken while another is
-// held, but the index takes two of its own under shard.mu (see there). The store's callbacks take shard.mu, counters.mu, owners.mu and receipts.mu; a rewrite of a
+// held, but the index takes two of its own under shard.mu (see there), and a claim looks at clock.mu
+// under it, which is held for no I/O then. The store's callbacks take shard.mu, counters.mu, owners.mu and receipts.mu; a rewrite of a
 // shard happens in a callback, and holds up all writers: for about 0.1 µs a link, or 0.6 µs while it is
 // so small that its targets are coded again.
 //
@@ -248,21 +251,42 @@
 // names.
 //
 // A window is widened to whole buckets: hours as long as hours are kept, days before (Query). Days
-// are read from day rows and from those hours that are not rolled up, hours from hour rows. The
-// last bucket of a window up to now includes hits that a clock that was ahead has stamped later, so
-// that no hit is outside every window.
+// are read from day rows and from those hours that are not rolled up, hours from hour rows. A window
+// in days up to now has the whole of today. Hits that a clock that was ahead has stamped later are in
+// no window before that day comes; they are in the figures of the link's whole life.
 //
 // Account-wide figures are the same for (hour, owner) rows, so unique visitors are visitors of any
 // link, and deleted links stay in the figures. A query by tag scans the links that have it, at most
 // MaxScannedLinks. A query for the most-hit links reads those with the most hits of all time, until
 // no other link can have as many in the window (top.go).
 //
-// Hours: a record carries the hour of its redirect. When an hour is over (and a minute's grace), it
-// is first closed in memory, so that late records count in the next one; then its pending deltas
-// are flushed; then the store rolls it up. That waits while the store's compaction lags. The closed
-// hour is part of the positions, so that a replay respects it. A clock that is ahead would close
-// hours, and delete days and deleted links, for good: so all of that waits until the clock has run
-// evenly for ten minutes, after a start and after each jump.
+// Hours: a record carries the hour of its redirect, and counts there. When an hour is over (and a minute's
+// grace), its pending deltas are flushed; then the store rolls it up. That waits while the store's
+// compaction lags. Records that come later count in their hour, too, and cost the store more.
+//
+// # When the clock is wrong
+//
+// The wall clock may be wrong, for a minute or for months, and nobody can say which of two times is
+// right. So these rules hold whatever it shows:
+//
+//  1. Nothing is deleted for its age (hours, days, entries of the audit log, receipts, codes of deleted
+//     links) before it has been kept for that time by the wall clock and while the store ran since it was
+//     made. Package seen keeps the latter, durably; it has the design, and what it costs: things stay longer
+//     after the server was off, and after a jump.
+//  2. A hit counts in the hour that the wall clock showed, once and for all. A hit of a clock that was ahead
+//     is shown on that day when it comes. OpenHour, and the store's roll-up mark, follow the clock back.
+//  3. A wall clock that is before all days of which figures are kept is certainly wrong (a computer without
+//     a battery begins in 1970). Then the time in use runs on from where it was (clock.inUse, Engine.Now), for
+//     hits, stamps and questions.
+//  4. What was stamped in the future, and is not hits, goes once it was kept for its time while the store ran:
+//     else a deleted code would be taken for years.
+//  5. No question for figures is refused because of it: what is kept never begins after now (kept).
+//  6. Each jump by more than a minute is a WARN line and counted; pages show those of half a day or more.
+//
+// Nothing is closed or deleted until the clock has run evenly for ten minutes, after a start and after
+// each jump: that saves the store work which it would have to do again. In a cluster each node has a clock of its own.
+// Deletions of links, receipts and audit entries are decided by the node that leads, and are the same on all;
+// hours and days are each node's own.
 //
 // # Decisions
 //
@@ -293,9 +317,11 @@
 //
 //	engine.go                    Options, Open, Resolve, Hit
 //	loading.go                   Load, Fetch, and how hits count meanwhile
+//	clock.go                     what a wrong clock may do
 //	fold.go flush.go stall.go    from rings to the store; a store that hangs; Run, Close, Metrics
 //	epoch.go                     replay at a start, the next epoch
-//	link.go write.go edit.go     the fields of a link; Create, Update, Delete, Read
+//	link.go write.go edit.go     the fields of a link; Create, Update, Give, Delete, Read
+//	reset.go                     figures that begin again
 //	claim.go taken.go            who may take a code, and what is in the way
 //	bulk.go bulkrepeat.go        several links at once, and their repeats
 //	idempotency.go               requests that may be repeated

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -16,10 +17,17 @@ import (
 // published. So if it set a cap of n and returned h hits, at most max(n, h) will ever be admitted
 // under it. Errors: ErrNotFound, ErrVersion, and those of Create.
 func (e *Engine) Update(ctx context.Context, code string, g Guard, edit func(*Record) error) (Detail, error) {
+	return e.Give(ctx, code, g, 0, edit)
+}
+
+// Give is Update that gives the link to another owner, too; 0: it keeps the one that it has. The link's
+// figures go with it. What was counted for its owner so far stays with the former one, and later hits are
+// the new one's. It also returns ErrOwnerGone.
+func (e *Engine) Give(ctx context.Context, code string, g Guard, owner uint32, edit func(*Record) error) (Detail, error) {
 	var rec Record
 	var detail Detail
-	err := e.rewrite(ctx, code, g, func(old Record) (_ Mutation, err error) {
-		if rec, err = e.edited(&old, edit); err != nil {
+	err := e.rewrite(ctx, code, g, owner, func(old Record) (_ Mutation, err error) {
+		if rec, err = e.edited(&old, owner, edit); err != nil {
 			return Mutation{}, err
 		}
 		changed := rec.Cold.Version != old.Cold.Version
@@ -46,8 +54,9 @@ func (e *Engine) Update(ctx context.Context, code string, g Guard, edit func(*Re
 // errUnchanged: an edit has changed nothing.
 var errUnchanged = errors.New("nothing is changed")
 
-// edited returns the link after edit, with the next version if edit has changed it.
-func (e *Engine) edited(old *Record, edit func(*Record) error) (Record, error) {
+// edited returns the link after edit, with the next version if edit has changed it, or owner has, which is 0
+// if the link keeps its own.
+func (e *Engine) edited(old *Record, owner uint32, edit func(*Record) error) (Record, error) {
 	rec := *old
 	rec.Cold.Tags = slices.Clone(old.Cold.Tags)
 	if err := edit(&rec); err != nil {
@@ -56,15 +65,20 @@ func (e *Engine) edited(old *Record, edit func(*Record) error) (Record, error) {
 	title, tags := rec.Cold.Title, rec.Cold.Tags
 	rec.Cold = old.Cold
 	rec.Cold.Title, rec.Cold.Tags = title, tags
-	rec.Hot.Code, rec.Hot.ID, rec.Hot.Owner = old.Hot.Code, old.Hot.ID, old.Hot.Owner
+	rec.Hot.Code, rec.Hot.ID, rec.Hot.Owner = old.Hot.Code, old.Hot.ID, cmp.Or(owner, old.Hot.Owner)
 	if err := rec.normalize(); err != nil {
 		return Record{}, err
 	}
-	if rec.Hot != old.Hot || title != old.Cold.Title || !slices.Equal(tags, old.Cold.Tags) {
-		rec.Cold.Version = old.Cold.Version + 1
-		rec.Cold.UpdatedAtMs = max(e.now().UnixMilli(), old.Cold.UpdatedAtMs, old.Cold.CreatedAtMs) // the clock may go back
+	if rec.Hot != old.Hot || title != old.Cold.Title || !slices.Equal(rec.Cold.Tags, old.Cold.Tags) {
+		e.nextVersion(&rec)
 	}
 	return rec, nil
+}
+
+// nextVersion makes rec, which is as it was, the next version of its link.
+func (e *Engine) nextVersion(rec *Record) {
+	rec.Cold.Version++
+	rec.Cold.UpdatedAtMs = max(e.now().UnixMilli(), rec.Cold.UpdatedAtMs, rec.Cold.CreatedAtMs) // the clock may go back
 }
 
 // capsGivenFolds is the number of folds during which writers look for a cap after one was given: a

@@ -53,7 +53,7 @@ type Options struct {
 	KeptDays      int           // days for which figures by the day are kept; default 400
 	KeptAuditDays int           // days for which the audit log is kept; default 400
 	MaxReceipts   int           // receipts that a sender may have at a time (CreateOnce); default 100,000
-	ClockSettles  time.Duration // how long the clock must run evenly before it closes hours; default 10 min; negative: 0
+	ClockSettles  time.Duration // how long the clock must run evenly before it closes hours; default 10 min; negative: 0, and Now is trusted in all
 	CloseTimeout  time.Duration // how long Run's end and Close each wait for a store that hangs; default 10 s
 
 	// PendingEntries bounds the (hour, link) and (hour, owner) entries that wait in memory for the
@@ -64,6 +64,10 @@ type Options struct {
 	// Cluster says that the store shares its writes with other nodes: the engine takes writes only
 	// after Lead.
 	Cluster bool
+
+	// ReadOnly folds what the journal has into memory, and changes no file and nothing in the store, which
+	// need not be one that takes writes. Writes fail, and Hit must not be called.
+	ReadOnly bool
 
 	// CapNode is what names this node in the caps of links, in a cluster: the id of its outbox.
 	CapNode [16]byte
@@ -77,6 +81,9 @@ type Options struct {
 
 	Logger *slog.Logger // default: discards
 	Now    func() time.Time
+
+	// Monotonic is the clock that nobody sets; default time.Now. Only differences count.
+	Monotonic func() time.Time
 }
 
 func (o *Options) setDefaults() error {
@@ -121,6 +128,9 @@ func (o *Options) setDefaults() error {
 	}
 	if o.Now == nil {
 		o.Now = time.Now
+	}
+	if o.Monotonic == nil {
+		o.Monotonic = time.Now
 	}
 	return o.check()
 }
@@ -177,10 +187,12 @@ type Engine struct {
 	now      func() time.Time
 	random   io.Reader // of drawn codes
 
+	clock      clock
 	flusher    flusher
 	keeper     *journal.Keeper
 	stall      stallLog
-	loopsEnded chan struct{} // closed when all of Run's goroutines except the keeper have returned; nil before Run
+	closeBy    atomic.Pointer[time.Time] // see CloseBy; nil: CloseTimeout counts
+	loopsEnded chan struct{}             // closed when all of Run's goroutines except the keeper have returned; nil before Run
 	replayed   replayed
 }
 
@@ -206,10 +218,13 @@ func Open(store Store, o Options) (*Engine, error) {
 	e.owners.init()
 	e.gate.exists = o.Cluster
 	e.caps.exists = o.Cluster
-	if err := os.MkdirAll(o.JournalDir, 0o700); err != nil {
+	start := e.startEpoch
+	if o.ReadOnly {
+		e.folders, start = e.folders.ForReading(), e.startReading
+	} else if err := os.MkdirAll(o.JournalDir, 0o700); err != nil {
 		return nil, e.journalError(err)
 	}
-	if err := e.startEpoch(); err != nil {
+	if err := start(); err != nil {
 		return nil, err
 	}
 	e.initCaps()
@@ -230,6 +245,10 @@ func (e *Engine) checkNode(h *index.HotView) error {
 	}
 	return nil
 }
+
+// Now returns the time in use: that of the computer's clock, unless that shows a day before all days of which
+// figures are kept. Then it is certainly wrong, and the time runs on from where it was.
+func (e *Engine) Now() time.Time { return e.now() }
 
 // ReadOnly reports whether links cannot be written at present because there is too little space.
 func (e *Engine) ReadOnly() bool { return e.store.ReadOnly() }

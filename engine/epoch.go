@@ -34,15 +34,11 @@ func (o *Options) folders(id Identity) journal.Folders {
 // leaves the old epoch as it was; a crash after it leaves an epoch without hits, with some or none
 // of its files.
 func (e *Engine) startEpoch() error {
-	p, err := e.store.Positions()
+	p, err := e.lastPositions()
 	if err != nil {
-		return fmt.Errorf("reading journal positions: %w", err)
+		return err
 	}
-	if err := e.folders.InUse(p.journal()); err != nil {
-		return fmt.Errorf("the hit journal in %s is also another server's: %w. Its hits are counted there; "+
-			"name a folder of this store's own with --journal-dir", e.options.JournalDir, err)
-	}
-	if err := e.mayRead(p); err != nil {
+	if err := e.startClock(); err != nil {
 		return err
 	}
 	if err := e.commitLast(&p, e.options.Rings); err != nil {
@@ -52,10 +48,85 @@ func (e *Engine) startEpoch() error {
 	if err := e.makeJournal(p.Epoch); err != nil {
 		return err
 	}
-	e.pending = newPending(e.journal, &e.index, p, e.options.PendingEntries)
+	e.pending = newPending(e.journal, &e.index, p, e.countedHours(), e.options.PendingEntries)
 	e.flusher.init(p)
 	e.flusher.lastUnixNano.Store(e.now().UnixNano())
 	return nil
+}
+
+// lastPositions returns the positions of the last epoch, once its files are known to be nobody else's
+// and to be readable.
+func (e *Engine) lastPositions() (Positions, error) {
+	p, err := e.store.Positions()
+	if err != nil {
+		return p, fmt.Errorf("reading journal positions: %w", err)
+	}
+	if err := e.folders.InUse(p.journal()); err != nil {
+		return p, fmt.Errorf("the hit journal in %s is also another server's: %w. Its hits are counted there; "+
+			"name a folder of this store's own with --journal-dir", e.options.JournalDir, err)
+	}
+	return p, e.mayRead(p)
+}
+
+// startClock continues the clock of the store. From then on e.now is its time.
+func (e *Engine) startClock() error {
+	kept, err := e.store.Clock()
+	if err != nil {
+		return fmt.Errorf("reading the clock: %w", err)
+	}
+	e.clock.start(&e.options, kept, hourTime(e.firstDay()*hoursPerDay))
+	e.now = e.clock.inUse
+	return nil
+}
+
+// startReading folds the records that the store does not have into deltas, which nothing commits. The
+// journal of this engine has no files.
+func (e *Engine) startReading() error {
+	p, err := e.readablePositions()
+	if err != nil {
+		return err
+	}
+	if err := e.startClock(); err != nil {
+		return err
+	}
+	hours := e.countedHours()
+	named := map[uint16]uint64{}
+	folded := pair{limit: e.options.PendingEntries}
+	missing := uint64(0)
+	e.replayed.Replayed, err = e.folders.Replay(p.journal(), func(_ []uint64, r *journal.Record) error {
+		if !folded.add(r, hours) {
+			missing++
+		}
+		if r.Class != tally.ClassHit || r.Void {
+			return nil
+		}
+		named[r.Referrer]++
+		return e.index.RaiseHits(r.LinkID, 1)
+	})
+	if err != nil {
+		return fmt.Errorf("reading the hit journal: %w", err)
+	}
+	if !e.wasUsed(p) {
+		e.replayed.Faults = nil
+	}
+	e.sayReplayed(p)
+	names := new(journal.Referrers)
+	if !folded.empty() {
+		names = e.oldReferrers(p)
+	}
+	e.countNameless(names, named)
+	e.journal = journal.InMemory(names)
+	e.pending = newPending(e.journal, &e.index, p, hours, e.options.PendingEntries)
+	e.pending.mu.gathering = &folded
+	e.pending.missing.Store(missing)
+	e.flusher.init(p)
+	e.flusher.lastUnixNano.Store(e.now().UnixNano())
+	return nil
+}
+
+// countedHours returns in which hours records count now.
+func (e *Engine) countedHours() countedHours {
+	return countedHours{first: e.firstDay() * hoursPerDay, instead: hourOf(e.now())}
 }
 
 // mayRead refuses a start if the journal exists and cannot be opened for a reason that an operator
@@ -75,19 +146,19 @@ func (e *Engine) mayRead(p Positions) error {
 // commitLast commits the records of p's epoch that are beyond p. The same batch begins the next
 // epoch, with rings rings and as many standby rings; commitLast sets p to its start.
 func (e *Engine) commitLast(p *Positions, rings int) (err error) {
-	left := pair{limit: e.options.PendingEntries}
+	left, hours := pair{limit: e.options.PendingEntries}, e.countedHours()
 	names := sync.OnceValue(func() *journal.Referrers { return e.oldReferrers(*p) })
 	named := map[uint16]uint64{} // hits by the number of their referrer
 	seq := p.FlushSeq
 	e.replayed.Replayed, err = e.folders.Replay(p.journal(), func(passed []uint64, r *journal.Record) error {
 		if left.full() { // an earlier run may have had larger rings
 			seq++
-			if err := e.commitPair(&left, Positions{Epoch: p.Epoch, FlushSeq: seq, OpenHour: p.OpenHour, Rings: passed}, names()); err != nil {
+			if err := e.commitPair(&left, Positions{Epoch: p.Epoch, FlushSeq: seq, OpenHour: p.OpenHour, Rings: passed}, names(), nil); err != nil {
 				return err
 			}
 			left.reset()
 		}
-		left.add(r, p.OpenHour)
+		left.add(r, hours)
 		if r.Class == tally.ClassHit && !r.Void {
 			named[r.Referrer]++
 		}
@@ -106,7 +177,7 @@ func (e *Engine) commitLast(p *Positions, rings int) (err error) {
 	}
 	e.countNameless(old, named)
 	p.Epoch, p.FlushSeq, p.Rings = journal.NextEpoch(p.Epoch), seq+1, make([]uint64, 2*rings)
-	if err := e.commitPair(&left, *p, old); err != nil {
+	if err := e.commitPair(&left, *p, old, e.clock.unsaved(true)); err != nil {
 		return fmt.Errorf("committing the replayed hits: %w", err)
 	}
 	return nil
@@ -188,6 +259,32 @@ func (e *Engine) removeOldEpochs(epoch uint64) {
 	}
 }
 
+// readablePositions is lastPositions for those who only read: a journal that is another server's has
+// nothing for them.
+func (e *Engine) readablePositions() (Positions, error) {
+	p, err := e.lastPositions()
+	if errors.Is(err, journal.ErrInUse) {
+		e.log.Warn("the hit journal is also another server's: its hits are counted there, and not here", "cause", err)
+		p.Rings, err = nil, nil
+	}
+	return p, err
+}
+
+// FoldJournal commits the records of the journal in o.JournalDir to store, a copy of the store whose
+// journal it is, and changes none of its files. It refuses a journal that cannot be read.
+func FoldJournal(store Store, o Options) error {
+	if err := o.setDefaults(); err != nil {
+		return fmt.Errorf("engine: %w", err)
+	}
+	e := &Engine{store: store, identity: store.Identity(), options: o, log: o.Logger, now: o.Now}
+	e.folders = o.folders(e.identity).ForReading()
+	p, err := e.readablePositions()
+	if err != nil {
+		return err
+	}
+	return e.commitLast(&p, 0)
+}
+
 // ReplayJournal commits the records of the journal in o.JournalDir that store does not have, and
 // removes the journal's files, for an engine that is to be opened with another journal folder. It
 // makes no file in the folder, so the folder may be read-only. If the folder cannot be read, or is
@@ -223,7 +320,7 @@ func ReplayJournal(store Store, o Options) error {
 // leaveEpoch commits the start of an epoch without rings, and no records of the last epoch.
 func (e *Engine) leaveEpoch(p *Positions) error {
 	p.Epoch, p.FlushSeq, p.Rings = journal.NextEpoch(p.Epoch), p.FlushSeq+1, nil
-	if err := e.commitPair(new(pair), *p, new(journal.Referrers)); err != nil {
+	if err := e.commitPair(new(pair), *p, new(journal.Referrers), nil); err != nil {
 		return fmt.Errorf("committing the start of an epoch: %w", err)
 	}
 	return nil

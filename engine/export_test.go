@@ -37,6 +37,9 @@ func (e *Engine) CloseHours(ctx context.Context) error {
 // RollUp does one turn of the roll-up, with the engine's clock.
 func (e *Engine) RollUp(ctx context.Context) error { return e.rollUp(ctx) }
 
+// TombstoneHolds reports whether a code that was deleted at that time is still taken.
+func (e *Engine) TombstoneHolds(deletedAtMs int64) bool { return e.tombstoneHolds(deletedAtMs) }
+
 // BreakMapping maps files by f until the test ends.
 func BreakMapping(t *testing.T, f func(*os.File, int) ([]byte, error)) {
 	disk.Map = f

@@ -9,6 +9,7 @@ import (
 
 	"shunt/engine/index"
 	"shunt/engine/journal"
+	"shunt/engine/seen"
 	"shunt/engine/tally"
 )
 
@@ -35,7 +36,7 @@ type flusher struct {
 	asked     chan flushAsked
 	ended     atomic.Pointer[chan struct{}] // of the last Run; closed when its flush goroutine has ended
 	positions Positions                     // the flush goroutine's
-	clock     clockWatch                    // the flush goroutine's
+	watch     clockWatch                    // the flush goroutine's
 	limits    RollUpLimits                  // the flush goroutine's
 	rollUp    bool                          // the flush goroutine's: there may be rows to roll up within limits
 	pulled    atomic.Bool                   // so there may, because another node has counted hits in a past hour
@@ -73,6 +74,10 @@ func (e *Engine) Run(ctx context.Context) error {
 	if err := e.loading.takeTotals(e.store); err != nil {
 		return err
 	}
+	if e.options.ReadOnly {
+		e.refreshRankings(ctx)
+		return nil
+	}
 	ended := make(chan struct{})
 	e.flusher.ended.Store(&ended)
 	var loops sync.WaitGroup
@@ -94,7 +99,7 @@ func (e *Engine) Run(ctx context.Context) error {
 		close(keeperEnded)
 	}()
 	<-ctx.Done()
-	timeout := time.After(e.options.CloseTimeout)
+	timeout := time.After(e.closePatience())
 	for _, ended := range []<-chan struct{}{e.loopsEnded, keeperEnded} {
 		select {
 		case <-ended:
@@ -215,18 +220,27 @@ func (e *Engine) rollUpOrSay(ctx context.Context) {
 // Flush commits all folded records as one batch. After an error, the next call commits the same
 // batch again. Only one goroutine may be in it: Run's, and after that Close's.
 func (e *Engine) Flush() error {
+	return e.flush(false)
+}
+
+// flush is Flush; with clock, it also stores the time that the store has seen passing, however little that is.
+func (e *Engine) flush(clock bool) error {
 	f := &e.flusher
-	batch, ok := e.pending.begin(&f.positions)
+	saved := e.clock.unsaved(clock)
+	batch, ok := e.pending.begin(&f.positions, saved != nil)
 	if !ok {
 		f.lastUnixNano.Store(e.now().UnixNano())
 		return nil
 	}
 	start := time.Now()
-	if err := e.commitPair(batch, f.positions, e.journal.Referrers); err != nil {
+	if err := e.commitPair(batch, f.positions, e.journal.Referrers, saved); err != nil {
 		f.failures.Add(1)
 		return err
 	}
 	e.pending.committed(&f.positions)
+	if saved != nil {
+		e.clock.savedAs(saved)
+	}
 	took := time.Since(start)
 	f.count.Add(1)
 	f.lastUnixNano.Store(e.now().UnixNano())
@@ -237,9 +251,11 @@ func (e *Engine) Flush() error {
 
 // commitPair commits p. A batch that is too large after a long stall is committed without
 // breakdowns, or even without visitors: counts always fit, see DefaultPendingEntries.
-func (e *Engine) commitPair(p *pair, positions Positions, names *journal.Referrers) error {
+func (e *Engine) commitPair(p *pair, positions Positions, names *journal.Referrers, clock *seen.Clock) error {
 	for {
-		err := e.store.Flush(p.batch(positions, names, (tally.Visitors|tally.Breakdowns)&^p.left))
+		batch := p.batch(positions, names, (tally.Visitors|tally.Breakdowns)&^p.left)
+		batch.Clock = clock
+		err := e.store.Flush(batch)
 		if !errors.Is(err, ErrFlushTooLarge) || p.left&tally.Visitors != 0 {
 			return err
 		}
@@ -272,17 +288,19 @@ func (p *pair) batch(positions Positions, names *journal.Referrers, parts tally.
 	}
 }
 
-// rollUp closes the hours that are over and rolls them up, for as long as the budget lasts. First
-// it closes the hours in memory, so that nothing more is folded into them; then it flushes their
-// pending deltas; then the store may roll them up, once links are loaded. When nothing is left to roll
+// rollUp closes the hours that are over and rolls them up, for as long as the budget lasts: first it
+// flushes their pending deltas, and then the store may roll them up, once links are loaded. Records that come
+// later are added to what was rolled up, which costs more. When nothing is left to roll
 // up, it purges links; then it sweeps old entries of the audit log and expired receipts.
 func (e *Engine) rollUp(ctx context.Context) error {
 	f := &e.flusher
-	now := e.now()
-	steady := f.clock.steady(now, time.Now(), e.options.ClockSettles)
+	firstDay := e.firstDay()
+	now, wall, monotonic := e.clock.look(hourTime(firstDay * hoursPerDay))
+	steady := f.watch.steady(wall, monotonic, e.options.ClockSettles)
 	f.trusted.Store(steady)
+	e.pending.setHours(countedHours{first: firstDay * hoursPerDay, instead: hourOf(now)})
 	if steady {
-		if err := e.closeHours(now); err != nil {
+		if err := e.closeHours(now, firstDay); err != nil {
 			return err
 		}
 	}
@@ -306,50 +324,33 @@ func (e *Engine) rollUp(ctx context.Context) error {
 	return e.cleanUp(ctx, now, !f.rollUp)
 }
 
-func (e *Engine) closeHours(now time.Time) error {
+// firstDay returns the first day of which all rows are kept.
+func (e *Engine) firstDay() uint32 {
+	_, firstDay := e.store.Kept()
+	return firstDay
+}
+
+func (e *Engine) closeHours(now time.Time, firstDay uint32) error {
 	f := &e.flusher
-	if hour := hourOf(now.Add(-rollUpGrace)); hour > f.positions.OpenHour {
+	if hour := hourOf(now.Add(-rollUpGrace)); hour != f.positions.OpenHour {
 		e.pending.setOpenHour(hour)
 		if err := e.Flush(); err != nil {
 			return err
 		}
 	}
-	if l := e.limits(f.positions.OpenHour, now); l != f.limits {
+	if l := e.limits(f.positions.OpenHour, firstDay); l != f.limits {
 		f.limits, f.rollUp = l, true
 	}
 	return nil
 }
 
-// clockWatch reports whether the wall clock runs evenly. Hours and rows that a wrong clock closes
-// or deletes are gone for good, so nothing is closed or deleted until the wall clock has run as
-// evenly as the monotonic clock for a while, after a start and after each jump.
-type clockWatch struct {
-	wall, monotonic time.Time // when last looked
-	since           time.Time // monotonic: of the last jump
-}
-
-func (c *clockWatch) steady(wall, monotonic time.Time, settles time.Duration) bool {
-	const jump = time.Minute
-	wall = wall.Round(0)
-	if c.since.IsZero() || wall.Sub(c.wall)-monotonic.Sub(c.monotonic) > jump || monotonic.Sub(c.monotonic)-wall.Sub(c.wall) > jump {
-		c.since = monotonic
-	}
-	c.wall, c.monotonic = wall, monotonic
-	return settles < 0 || monotonic.Sub(c.since) >= settles
-}
-
 // limits returns the limits of a roll-up at this time. One hour and one day more than are shown
-// stay, so that no row is deleted while it is read.
-func (e *Engine) limits(openHour uint32, now time.Time) RollUpLimits {
-	l := RollUpLimits{OpenHour: openHour}
-	hour := hourOf(now)
-	if kept := uint32(e.options.KeptHours) + 1; hour > kept {
-		l.FirstHour = hour - kept
-	}
-	if today, kept := hour/hoursPerDay, uint32(e.options.KeptDays)+1; today > kept {
-		l.FirstDay = today - kept
-	}
-	return l
+// stay, so that no row is deleted while it is read. No hit is in a day before firstDay.
+func (e *Engine) limits(openHour, firstDay uint32) RollUpLimits {
+	oldest := hourTime(firstDay * hoursPerDay)
+	hours := e.clock.cutoff(oldest, time.Duration(e.options.KeptHours+1)*time.Hour)
+	days := e.clock.cutoff(oldest, time.Duration(e.options.KeptDays+1)*hoursPerDay*time.Hour)
+	return RollUpLimits{OpenHour: openHour, FirstHour: hourOf(hours), FirstDay: hourOf(days) / hoursPerDay}
 }
 
 // appendSlow appends to a ring that was found full: more hits came than the last flush made room
@@ -401,6 +402,9 @@ type Metrics struct {
 	LastFlush          time.Time // the last time at which all folded records were durable; at first the start
 	LastFlushTook      time.Duration
 	ClockTrusted       bool          // the wall clock has run evenly since Options.ClockSettles
+	ClockJumps         uint64        // of the wall clock, since the start
+	ClockJumpAt        time.Time     // the last jump, by the clock after it; zero: there was none in the last seven days of running
+	ClockJumpBy        time.Duration // how far it went ahead; negative: back
 	FlushInterval      time.Duration // Options.FlushInterval
 	FlushSeconds       float64       // summed
 }
@@ -426,5 +430,7 @@ func (e *Engine) Metrics() Metrics {
 		m.Redirects[i] = e.pending.folded[i].Load()
 	}
 	_, m.JournalUnprotected = e.journal.AtRisk()
+	m.ClockJumps = e.clock.jumps.Load()
+	m.ClockJumpAt, m.ClockJumpBy = e.clock.lastJump()
 	return m
 }

@@ -43,7 +43,8 @@ type pending struct {
 		inFlight            bool // flushing holds a batch that is not known to be durable
 		inFlightSince       time.Time
 		flushSeq            uint64 // of the last flush known to be durable
-		openHour            uint32 // records of earlier hours count in this hour: the earlier ones may be rolled up
+		openHour            uint32 // earlier hours may be rolled up
+		hours               countedHours
 	}
 	limit int // of entries, in gathering and flushing together
 
@@ -58,13 +59,24 @@ type pair struct {
 	left          tally.Parts // parts that the flush has left out already, because it was too large
 }
 
+// countedHours says in which hour a record counts: in its own, unless that is before all days that are
+// kept. Then the clock is far behind, and the record counts in the hour of the time in use (see clock).
+type countedHours struct{ first, instead uint32 }
+
+func (h countedHours) of(hour uint32) uint32 {
+	if hour < h.first {
+		return max(h.instead, h.first)
+	}
+	return hour
+}
+
 // add counts a record. kept is false if links, owners or both had no room for an entry that it
 // needs.
-func (p *pair) add(r *journal.Record, openHour uint32) (kept bool) {
+func (p *pair) add(r *journal.Record, hours countedHours) (kept bool) {
 	if r.Void {
 		return true
 	}
-	hour := max(r.Hour, openHour)
+	hour := hours.of(r.Hour)
 	full := p.full()
 	p.links.Closed, p.owners.Closed = full, full
 	ofLink := p.links.Add(hour, r.LinkID, r.Class, r.Visitor, r.Values)
@@ -85,10 +97,10 @@ func (p *pair) reset() {
 	p.left = 0
 }
 
-func newPending(j *journal.Journal, x *index.Index, at Positions, limit int) *pending {
+func newPending(j *journal.Journal, x *index.Index, at Positions, hours countedHours, limit int) *pending {
 	p := &pending{journal: j, index: x, limit: limit}
 	p.mu.gathering, p.mu.flushing, p.mu.spare = &pair{limit: limit}, new(pair), new(pair)
-	p.mu.flushSeq, p.mu.openHour = at.FlushSeq, at.OpenHour
+	p.mu.flushSeq, p.mu.openHour, p.mu.hours = at.FlushSeq, at.OpenHour, hours
 	return p
 }
 
@@ -135,11 +147,11 @@ func (p *pending) foldGroupLocked(group []journal.Record) {
 	var keys [foldGroup]tally.Key
 	for i := range group {
 		p.index.FetchHits(group[i].LinkID)
-		keys[i] = tally.Key{Hour: max(group[i].Hour, p.mu.openHour), ID: group[i].LinkID}
+		keys[i] = tally.Key{Hour: p.mu.hours.of(group[i].Hour), ID: group[i].LinkID}
 	}
 	p.mu.gathering.links.Fetch(keys[:len(group)])
 	for i := range group {
-		if !p.mu.gathering.add(&group[i], p.mu.openHour) {
+		if !p.mu.gathering.add(&group[i], p.mu.hours) {
 			p.missing.Add(1)
 		}
 		p.count(&group[i])
@@ -213,14 +225,14 @@ func (p *pending) foldedTo(heads []uint64) bool {
 
 // begin moves gathering to flushing, sets positions to those that it covers, and returns it. If a
 // flush failed and is still in flight, begin returns that batch again. ok is false if there is
-// nothing to commit.
-func (p *pending) begin(positions *Positions) (batch *pair, ok bool) {
+// nothing to commit, unless the caller has something to commit itself.
+func (p *pending) begin(positions *Positions, always bool) (batch *pair, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.mu.inFlight {
 		return p.mu.flushing, true
 	}
-	if p.mu.gathering.empty() && positions.OpenHour == p.mu.openHour && !p.passedLocked() {
+	if !always && p.mu.gathering.empty() && positions.OpenHour == p.mu.openHour && !p.passedLocked() {
 		return nil, false
 	}
 	p.mu.gathering, p.mu.flushing, p.mu.spare = p.mu.spare, p.mu.gathering, nil
@@ -266,11 +278,18 @@ func (p *pending) passedLocked() bool {
 	return false
 }
 
-// setOpenHour sets the oldest hour that records may still count in. It never moves back.
+// setOpenHour sets the hour before which hours may be rolled up once the next flush is durable.
 func (p *pending) setOpenHour(hour uint32) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.mu.openHour = max(p.mu.openHour, hour)
+	p.mu.openHour = hour
+}
+
+// setHours sets in which hours records count from now on.
+func (p *pending) setHours(h countedHours) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mu.hours = h
 }
 
 // readPending calls read for the gathering deltas and for those of the flush in flight, if there is

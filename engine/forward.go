@@ -7,6 +7,7 @@ import (
 	"shunt/engine/internal/limits"
 	"shunt/engine/invalid"
 	"shunt/engine/journal"
+	"shunt/engine/seen"
 	"shunt/engine/tally"
 	"shunt/engine/target"
 )
@@ -50,6 +51,16 @@ type (
 	FieldError   = invalid.FieldError
 	InvalidError = invalid.Error
 )
+
+// The time that a store has seen passing: see engine/seen.
+type (
+	SeenClock = seen.Clock
+	SeenRun   = seen.Run
+	SeenJump  = seen.Jump
+)
+
+// MaxSeenRuns bounds the runs of a SeenClock.
+const MaxSeenRuns = seen.MaxRuns
 
 // Links in memory and their codes: see engine/index.
 type (

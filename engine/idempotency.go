@@ -62,8 +62,8 @@ type receipts struct {
 	}
 
 	// The cleaner's.
-	sweepBefore int64     // Unix ms; a sweep of the receipts before it is under way; 0: no sweep is
-	swept       time.Time // when the last sweep began
+	sweeping bool      // a sweep is under way
+	swept    time.Time // when the last sweep began
 }
 
 func (r *receipts) init(limit int) {
@@ -227,7 +227,7 @@ func (e *Engine) answerOnce(
 		return first(ctx, o, false)
 	case err != nil:
 		return fmt.Errorf("reading a receipt: %w", err)
-	case e.now().UnixMilli()-old.CreatedAtMs >= ReceiptLife.Milliseconds():
+	case e.clock.kept(old.CreatedAtMs, ReceiptLife):
 		return first(ctx, o, true)
 	case old.Body != q.Body:
 		return ErrMismatch
@@ -259,19 +259,20 @@ func (e *Engine) createOnce(ctx context.Context, o *once, replaces bool, draft f
 // has checked that the clock runs evenly. Only the cleaner calls it (see flusher).
 func (e *Engine) sweepReceipts(ctx context.Context, now time.Time) error {
 	r := &e.receipts
-	if r.sweepBefore == 0 {
+	if !r.sweeping {
 		if since := now.Sub(r.swept); since >= 0 && since < ReceiptSweepInterval {
 			return nil
 		}
-		r.swept, r.sweepBefore = now, now.Add(-ReceiptLife).UnixMilli()
+		r.swept, r.sweeping = now, true
 	}
+	old := func(createdAtMs int64) bool { return e.clock.kept(createdAtMs, ReceiptLife+time.Millisecond) }
 	for start := time.Now(); ctx.Err() == nil && time.Since(start) < sweepBudget; {
-		more, err := r.sweepChunk(e.store)
+		more, err := r.sweepChunk(e.store, old)
 		if err != nil {
 			return err
 		}
 		if !more {
-			r.sweepBefore = 0
+			r.sweeping = false
 			return nil
 		}
 	}
@@ -280,7 +281,7 @@ func (e *Engine) sweepReceipts(ctx context.Context, now time.Time) error {
 
 // sweepChunk has store delete one chunk of receipts. Their keys are locked meanwhile, so that no
 // receipt is written again during the sweep.
-func (r *receipts) sweepChunk(store Store) (more bool, err error) {
+func (r *receipts) sweepChunk(store Store, old func(createdAtMs int64) bool) (more bool, err error) {
 	var held []RequestKey
 	defer func() {
 		for _, k := range held {
@@ -288,7 +289,7 @@ func (r *receipts) sweepChunk(store Store) (more bool, err error) {
 		}
 	}()
 	return store.SweepReceipts(ReceiptSweep{
-		BeforeMs: r.sweepBefore,
+		Old: old,
 		Lock: func(k RequestKey) bool {
 			free := r.tryLock(k) == nil
 			if free {

@@ -73,7 +73,7 @@ func costEngine(b *testing.B, links uint64) *Engine {
 	}
 	b.Cleanup(func() { _ = j.Close() })
 	e.journal, e.keeper = j, journal.NewKeeper(j, e.log, e.flushSoon)
-	e.pending = newPending(j, &e.index, Positions{}, DefaultPendingEntries)
+	e.pending = newPending(j, &e.index, Positions{}, countedHours{}, DefaultPendingEntries)
 	target := []byte("https://www.example.com/a/path/as/long/as/most-are?and=a-query")
 	for i := range links {
 		var code [8]byte
@@ -100,7 +100,7 @@ func (e *Engine) foldAndFree() (stop func()) {
 	var loops sync.WaitGroup
 	free := func() {
 		positions := Positions{Rings: make([]uint64, len(e.journal.Rings))}
-		if _, ok := e.pending.begin(&positions); ok {
+		if _, ok := e.pending.begin(&positions, false); ok {
 			e.pending.committed(&positions)
 		}
 	}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"shunt/engine/index"
@@ -43,6 +44,7 @@ type Cold struct {
 	CreatedAtMs  int64
 	UpdatedAtMs  int64
 	ImportedHits uint64 // hits that an import brought along; included in the life row
+	ImportedAtMs int64  // when that was; 0 without ImportedHits, or if it is not known
 	Title        string
 	Tags         []string
 }
@@ -125,6 +127,10 @@ type Draft struct {
 	// not call the engine.
 	Same func(Detail) bool
 
+	// TakesDeleted makes free what a deleted link of another owner holds: the code, and its variants.
+	// Only an admin may ask for it.
+	TakesDeleted bool
+
 	Import *Import // if set, the link was made elsewhere and is imported
 	By     *By     // who makes it, for the audit log; nil: there is no entry
 }
@@ -152,12 +158,15 @@ func (d *Draft) record(now time.Time) (Record, error) {
 	rec.SetExpiry(d.ExpiresAt)
 	if i := d.Import; i != nil {
 		rec.Cold.CreatedAtMs, rec.Cold.ImportedHits = i.CreatedAt.UnixMilli(), i.Hits
+		if i.Hits > 0 {
+			rec.Cold.ImportedAtMs = nowMs
+		}
 		rec.Cold.UpdatedAtMs = max(i.UpdatedAt.UnixMilli(), rec.Cold.CreatedAtMs)
 	}
 	return rec, rec.normalize()
 }
 
-// normalize sets the flags that follow from other fields, and returns an InvalidError for fields
+// normalize sets the flags that follow from other fields, drops tags that are there twice, and returns an InvalidError for fields
 // that the durable formats cannot hold.
 func (r *Record) normalize() error {
 	r.Hot.Flags &^= FlagExpires | FlagCapped | FlagTombstone
@@ -176,9 +185,11 @@ func (r *Record) normalize() error {
 	check(r.Hot.Target != "" && len(r.Hot.Target) <= MaxTargetBytes, "url", "too_long", "must have 1 to 8192 bytes")
 	check(r.Cold.ImportedHits <= MaxImportedHits, "hits", "range", "must be at most 2^53")
 	check(len(r.Cold.Title) <= MaxTitleBytes, "title", "too_long", "must have at most 512 bytes")
+	r.Cold.Tags = DistinctTags(r.Cold.Tags)
 	check(len(r.Cold.Tags) <= MaxTags, "tags", "too_many", "at most 32")
 	for _, tag := range r.Cold.Tags {
 		check(tag != "" && len(tag) <= MaxTagBytes, "tags", "too_long", "each must have 1 to 64 bytes")
+		check(strings.IndexByte(tag, 0) < 0, "tags", "characters", "must not contain control characters")
 	}
 	if invalid != nil {
 		return invalid

@@ -15,7 +15,7 @@ func TestResolveAndHitTakeNoLock(t *testing.T) {
 	e.index.Init()
 	j, _, err := journal.Create(journal.NewFolders([16]byte{}, t.TempDir(), "", ""), journal.Spec{Epoch: 1, Rings: 2, Records: 256, Now: time.Now})
 	must(t, err)
-	e.journal, e.pending = j, newPending(j, &e.index, Positions{}, DefaultPendingEntries)
+	e.journal, e.pending = j, newPending(j, &e.index, Positions{}, countedHours{}, DefaultPendingEntries)
 	must(t, e.publish(&index.HotView{Code: []byte("capped"), Target: []byte("https://x"), ID: 5, Flags: index.FlagCapped, MaxHits: 9}))
 	must(t, e.publish(&index.HotView{Code: []byte("plain"), Target: []byte("https://x"), ID: 6}))
 

@@ -41,6 +41,9 @@ func TestTheEngineIsAMapThatCounts(t *testing.T) {
 			"race an alias":   m.raceAlias,
 			"edit":            m.edit,
 			"delete":          m.delete,
+			"reset":           m.reset,
+			"give":            m.give,
+			"admin takes":     m.adminTakes,
 			"hit":             m.hit,
 			"hit many":        m.hitMany,
 			"race a cap":      m.raceCap,
@@ -266,6 +269,19 @@ func (m *model) taken(alias string, owner uint32, imported bool) bool {
 	return false
 }
 
+// inTheWay is taken for an admin: deleted links do not block. A live variant of another owner does,
+// unless the code was the owner's own until not long ago.
+func (m *model) inTheWay(alias string, owner uint32) bool {
+	mine := m.links[alias]
+	former := mine != nil && !mine.live() && mine.owner == owner && m.held(mine)
+	for code, l := range m.links {
+		if strings.EqualFold(code, alias) && l.live() && (code == alias || l.owner == owner || !former) {
+			return true
+		}
+	}
+	return false
+}
+
 // held reports whether a link blocks its code for others: it is live, or was deleted not long ago.
 func (m *model) held(l *modelLink) bool {
 	return l.live() || m.nowMs.Load() <= l.deletedAtMs+tombstoneMs
@@ -310,6 +326,9 @@ func (m *model) createDraft(rt *rapid.T, d engine.Draft) {
 		d.Same = func(old engine.Detail) bool { return old.Title == d.Title }
 	}
 	old, taken := m.links[d.Alias], m.taken(d.Alias, d.Owner, d.Import != nil)
+	if d.TakesDeleted {
+		taken = m.inTheWay(d.Alias, d.Owner)
+	}
 	wantExisting := taken && old != nil && old.live() && old.owner == d.Owner && d.Same != nil && old.title == d.Title
 	if !taken {
 		m.mayPublish(d.Alias, d.Target)
@@ -443,6 +462,58 @@ func (m *model) delete(rt *rapid.T) {
 	if want == nil {
 		l.deletedAtMs = m.nowMs.Load()
 	}
+}
+
+func (m *model) reset(rt *rapid.T) {
+	code, l := m.pick(rt)
+	g, want := m.drawGuard(rt, l)
+	late, resolved := m.e.Resolve([]byte(code))
+	got, err := m.e.Reset(context.Background(), code, g)
+	if !errors.Is(err, want) {
+		rt.Fatalf("reset of %s: %v, want %v", code, err, want)
+	}
+	if resolved {
+		if want == nil && rapid.Bool().Draw(rt, "a hit comes late") { // it is before the reset
+			m.e.Hit(late, engine.Visit{Visitor: hashed(9), NowMs: m.nowMs.Load()})
+		}
+		late.Release()
+	}
+	if want != nil {
+		return
+	}
+	l.version++
+	l.hits, l.bots, l.prefetches, l.heads, l.visitors = 0, 0, 0, 0, make(map[uint64]bool)
+	if got.Hits != 0 || got.Version != l.version || got.ImportedHits != 0 {
+		rt.Fatalf("reset %s: %+v, want version %d without hits", code, got, l.version)
+	}
+}
+
+func (m *model) give(rt *rapid.T) {
+	code, l := m.pick(rt)
+	g, want := m.drawGuard(rt, l)
+	to := rapid.SampledFrom(owners).Draw(rt, "to")
+	got, err := m.e.Give(context.Background(), code, g, to, func(*engine.Record) error { return nil })
+	if !errors.Is(err, want) {
+		rt.Fatalf("giving %s away: %v, want %v", code, err, want)
+	}
+	if want != nil {
+		return
+	}
+	if l.owner != to {
+		l.owner = to
+		l.version++
+	}
+	if got.Owner != to || got.Version != l.version || got.Hits != l.hits {
+		rt.Fatalf("gave %s to %d: %+v, want version %d and %d hits", code, to, got, l.version, l.hits)
+	}
+}
+
+// adminTakes has an admin ask for a code: only what is live is in the way.
+func (m *model) adminTakes(rt *rapid.T) {
+	code, _ := m.pick(rt)
+	d := m.drawDraft(rt)
+	d.Alias, d.TakesDeleted = rapid.SampledFrom([]string{code, strings.ToUpper(code)}).Draw(rt, "alias"), true
+	m.createDraft(rt, d)
 }
 
 // hashed makes a visitor hash of a number: a sketch expects uniform bits (SplitMix64's finalizer).

@@ -2,14 +2,15 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 )
 
 // A user may be deleted only if they own no link, and a create that began before the deletion may
 // end after it: its caller was authenticated, its code is locked, or its commit is under way
-// although nobody waits for it any more (ErrOutcomeUnknown). So every create enters its owner, from
-// before it locks a code until its commit has ended. RetireOwner closes the owner, waits until no
+// although nobody waits for it any more (ErrOutcomeUnknown). So every create, and every edit that gives
+// a link away, enters the owner who gets the link, from before it locks a code until its commit has ended. RetireOwner closes the owner, waits until no
 // create is in, and only then looks for links. The invariants:
 //
 //  1. An owner that is settled as gone has no link, and gets none in the life of this process. No
@@ -72,9 +73,12 @@ func (o *owners) tryEnter(owner uint32) (wait <-chan struct{}, err error) {
 	return nil, nil
 }
 
-// lockCodeFor is lockCodeToWrite for a new link of owner: it enters the owner first, and the lock's unlock
-// leaves the owner.
+// lockCodeFor is lockCodeToWrite for a link that owner gets: it enters the owner first, and the lock's unlock
+// leaves the owner. Owner 0 is nobody.
 func (e *Engine) lockCodeFor(ctx context.Context, owner uint32, code string) (codeLock, error) {
+	if owner == 0 {
+		return e.lockCodeToWrite(ctx, code)
+	}
 	if err := e.owners.enter(ctx, owner); err != nil {
 		return codeLock{}, err
 	}
@@ -170,6 +174,53 @@ func (e *Engine) checkOwnsNone(owner uint32) error {
 		return ErrOwnsLinks
 	}
 	return nil
+}
+
+// moveAtOnce bounds the links that MoveLinks gives away at once: they share commits.
+const moveAtOnce = 64
+
+// MoveLinks gives all links of owner to another one, the newest first, for by, and returns how many it has given
+// away. It ends early when ctx is done: ErrOverloaded, and a repeat goes on. Errors: those of Give.
+func (e *Engine) MoveLinks(ctx context.Context, owner, to uint32, by *By) (moved uint64, err error) {
+	for {
+		codes := make([]string, 0, moveAtOnce)
+		err := e.store.ListLinks(owner, "", func(_ uint64, code string) bool {
+			codes = append(codes, code)
+			return len(codes) < moveAtOnce
+		})
+		switch {
+		case err != nil:
+			return moved, fmt.Errorf("listing links of owner %d: %w", owner, err)
+		case len(codes) == 0:
+			return moved, nil
+		case ctx.Err() != nil:
+			return moved, ErrOverloaded
+		}
+		given := e.giveAll(ctx, codes, Guard{Owner: owner, By: by}, to)
+		for range codes {
+			switch oneErr := <-given; {
+			case oneErr == nil:
+				moved++
+			case !errors.Is(oneErr, ErrNotFound): // it was deleted meanwhile, or somebody else gave it away
+				err = oneErr
+			}
+		}
+		if err != nil {
+			return moved, err
+		}
+	}
+}
+
+// giveAll gives the links of codes to another owner, at once. The channel gets an outcome for each.
+func (e *Engine) giveAll(ctx context.Context, codes []string, g Guard, to uint32) <-chan error {
+	given := make(chan error, len(codes))
+	for _, code := range codes {
+		go func() {
+			_, err := e.Give(ctx, code, g, to, func(*Record) error { return nil })
+			given <- err
+		}()
+	}
+	return given
 }
 
 // CountLinks returns how many live links owner has, at most limit; more: there are more.

@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"time"
 
@@ -12,25 +13,26 @@ import (
 
 // A deleted code, and every code that differs from it only by case, stays taken until TombstoneDays
 // after its deletion and not a millisecond longer, for everybody except its former owner (and, for
-// a variant, an owner who had that variant until not long ago). tombstoneHolds is the rule, for
-// tombstones in memory and in the store alike. A purge deletes the rows of the link some time
-// later, up to an hour as a rule; callers cannot see the difference.
+// a variant, an owner who had that variant until not long ago). These days must have passed by the wall
+// clock and while the store ran (see package seen), so that a wrong clock gives no code away.
+// Engine.tombstoneHolds is the rule, for tombstones in memory and in the store alike. A purge deletes
+// the rows of the link some time later, up to an hour as a rule; callers cannot see the difference.
 //
-// The flush goroutine purges, after flush and roll-up. It goes through the store's deletions,
-// oldest first, and takes the code's lock like any writer: so it and a create have one order, and
-// it reads what it deletes. The invariants:
+// The flush goroutine purges, after flush and roll-up. Once an hour it goes through the store's deletions
+// that are old enough by the wall clock, the oldest first, and then through those of the future, which a clock that was ahead
+// has left. It takes the code's lock like any writer: so it and a create have one order, and
+// it reads what it deletes. A link whose figures were reset has left its former id behind, which is in the
+// deletions too: to a purge, its code is another link's. The invariants:
 //
 //  1. A hot record is deleted only if it is the tombstone of the purged link and no longer holds.
 //     If its code is another link's by now, that link's rows are not touched.
 //  2. All rows of a link are deleted in one batch, together with the row by which it was found. A
 //     crash leaves all rows or none.
-//  3. Nothing makes rows of a purged link again. A hit counts in an hour that begins less than an
-//     hour after the link was deleted; purging waits until all hours before the open one are rolled
-//     up, also those of a journal that was replayed after 90 days; and rows of future hours, which
+//  3. Nothing makes rows of a purged link again. Its last hits were counted at once after it was deleted, or
+//     are replayed before the first purge of a start. Purging waits until all hours before the open one are rolled
+//     up; and rows of future hours, which
 //     a clock that was ahead may have left, are deleted with the link.
-//  4. Nothing is purged until the clock has run evenly for a while, because links that a wrong
-//     clock purges are gone for good. For the same reason a tombstone stays in memory until it is
-//     purged, and is only ignored while the clock says that it no longer holds.
+//  4. Nothing is purged until the clock has run evenly for a while.
 
 const (
 	tombstoneMs = limits.TombstoneDays * hoursPerDay * msPerHour
@@ -40,34 +42,58 @@ const (
 )
 
 // tombstoneHolds reports whether a code that was deleted at deletedAtMs is still taken.
-func tombstoneHolds(deletedAtMs, nowMs int64) bool { return nowMs-tombstoneMs <= deletedAtMs }
+func (e *Engine) tombstoneHolds(deletedAtMs int64) bool {
+	return !e.clock.kept(deletedAtMs, (tombstoneMs+1)*time.Millisecond)
+}
 
 // purger is the progress of purging.
 type purger struct {
-	before uint32 // deletions in hours before it are due
-	more   bool   // some of them may be left
+	hour  uint32      // in which the passes began
+	spans []deletedIn // to go through
+	again bool        // something was left behind: go through all of them again
+}
+
+// deletedIn is deletions from one of an hour and id on.
+type deletedIn struct {
+	from, before uint32 // hours
+	id           uint64
+}
+
+// begin makes p go through all deletions that may be due.
+func (p *purger) begin(now time.Time) {
+	due, future := hourOf(now.Add(-tombstoneMs*time.Millisecond)), hourOf(now)+2
+	*p = purger{hour: hourOf(now), spans: []deletedIn{{before: due}, {from: future, before: math.MaxUint32}}}
 }
 
 // purge purges some of the deletions that are due. now must be of a clock that runs evenly.
 func (e *Engine) purge(now time.Time) error {
 	p := &e.flusher.purge
-	if before := hourOf(now.Add(-tombstoneMs * time.Millisecond)); before != p.before {
-		*p = purger{before: before, more: true}
+	if p.hour != hourOf(now) || len(p.spans) == 0 && p.again {
+		p.begin(now)
 	}
-	if !p.more || !e.Ready() {
+	if len(p.spans) == 0 || !e.Ready() {
 		return nil
 	}
-	due, err := e.store.Deletions(p.before, purgesABatch)
-	if err != nil {
-		return err
-	}
-	b := purgeBatch{engine: e, nowMs: now.UnixMilli(), held: make(map[string]index.CodeLock)}
+	b := purgeBatch{engine: e, held: make(map[string]index.CodeLock)}
 	defer b.unlock()
-	for _, d := range due {
-		b.prepare(d)
+	for left := purgesABatch; len(p.spans) > 0; {
+		in := &p.spans[0]
+		due, err := e.store.Deletions(in.from, in.id, in.before, left)
+		if err != nil {
+			b.fail(err)
+			break
+		}
+		for _, d := range due {
+			in.from, in.id = d.Hour, d.ID+1
+			b.prepare(d)
+		}
+		if left -= len(due); left == 0 {
+			break
+		}
+		p.spans = p.spans[1:]
 	}
 	b.commit()
-	p.more = len(due) == purgesABatch || b.again
+	p.again = p.again || b.again
 	return b.err
 }
 
@@ -75,7 +101,6 @@ func (e *Engine) purge(now time.Time) error {
 // it is committed. It waits for no lock, so it cannot be in a circle of waiters.
 type purgeBatch struct {
 	engine *Engine
-	nowMs  int64
 	held   map[string]index.CodeLock // by folded code
 	purges []Purge
 	again  bool  // something is left for the next batch
@@ -85,6 +110,9 @@ type purgeBatch struct {
 // prepare adds d to the batch unless its tombstone still holds or its code is locked by another
 // writer.
 func (b *purgeBatch) prepare(d Deletion) {
+	if d.Hour != 0 && b.engine.tombstoneHolds(int64(d.Hour)*msPerHour) {
+		return
+	}
 	if !b.lock(d.Code) {
 		b.again = true
 		return
@@ -97,7 +125,7 @@ func (b *purgeBatch) prepare(d Deletion) {
 		b.fail(fmt.Errorf("reading deleted link %q: %w", d.Code, err))
 	case rec.Hot.Flags&index.FlagTombstone == 0:
 		b.fail(fmt.Errorf("link %q, id %d, is live and listed as deleted", d.Code, d.ID))
-	case tombstoneHolds(rec.Hot.DeletedAtMs, b.nowMs): // at the next hour
+	case b.engine.tombstoneHolds(rec.Hot.DeletedAtMs): // at the next hour
 	default:
 		b.purges = append(b.purges, Purge{Deletion: d, FreesCode: true})
 	}

@@ -49,6 +49,7 @@ func TestADeletedCodeIsFreedAndErasedAfter90Days(t *testing.T) {
 			"":              d.check,
 			"create":        d.create,
 			"delete":        d.delete,
+			"reset":         d.reset,
 			"hit":           d.hitOne,
 			"let time pass": d.passTime,
 			"let a code go": d.passToTheEnd,
@@ -109,6 +110,19 @@ func (d *deletedCodes) delete(rt *rapid.T) {
 	if c.live {
 		c.live, c.deletedAt = false, d.now
 		d.purged[c.id] = true
+	}
+}
+
+// reset gives a link another id; the rows of the former one are purged as those of a deleted link.
+func (d *deletedCodes) reset(rt *rapid.T) {
+	code, c := d.pick(rt)
+	got, err := d.e.Reset(context.Background(), code, engine.Guard{Owner: c.owner})
+	if c.live != (err == nil) {
+		rt.Fatalf("reset of %s, which is live: %v: %v", code, c.live, err)
+	}
+	if c.live {
+		d.purged[c.id] = true
+		c.id = got.ID
 	}
 }
 
@@ -346,7 +360,7 @@ func TestACreateWaitsForAPurgeOfItsCode(t *testing.T) {
 	if a, b := <-created, <-created; (a == nil) == (b == nil) {
 		t.Errorf("got %v and %v, want one winner", a, b)
 	}
-	if due, err := e.gate.Deletions(engine.Endless, 9); err != nil || len(due) != 0 {
+	if due, err := e.gate.Deletions(0, 0, engine.Endless, 9); err != nil || len(due) != 0 {
 		t.Errorf("left to purge: %v, %v", due, err)
 	}
 }
@@ -374,7 +388,7 @@ func TestAPurgePostponesACodeThatIsBeingWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	e.turn(t)
-	if due, err := e.gate.Deletions(engine.Endless, 9); err != nil || len(due) != 0 {
+	if due, err := e.gate.Deletions(0, 0, engine.Endless, 9); err != nil || len(due) != 0 {
 		t.Errorf("left to purge: %v, %v", due, err)
 	}
 	if d, err := e.Read("code"); err != nil || d.Owner != 2 {
@@ -438,7 +452,7 @@ func TestCreatesRaceAPurgeOfTheirCode(t *testing.T) {
 	}
 	now.Add(holdsFor.Milliseconds() + 3600_000)
 	eventually(t, "the last purge", func() bool { return e.Metrics().Tombstones == 0 })
-	if due, err := e.gate.Deletions(engine.Endless, 9); err != nil || len(due) != 0 {
+	if due, err := e.gate.Deletions(0, 0, engine.Endless, 9); err != nil || len(due) != 0 {
 		t.Errorf("left to purge: %v, %v", due, err)
 	}
 }

@@ -55,9 +55,13 @@ type window struct {
 // kept says for which hours and days there are figures, at a moment.
 type kept struct {
 	hour      uint32 // the current one
-	firstHour uint32
+	firstHour uint32 // after hour, if the clock is far behind: then there are figures by the day only
 	firstDay  uint32
 }
+
+// seriesFrom returns the first hour that a series may have. It is never after the current one, so that a clock
+// that is far behind shows empty hours and no error.
+func (k kept) seriesFrom() uint32 { return min(k.firstHour, k.hour) }
 
 func (e *Engine) kept(now time.Time) kept {
 	hour, today := hourOf(now), hourOf(now)/hoursPerDay
@@ -65,14 +69,14 @@ func (e *Engine) kept(now time.Time) kept {
 	return kept{
 		hour:      hour,
 		firstHour: max(wholeHour, hour-min(hour, uint32(e.options.KeptHours))),
-		firstDay:  max(wholeDay, today-min(today, uint32(e.options.KeptDays))),
+		firstDay:  min(today, max(wholeDay, today-min(today, uint32(e.options.KeptDays)))),
 	}
 }
 
 // KeptSince returns the first hour and the first day for which figures are kept.
 func (e *Engine) KeptSince() (hour, day time.Time) {
 	k := e.kept(e.now())
-	return hourTime(k.firstHour), hourTime(k.firstDay * hoursPerDay)
+	return hourTime(k.seriesFrom()), hourTime(k.firstDay * hoursPerDay)
 }
 
 // window returns the window of q. created is the creation time of its subject, before which there
@@ -108,8 +112,8 @@ const hoursKept = "figures by the hour are kept since %s: ask for days"
 func (q *Query) from(k kept, now, created time.Time) (uint32, error) {
 	switch {
 	case q.From.IsZero():
-		if q.Interval == Hourly && !q.To.IsZero() && hourOf(q.To) < k.firstHour {
-			return 0, windowError("to", "not_kept", hoursKept, hourTime(k.firstHour).Format(time.RFC3339))
+		if q.Interval == Hourly && !q.To.IsZero() && hourOf(q.To) < k.seriesFrom() {
+			return 0, windowError("to", "not_kept", hoursKept, hourTime(k.seriesFrom()).Format(time.RFC3339))
 		}
 		return q.defaultFrom(k, created), nil
 	case q.From.After(now):
@@ -118,15 +122,15 @@ func (q *Query) from(k kept, now, created time.Time) (uint32, error) {
 		return 0, windowError("from", "reversed", "must be before to")
 	}
 	hour := hourOf(q.From)
-	if q.Interval == Hourly && hour < k.firstHour {
-		return 0, windowError("from", "not_kept", hoursKept, hourTime(k.firstHour).Format(time.RFC3339))
+	if q.Interval == Hourly && hour < k.seriesFrom() {
+		return 0, windowError("from", "not_kept", hoursKept, hourTime(k.seriesFrom()).Format(time.RFC3339))
 	}
 	return q.widenFrom(k, max(hour, k.firstDay*hoursPerDay)), nil
 }
 
 // widenFrom returns the first hour of the bucket that hour is in.
 func (q *Query) widenFrom(k kept, hour uint32) uint32 {
-	if q.Interval == Daily || hour < k.firstHour {
+	if q.Interval == Daily || q.Interval == NoSeries && hour < k.firstHour {
 		return hour - hour%hoursPerDay
 	}
 	return hour
@@ -135,7 +139,7 @@ func (q *Query) widenFrom(k kept, hour uint32) uint32 {
 func (q *Query) defaultFrom(k kept, created time.Time) uint32 {
 	switch q.Interval {
 	case Hourly:
-		return max(k.firstHour, k.hour-min(k.hour, defaultSeriesHours-1))
+		return max(k.seriesFrom(), k.hour-min(k.hour, defaultSeriesHours-1))
 	case Daily:
 		today := k.hour / hoursPerDay
 		return hoursPerDay * max(k.firstDay, today-min(today, defaultSeriesDays-1))
@@ -160,9 +164,6 @@ func (w *window) split(k kept, interval Interval) {
 		}
 		w.cut(w.from, days, days-w.from)
 		w.cut(days, w.to, w.to-min(days, w.to))
-	}
-	if n := len(w.spans); n > 0 && w.to > k.hour {
-		w.spans[n-1].ToHour = Endless
 	}
 }
 

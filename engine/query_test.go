@@ -32,9 +32,9 @@ func TestWindowsAreWidenedToWholeBuckets(t *testing.T) {
 		created time.Time
 		want    string // from … to, number of spans, and whether the last one is endless
 	}{
-		"no bounds, an old link":         {Query{}, old, "2026-01-05 00:00 … 2026-11-21 15:00 1 endless"},
-		"no bounds, a young link":        {Query{}, young, "2026-11-21 09:00 … 2026-11-21 15:00 1 endless"},
-		"no bounds, an owner":            {Query{}, time.Time{}, "2025-10-17 00:00 … 2026-11-21 15:00 1 endless"},
+		"no bounds, an old link":         {Query{}, old, "2026-01-05 00:00 … 2026-11-21 15:00 1"},
+		"no bounds, a young link":        {Query{}, young, "2026-11-21 09:00 … 2026-11-21 15:00 1"},
+		"no bounds, an owner":            {Query{}, time.Time{}, "2025-10-17 00:00 … 2026-11-21 15:00 1"},
 		"hours of today":                 {Query{From: at("2026-11-21 03:10"), To: at("2026-11-21 04:00")}, old, "2026-11-21 03:00 … 2026-11-21 04:00 1"},
 		"hours over midnight":            {Query{From: at("2026-11-20 23:59"), To: at("2026-11-21 00:01")}, old, "2026-11-20 23:00 … 2026-11-21 01:00 1"},
 		"the oldest kept hour":           {Query{From: at("2026-11-19 14:30"), To: at("2026-11-19 14:31")}, old, "2026-11-19 14:00 … 2026-11-19 15:00 1"},
@@ -44,17 +44,17 @@ func TestWindowsAreWidenedToWholeBuckets(t *testing.T) {
 		"from a day to an hour of today": {Query{From: at("2026-11-01 05:00"), To: at("2026-11-21 04:30")}, old, "2026-11-01 00:00 … 2026-11-21 05:00 2"},
 		"to an hour of the first kept day, which is not whole": {Query{From: at("2026-11-01"), To: at("2026-11-19 17:00")}, old, "2026-11-01 00:00 … 2026-11-20 00:00 1"},
 		"to yesterday's end":                 {Query{From: at("2026-11-01"), To: at("2026-11-21")}, old, "2026-11-01 00:00 … 2026-11-21 00:00 1"},
-		"to the future":                      {Query{From: at("2026-11-21 14:00"), To: at("2030-01-01")}, old, "2026-11-21 14:00 … 2026-11-21 15:00 1 endless"},
-		"from long ago, the link existed":    {Query{From: at("2024-10-18 07:00")}, at("2020-01-01"), "2025-10-17 00:00 … 2026-11-21 15:00 1 endless"},
-		"from before the link existed":       {Query{From: at("1900-01-01")}, old, "2025-10-17 00:00 … 2026-11-21 15:00 1 endless"},
-		"from before the link existed, kept": {Query{From: at("2025-12-24 18:00")}, old, "2025-12-24 00:00 … 2026-11-21 15:00 1 endless"},
+		"to the future":                      {Query{From: at("2026-11-21 14:00"), To: at("2030-01-01")}, old, "2026-11-21 14:00 … 2026-11-21 15:00 1"},
+		"from long ago, the link existed":    {Query{From: at("2024-10-18 07:00")}, at("2020-01-01"), "2025-10-17 00:00 … 2026-11-21 15:00 1"},
+		"from before the link existed":       {Query{From: at("1900-01-01")}, old, "2025-10-17 00:00 … 2026-11-21 15:00 1"},
+		"from before the link existed, kept": {Query{From: at("2025-12-24 18:00")}, old, "2025-12-24 00:00 … 2026-11-21 15:00 1"},
 		"all before the link existed":        {Query{From: at("2025-12-01"), To: at("2025-12-02")}, old, "2025-12-01 00:00 … 2025-12-02 00:00 1"},
-		"hourly":                             {Query{Interval: Hourly}, old, "2026-11-19 15:00 … 2026-11-21 15:00 48 endless"},
-		"hourly, from 48 hours ago":          {Query{Interval: Hourly, From: at("2026-11-19 14:30")}, old, "2026-11-19 14:00 … 2026-11-21 15:00 49 endless"},
+		"hourly":                             {Query{Interval: Hourly}, old, "2026-11-19 15:00 … 2026-11-21 15:00 48"},
+		"hourly, from 48 hours ago":          {Query{Interval: Hourly, From: at("2026-11-19 14:30")}, old, "2026-11-19 14:00 … 2026-11-21 15:00 49"},
 		"hourly, some":                       {Query{Interval: Hourly, From: at("2026-11-21 01:30"), To: at("2026-11-21 03:30")}, old, "2026-11-21 01:00 … 2026-11-21 04:00 3"},
-		"daily":                              {Query{Interval: Daily}, old, "2026-10-23 00:00 … 2026-11-22 00:00 30 endless"},
-		"daily, of hours":                    {Query{Interval: Daily, From: at("2026-11-20 01:30"), To: at("2026-11-21 03:30")}, old, "2026-11-20 00:00 … 2026-11-22 00:00 2 endless"},
-		"daily, all":                         {Query{Interval: Daily, From: at("2025-10-18")}, time.Time{}, "2025-10-18 00:00 … 2026-11-22 00:00 400 endless"},
+		"daily":                              {Query{Interval: Daily}, old, "2026-10-23 00:00 … 2026-11-22 00:00 30"},
+		"daily, of hours":                    {Query{Interval: Daily, From: at("2026-11-20 01:30"), To: at("2026-11-21 03:30")}, old, "2026-11-20 00:00 … 2026-11-22 00:00 2"},
+		"daily, all":                         {Query{Interval: Daily, From: at("2025-10-18")}, time.Time{}, "2025-10-18 00:00 … 2026-11-22 00:00 400"},
 	} {
 		w, err := c.q.window(windowKept, windowNow, c.created)
 		if err != nil {
@@ -64,7 +64,7 @@ func TestWindowsAreWidenedToWholeBuckets(t *testing.T) {
 		got := hourTime(w.from).Format("2006-01-02 15:04") + " … " + hourTime(w.to).Format("2006-01-02 15:04")
 		got += " " + strconv.Itoa(len(w.spans))
 		if w.spans[len(w.spans)-1].ToHour == Endless {
-			got += " endless"
+			got += ""
 		}
 		if got != c.want {
 			t.Errorf("%s: got %s, want %s", name, got, c.want)
@@ -81,13 +81,13 @@ func checkSpans(t *testing.T, name string, w window) {
 		to := s.ToHour
 		if to == Endless {
 			if to = w.to; i != len(w.spans)-1 {
-				t.Errorf("%s: span %d is endless", name, i)
+				t.Errorf("%s: span %d is", name, i)
 			}
 		}
 		if s.FromHour != at || to <= at && len(w.spans) > 0 {
 			t.Errorf("%s: span %d is %d to %d, after %d", name, i, s.FromHour, s.ToHour, at)
 		}
-		days := s.FromHour%hoursPerDay == 0 && (to%hoursPerDay == 0 || s.ToHour == Endless)
+		days := s.FromHour%hoursPerDay == 0 && (to%hoursPerDay == 0)
 		if !days && s.FromHour < windowKept.firstHour {
 			t.Errorf("%s: span %d is %d to %d: neither days nor kept hours", name, i, s.FromHour, s.ToHour)
 		}

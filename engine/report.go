@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -19,13 +20,14 @@ type Bucket struct {
 
 // Report is the answer to a Query.
 type Report struct {
-	From, To    time.Time // as used; zero with AllTime
-	Stats                 // of the window
-	UniqueError float64   // relative standard error of Unique; 0: exact
-	Series      []Bucket  // empty buckets included; nil without Interval
-	Dimensions  tally.Dimensions
-	DurableHits uint64    // the part of Hits that the store has
-	FlushedAt   time.Time // the last time at which all folded records were durable
+	From, To     time.Time // as used; zero with AllTime
+	Stats                  // of the window
+	ImportedHits uint64    // not in Hits; see importedHits
+	UniqueError  float64   // relative standard error of Unique; 0: exact
+	Series       []Bucket  // empty buckets included; nil without Interval
+	Dimensions   tally.Dimensions
+	DurableHits  uint64    // the part of Hits that the store has
+	FlushedAt    time.Time // the last time at which all folded records were durable
 }
 
 // MaxScannedLinks bounds the links that a query by tag scans, and those whose figures a query for
@@ -62,25 +64,75 @@ func (e *Engine) linkReport(ctx context.Context, code string, id uint64, q Query
 	if q.AllTime {
 		return e.lifeReport(ctx, id, q.Parts)
 	}
-	created, err := e.created(code, id)
+	c, err := e.cold(code, id)
 	if err != nil {
 		return Report{}, err
 	}
-	return e.windowReport(ctx, q, created, linkSource(id))
+	created := time.Time{}
+	if c.Code != "" {
+		created = time.UnixMilli(c.CreatedAtMs)
+	}
+	r, err := e.windowReport(ctx, q, created, linkSource(id))
+	if err == nil {
+		r.ImportedHits = c.importedSince(r.From)
+	}
+	return r, err
 }
 
-// created returns when a link was made, or the zero time if the link is gone. It takes no lock,
-// because the creation time of a link does not change.
-func (e *Engine) created(code string, id uint64) (time.Time, error) {
+// cold returns the cold record of a link, or the zero record if the link is gone. It takes no lock: of what
+// is wanted, the creation and the import of a link, nothing changes.
+func (e *Engine) cold(code string, id uint64) (Cold, error) {
 	rec, err := e.store.ReadRecord(code)
 	switch {
 	case errors.Is(err, ErrNotFound), err == nil && rec.Hot.ID != id:
-		return time.Time{}, nil
+		return Cold{}, nil
 	case err != nil:
-		return time.Time{}, err
+		return Cold{}, err
 	}
-	return time.UnixMilli(rec.Cold.CreatedAtMs), nil
+	return rec.Cold, nil
 }
+
+// Imported hits have no time, so no window has them. A report of a window says how many they are if
+// the window begins in the hour of the import or before: they were counted before that, so the window may
+// have had some of them, or all. Hours, because windows begin with one, and because they are summed up by
+// owner and hour of the import. Owners have those of links that they imported, whatever became of these
+// links, as they have their hits.
+
+// importedSince returns the hits that a link brought along, for a window that begins at from.
+func (c *Cold) importedSince(from time.Time) uint64 {
+	if c.ImportedAtMs != 0 && hourOf(time.UnixMilli(c.ImportedAtMs)) < hourOf(from) { // 0: nobody knows
+		return 0
+	}
+	return c.ImportedHits
+}
+
+// importedHits returns the hits that the links of s brought along, for a window that begins at from.
+func (e *Engine) importedHits(ctx context.Context, q *Query, s *source, codes []string, from time.Time) (hits uint64, err error) {
+	add := func(more uint64) { hits += min(more, math.MaxUint64-hits) }
+	for _, owner := range s.owners {
+		more, err := e.store.ReadImported(owner, hourOf(from))
+		if err != nil {
+			return 0, err
+		}
+		add(more)
+	}
+	for i, id := range s.links {
+		if i%importsAtOnce == 0 {
+			if err := q.pause(ctx); err != nil {
+				return 0, err
+			}
+		}
+		c, err := e.cold(codes[i], id)
+		if err != nil {
+			return 0, err
+		}
+		add(c.importedSince(from))
+	}
+	return hits, nil
+}
+
+// importsAtOnce is how many records of links are read between two calls of pause: less than a millisecond.
+const importsAtOnce = 64
 
 func (e *Engine) lifeReport(ctx context.Context, id uint64, wanted tally.Parts) (Report, error) {
 	t, durableHits, err := e.life(ctx, id, wanted)
@@ -100,10 +152,10 @@ func (e *Engine) OwnerReport(ctx context.Context, owners []uint32, tag string, q
 	if !e.Ready() {
 		return Report{}, ErrLoading
 	}
-	source := ownerSource(owners)
+	source, links := ownerSource(owners), ownedLinks{}
 	if tag != "" {
-		links, err := e.scanLinks(owners, tag)
-		if err != nil {
+		var err error
+		if links, err = e.scanLinks(owners, tag); err != nil {
 			return Report{}, err
 		}
 		source = linkSource(links.ids...)
@@ -112,6 +164,9 @@ func (e *Engine) OwnerReport(ctx context.Context, owners []uint32, tag string, q
 		return Report{}, err
 	}
 	r, err := e.windowReport(ctx, q, time.Time{}, source)
+	if err == nil {
+		r.ImportedHits, err = e.importedHits(ctx, &q, &source, links.codes, r.From)
+	}
 	if err != nil {
 		return Report{}, fmt.Errorf("figures of owners: %w", err)
 	}

@@ -99,6 +99,9 @@ func (e *Engine) watchStall() {
 // appended. So the caller must not close the store or anything that the store needs, but end the
 // process.
 func (e *Engine) Close() error {
+	if e.options.ReadOnly {
+		return errors.Join(e.loading.drop(), e.journal.Close())
+	}
 	closed := make(chan error, 1)
 	go func() { closed <- e.close() }()
 	select {
@@ -109,13 +112,24 @@ func (e *Engine) Close() error {
 	}
 }
 
+// CloseBy makes the end of Run and Close wait for a store that hangs until that time, rather than for
+// CloseTimeout each. It may be called while Run runs.
+func (e *Engine) CloseBy(at time.Time) { e.closeBy.Store(&at) }
+
+func (e *Engine) closePatience() time.Duration {
+	if by := e.closeBy.Load(); by != nil {
+		return max(0, time.Until(*by))
+	}
+	return e.options.CloseTimeout
+}
+
 func (e *Engine) closeTimeout() time.Duration {
 	if e.loopsEnded == nil {
-		return e.options.CloseTimeout
+		return e.closePatience()
 	}
 	select {
 	case <-e.loopsEnded:
-		return e.options.CloseTimeout
+		return e.closePatience()
 	default:
 		return 0 // Run has waited
 	}
@@ -126,8 +140,8 @@ func (e *Engine) close() error {
 		<-e.loopsEnded
 	}
 	err := e.pending.foldTo(context.Background(), e.journal.Heads())
-	for err == nil && e.pending.waits() { // twice if a failed flush is still in flight
-		if err = e.Flush(); err != nil {
+	for clock := true; err == nil && (clock || e.pending.waits()); clock = false { // twice if a failed flush is still in flight
+		if err = e.flush(clock); err != nil {
 			err = e.unflushed(err)
 		}
 	}

@@ -147,6 +147,34 @@ func TestCloseEndsThoughTheStoreHangs(t *testing.T) {
 	}
 }
 
+// A server has so much time for all that it stops: what others have not used is left for the last flush.
+func TestTheLastFlushHasUntilAFixedTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLife(t, 1)
+		defer l.stop()
+		l.open(engine.Options{FlushInterval: time.Second})
+		hold := make(chan struct{})
+		var start time.Time
+		const patience = 3 * time.Second
+		l.running(func() {
+			l.gate.hold.Store(&hold)
+			l.hit(0, 3, 1)
+			time.Sleep(5 * time.Second)
+			start = time.Now()
+			l.CloseBy(start.Add(patience))
+		})
+		if took := time.Since(start); took != patience {
+			t.Errorf("Run took %v to end", took)
+		}
+		err := l.Close()
+		if took := time.Since(start); took != patience || !errors.Is(err, engine.ErrStalled) || !said(err, "in the journal alone: 3 redirects") {
+			t.Errorf("after %v: %v", took, err)
+		}
+		close(hold)
+		synctest.Wait()
+	})
+}
+
 // TestRunEndsThoughTheStoreHangs has a flush of Run hang: Run stops waiting, and Close does not
 // wait again.
 func TestRunEndsThoughTheStoreHangs(t *testing.T) {

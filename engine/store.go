@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"shunt/engine/index"
+	"shunt/engine/seen"
 	"shunt/engine/tally"
 )
 
@@ -59,12 +60,16 @@ type Store interface {
 	// microseconds.
 	View() (View, error)
 
+	// ReadImported returns the hits that owner's links brought along when they were imported, in imports of
+	// fromHour and later hours. Links that were deleted, reset or given away since count.
+	ReadImported(owner, fromHour uint32) (hits uint64, err error)
+
 	// Kept returns the first hour and the first day whose rows are all kept: rows of earlier hours
 	// and days are deleted, or are being deleted. 0: all rows are kept.
 	Kept() (firstHour, firstDay uint32)
 
 	// ListLinks calls fn for the live links of owner, newest first, until it returns false; with a
-	// tag only for those that have it.
+	// tag only for those that have it, in any case.
 	ListLinks(owner uint32, tag string, fn func(id uint64, code string) bool) error
 
 	// Listing returns the links of one moment, all durable, to be closed by the caller. It contains
@@ -72,9 +77,9 @@ type Store interface {
 	// done: ErrOverloaded.
 	Listing(ctx context.Context) (Listing, error)
 
-	// Deletions returns the deleted links that were deleted before an hour and not purged, oldest
-	// first, at most limit.
-	Deletions(beforeHour uint32, limit int) ([]Deletion, error)
+	// Deletions returns links that were deleted before an hour and not purged, the oldest first, from the
+	// one of that hour and id on, at most limit.
+	Deletions(fromHour uint32, fromID uint64, beforeHour uint32, limit int) ([]Deletion, error)
 
 	// ReadOnly reports whether writes fail with ErrReadOnly at present, because there is too little
 	// space.
@@ -92,21 +97,28 @@ type Store interface {
 	// Positions returns the positions that the last Flush committed.
 	Positions() (Positions, error)
 
+	// Clock returns the time that the store has seen passing, as the last Flush with one left it. The zero
+	// value if there was none.
+	Clock() (seen.Clock, error)
+
 	// Flush commits b as one atomic, synced batch. After an error the batch is certainly not
 	// durable, and the caller will pass the same content again; after ErrFlushTooLarge, only parts
-	// of it.
+	// of it. Rows may be of any hour; it is cheapest if the hour is not rolled up yet.
 	Flush(b FlushBatch) error
 
 	// RollUp rolls hour rows of hours before l.OpenHour up into day and life rows, one bounded
 	// chunk a call (one atomic batch together with the mark of its progress), and removes rows of
 	// hours and days that are not kept. more reports whether there is more to do. ErrBehind: not
-	// now, because the store is busy or has no space. The caller guarantees that no later Flush has
-	// rows of an hour before l.OpenHour.
+	// now, because the store is busy or has no space. l.OpenHour may be before that of earlier calls, after
+	// a clock that was ahead.
 	RollUp(l RollUpLimits) (more bool, err error)
 
 	// ListAudit calls fn with the entries of the audit log whose stamp is at least from and below
 	// before, the newest first, until fn returns false. fn may keep the entry.
 	ListAudit(from, before uint64, fn func(*AuditEntry) bool) error
+
+	// OldestAudit returns the lowest stamp of an entry of the audit log; 0: there is none.
+	OldestAudit() (stamp uint64, err error)
 
 	// SweepAudit deletes the entries of the audit log whose stamp is below before.
 	SweepAudit(before uint64) error
@@ -131,7 +143,8 @@ func EachLink(fn func(index.HotView) error) func([]index.HotView) error {
 
 // ReceiptSweep says which receipts SweepReceipts deletes.
 type ReceiptSweep struct {
-	BeforeMs int64 // receipts of requests that succeeded before it are deleted; Unix ms
+	// Old reports whether a receipt of a request that succeeded at that time (Unix ms) may be deleted.
+	Old func(createdAtMs int64) bool
 
 	// Lock is called before a receipt is deleted. If it returns true, nobody writes a receipt of
 	// that key until SweepReceipts has returned, and the store reads the receipt again to decide.
@@ -181,6 +194,11 @@ type Listing interface {
 	// row that it read, and whether there are more.
 	Scan(r ListRange, limit int, fn func(LinkEntry) bool) (last uint64, more bool, err error)
 
+	// CountTags goes on with the count of s: it reads at most rows rows of links with tags, and calls fn
+	// for each tag that is counted, until fn returns false, after which s is of no more use. more reports
+	// whether there are more rows.
+	CountTags(s *TagScan, rows int, fn func(TagCount) bool) (more bool, err error)
+
 	// ReadRecord is Store.ReadRecord for this moment.
 	ReadRecord(code string) (Record, error)
 
@@ -191,7 +209,7 @@ type Listing interface {
 type ListRange struct {
 	Owner    uint32
 	AnyOwner bool   // Owner is ignored
-	Tag      string // only those that have it; empty: all
+	Tag      string // only those that have it, in any case; empty: all
 	Below    uint64 // only those with a smaller id; 0: all
 
 	// Wanted, if set, is asked about each link that has the tag, before the store reads more of it
@@ -210,7 +228,7 @@ type LinkEntry struct {
 // Span is the hours from FromHour to before ToHour (Unix time / 3600).
 type Span struct{ FromHour, ToHour uint32 }
 
-// Endless as a span's ToHour includes rows of the future, which a clock that was ahead has left.
+// Endless as a span's ToHour includes all rows of the future, which a clock that was ahead has left.
 const Endless = math.MaxUint32
 
 // Identity is what never changes in a store's life.
@@ -228,6 +246,10 @@ type Mutation struct {
 	// Before is the link that this mutation edits or deletes, so that its index rows are deleted;
 	// nil on creation.
 	Before *Record
+
+	// ResetAtMs is when the figures of Before were reset; 0: they were not. Hot has another id then, and the
+	// rows of the id of Before are to be purged as if that link was deleted at that time.
+	ResetAtMs int64
 
 	// Receipt is the receipt of the request that this write answers; nil: none is kept. Its Link is
 	// unused: the link is Hot and Cold. A deletion has no receipt.
@@ -274,13 +296,14 @@ type Purge struct {
 type Positions struct {
 	Epoch    uint64   // of the journal files; 0: there is no journal yet
 	FlushSeq uint64   // number of the last flush
-	OpenHour uint32   // this flush and later ones have no rows of an hour (Unix time / 3600) before it
+	OpenHour uint32   // hours (Unix time / 3600) before it may be rolled up
 	Rings    []uint64 // per ring: records with sequence numbers below it are in the store
 }
 
 // FlushBatch is one flush: deltas, and the journal positions that they cover.
 type FlushBatch struct {
 	Positions Positions
+	Clock     *seen.Clock // the time that the store has seen passing, by now; nil: it is left as it is
 	// Links and Owners call yield once for each row: the delta of (hour, link id) and of (hour,
 	// owner). The tally is valid only during the call.
 	Links  func(yield func(hour uint32, id uint64, t *tally.Tally) error) error

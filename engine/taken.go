@@ -90,6 +90,6 @@ func (e *Engine) takenNow(item *BulkItem) error {
 	if item.Refused != nil || d.Alias == "" {
 		return ErrTaken
 	}
-	c := e.claim(d.Alias, d.Owner, d.Import != nil, 0, e.now().UnixMilli())
+	c := e.claim(d.Alias, d, 0)
 	return takenError(c.by, d)
 }

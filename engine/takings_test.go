@@ -83,7 +83,7 @@ func (k *takings) record(rt *rapid.T, code string) (r engine.Record, ok bool) {
 // mayTake is the contract's rule, by what the store has: whether owner may take code, and which
 // version the new link has.
 func (k *takings) mayTake(rt *rapid.T, code string, owner uint32, imported bool) (ok bool, version uint64) {
-	holds := func(r engine.Record) bool { return !k.now.Add(-holdsFor).After(time.UnixMilli(r.Hot.DeletedAtMs)) }
+	holds := func(r engine.Record) bool { return k.e.TombstoneHolds(r.Hot.DeletedAtMs) }
 	live := func(r engine.Record) bool { return r.Hot.Flags&engine.FlagTombstone == 0 }
 	own, there := k.record(rt, code)
 	if there && (live(own) || own.Hot.Owner != owner && holds(own)) {

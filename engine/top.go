@@ -157,8 +157,9 @@ func (t *topSearch) readInto(ctx context.Context, links []windowHits, spans []Sp
 
 // rank puts links, which were read over the window, into the list.
 func (t *topSearch) rank(links []windowHits) {
+	least := t.least() // of the list as it is in order; below, it is not
 	for _, l := range links {
-		if l.hits > 0 && l.hits >= t.least() && t.engine.stillNames(&t.ranking.links[l.i]) {
+		if l.hits > 0 && l.hits >= least && t.engine.stillNames(&t.ranking.links[l.i]) {
 			t.top = append(t.top, l)
 		}
 	}
@@ -220,10 +221,7 @@ func daysAround(spans []Span) []Span {
 	var hours uint32
 	around := spans[0]
 	for _, s := range spans {
-		whole := s.FromHour%hoursPerDay == 0 && (s.ToHour == Endless || s.ToHour%hoursPerDay == 0)
-		if s.ToHour == Endless && !whole {
-			hours = fewHours + 1
-		} else if !whole {
+		if s.FromHour%hoursPerDay != 0 || s.ToHour%hoursPerDay != 0 {
 			hours += s.ToHour - s.FromHour
 		}
 		around.FromHour, around.ToHour = min(around.FromHour, s.FromHour), max(around.ToHour, s.ToHour)
@@ -232,8 +230,6 @@ func daysAround(spans []Span) []Span {
 		return nil
 	}
 	around.FromHour -= around.FromHour % hoursPerDay
-	if around.ToHour != Endless {
-		around.ToHour = ceilDay(around.ToHour)
-	}
+	around.ToHour = ceilDay(around.ToHour)
 	return []Span{around}
 }

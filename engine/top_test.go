@@ -48,7 +48,7 @@ func (f *topLinks) hitFrom(first int) {
 // wantTop returns the n most-hit links of owner 1 since a time, by the model, of those that pass.
 func (f *topLinks) wantTop(from time.Time, n int, pass func(link int) bool) (want []engine.LinkHits) {
 	for i, l := range f.links {
-		in := f.want(func(x figuredLink) bool { return x == l && x.owner == 1 && !x.deleted }, from, f.now.Add(time.Hour))
+		in := f.want(func(x figuredLink, _ uint32) bool { return x == l && x.owner == 1 && !x.deleted }, from, f.now.Add(time.Hour))
 		if in.hits > 0 && pass(i) {
 			want = append(want, engine.LinkHits{Code: l.code, Hits: in.hits, Unique: uint64(len(in.visitors))})
 		}

@@ -146,7 +146,7 @@ type newLink struct {
 func (e *Engine) creation(ctx context.Context, d *Draft, n *newLink) (m Mutation, detail Detail, existed bool, err error) {
 	var c claim
 	if !n.unknown {
-		c = e.claim(n.code, d.Owner, d.Import != nil, n.prepared, n.now.UnixMilli())
+		c = e.claim(n.code, d, n.prepared)
 	}
 	switch {
 	case c.exact != nil:
@@ -158,7 +158,7 @@ func (e *Engine) creation(ctx context.Context, d *Draft, n *newLink) (m Mutation
 		return Mutation{}, Detail{}, false, ErrFull
 	}
 	n.rec.Hot.Code, n.rec.Cold.Code = n.code, n.code
-	switch err := e.number(ctx, n, &c); {
+	switch err := e.number(ctx, d, n, &c); {
 	case errors.Is(err, ErrTaken):
 		return Mutation{}, Detail{}, false, takenError(c.by, d)
 	case err != nil:
@@ -189,9 +189,9 @@ func (e *Engine) existing(ctx context.Context, exact *Hot, d *Draft) (m Mutation
 
 // number gives a new link its id, with the hits that it brings along, and a version that no link of
 // this code had. Errors: those of succeed.
-func (e *Engine) number(ctx context.Context, n *newLink, c *claim) (err error) {
+func (e *Engine) number(ctx context.Context, d *Draft, n *newLink, c *claim) (err error) {
 	if c.known {
-		if err := e.succeed(&n.rec, c.othersVariant, n.now.UnixMilli()); err != nil {
+		if err := e.succeed(d, &n.rec, c.othersVariant); err != nil {
 			return err
 		}
 	}
@@ -216,14 +216,14 @@ func (e *Engine) number(ctx context.Context, n *newLink, c *claim) (err error) {
 // because in the index a variant may have taken the slot of its tombstone. Errors: ErrTaken if
 // another owner deleted the code and it is not free yet; and, with formerOnly, if the code was not
 // the owner's own until not long ago.
-func (e *Engine) succeed(rec *Record, formerOnly bool, nowMs int64) error {
+func (e *Engine) succeed(d *Draft, rec *Record, formerOnly bool) error {
 	old, err := e.store.ReadRecord(rec.Hot.Code)
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return fmt.Errorf("reading link %q: %w", rec.Hot.Code, err)
 	}
 	deleted := err == nil
-	holds := deleted && tombstoneHolds(old.Hot.DeletedAtMs, nowMs)
-	if own := holds && old.Hot.Owner == rec.Hot.Owner; formerOnly && !own || holds && !own {
+	own := deleted && old.Hot.Owner == rec.Hot.Owner && e.tombstoneHolds(old.Hot.DeletedAtMs)
+	if formerOnly && !own || deleted && e.heldBack(d, old.Hot.Owner, old.Hot.DeletedAtMs) {
 		return ErrTaken
 	}
 	if deleted {
@@ -322,7 +322,7 @@ func bytesOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)
 // Delete deletes a link. Its code stays taken for TombstoneDays; after that its rows are deleted
 // (see purge.go). Errors: those of Update.
 func (e *Engine) Delete(ctx context.Context, code string, g Guard) error {
-	return e.rewrite(ctx, code, g, func(old Record) (Mutation, error) {
+	return e.rewrite(ctx, code, g, 0, func(old Record) (Mutation, error) {
 		tombstone := Hot{
 			Code: old.Hot.Code, ID: old.Hot.ID, Owner: old.Hot.Owner,
 			Flags: index.FlagTombstone, DeletedAtMs: e.now().UnixMilli(),
@@ -332,9 +332,10 @@ func (e *Engine) Delete(ctx context.Context, code string, g Guard) error {
 }
 
 // rewrite commits the mutation that change returns for a live link that meets g; published is as
-// for commit. The code is locked from before the link is read until after published.
+// for commit. The code is locked from before the link is read until after published. owner, unless it is
+// 0, gets the link: it must not be deleted meanwhile.
 func (e *Engine) rewrite(
-	ctx context.Context, code string, g Guard, change func(old Record) (Mutation, error), published func(),
+	ctx context.Context, code string, g Guard, owner uint32, change func(old Record) (Mutation, error), published func(),
 ) error {
 	if !e.Ready() {
 		return ErrLoading
@@ -344,7 +345,7 @@ func (e *Engine) rewrite(
 	}
 	ctx, cancel := e.waits.within(ctx)
 	defer cancel()
-	l, err := e.lockCodeToWrite(ctx, code)
+	l, err := e.lockCodeFor(ctx, owner, code)
 	if err != nil {
 		return err
 	}
@@ -423,6 +424,13 @@ func (e *Engine) Read(code string) (Detail, error) {
 	d := e.detail(&rec) // its hits are read after its visitors
 	d.Unique = min(unique, d.Hits)
 	return d, nil
+}
+
+// Made returns the id of a link, and when it was made. It takes no lock, so both may be those of a write that
+// is under way. Error: ErrNotFound.
+func (e *Engine) Made(code string) (id uint64, created time.Time, err error) {
+	rec, err := e.readLive(code)
+	return rec.Hot.ID, time.UnixMilli(rec.Cold.CreatedAtMs), err
 }
 
 // detail returns the link of r with its present hits. The hits of a link without a cap are the

@@ -18,7 +18,12 @@ type AccountTable struct {
 }
 
 // Accounts returns the table of accounts.
-func (s *Store) Accounts() *AccountTable { return &AccountTable{s.db, s} }
+func (s *Store) Accounts() *AccountTable {
+	if s.reads != nil {
+		return &AccountTable{r: s.db}
+	}
+	return &AccountTable{s.db, s}
+}
 
 // Get returns the value of key, or nil if there is none. The caller may keep it.
 func (t *AccountTable) Get(key []byte) ([]byte, error) {
@@ -74,7 +79,7 @@ func (t *AccountTable) Write(sets [][2][]byte, deletes [][]byte, entry *engine.A
 // admit takes a slot for a write, or returns the error with which the write is refused.
 func (t *AccountTable) admit(sets [][2][]byte, entry *engine.AuditEntry) error {
 	if t.s == nil {
-		return errors.New("storage: writing accounts: the store is read-only")
+		return fmt.Errorf("storage: writing accounts: %w", errReads)
 	}
 	if entry != nil {
 		if err := row.CheckAudit(entry); err != nil {

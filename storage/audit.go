@@ -3,6 +3,7 @@ package storage
 import (
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -14,20 +15,72 @@ import (
 
 // auditStamps gives the entries of the audit log their places. Changes of links and of accounts are
 // committed by different goroutines, so it may be used by any.
-type auditStamps struct{ last atomic.Uint64 }
+type auditStamps struct {
+	last atomic.Uint64 // the highest
 
-// next returns a stamp for a change at that time; 0: now. It is higher than all before.
+	// Of stamps that are lower than the highest, because the clock was ahead.
+	behind struct {
+		sync.Mutex
+		last uint64
+		has  func(stamp uint64) bool // reports whether the store has an entry there
+	}
+
+	inUse atomic.Pointer[timeInUse]
+	floor *atomic.Uint32 // the first day that is kept
+}
+
+// timeInUse is the time that the engine goes by, as of some flush: see Engine.Now.
+type timeInUse struct {
+	ms int64
+	at time.Time
+}
+
+// credible returns atMs, or if that is before all days that are kept, because the clock is far behind, the time
+// in use.
+func (a *auditStamps) credible(atMs int64) int64 {
+	t := a.inUse.Load()
+	if t == nil || atMs >= int64(a.floor.Load())*row.HoursPerDay*3600*1000 {
+		return atMs
+	}
+	return t.ms + time.Since(t.at).Milliseconds()
+}
+
+// A clock that goes back by stampsRiseMs at most leaves the log in the order of commits. After one that was further ahead,
+// entries are where the clock puts them, so that each is kept for its time and no longer.
+const stampsRiseMs = 3600 * 1000
+
+// next returns a stamp for a change at that time; 0: now. No entry has it, and it is higher than all before
+// unless the clock has gone back.
 func (a *auditStamps) next(atMs int64) uint64 {
 	if atMs == 0 {
 		atMs = time.Now().UnixMilli()
 	}
+	atMs = a.credible(atMs)
 	for {
 		last := a.last.Load()
+		if last > engine.AuditStamp(atMs+stampsRiseMs) {
+			return a.nextBehind(atMs)
+		}
 		stamp := max(engine.AuditStamp(atMs), last+1)
 		if a.last.CompareAndSwap(last, stamp) {
 			return stamp
 		}
 	}
+}
+
+func (a *auditStamps) nextBehind(atMs int64) uint64 {
+	b := &a.behind
+	b.Lock()
+	defer b.Unlock()
+	stamp := engine.AuditStamp(atMs)
+	if b.last >= stamp && b.last <= engine.AuditStamp(atMs+stampsRiseMs) {
+		stamp = b.last + 1
+	}
+	for b.has(stamp) {
+		stamp++
+	}
+	b.last = stamp
+	return stamp
 }
 
 // raise makes later stamps higher than stamp.
@@ -46,6 +99,11 @@ func (s *Store) readAuditStamp() (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, it.Close()) }()
+	s.stamps.floor = &s.firstDay
+	s.stamps.behind.has = func(stamp uint64) bool {
+		found, err := s.known(row.AppendAuditKey(nil, stamp))
+		return err == nil && found
+	}
 	if !it.Last() {
 		return it.Error()
 	}
@@ -63,6 +121,8 @@ func (b *mutationBatch) auditOf(m *engine.Mutation, deleted bool) *engine.AuditE
 		e.Action = engine.LinkDeleted
 	case m.Before == nil:
 		e.Action = engine.LinkCreated
+	case m.ResetAtMs != 0:
+		e.Action = engine.LinkReset
 	}
 	if !deleted {
 		b.after = engine.Record{Hot: m.Hot, Cold: m.Cold}
@@ -132,6 +192,22 @@ func listAudit(r pebble.Reader, from, before uint64, fn func(*engine.AuditEntry)
 		}
 	}
 	return it.Error()
+}
+
+// OldestAudit implements engine.Store.
+func (s *Store) OldestAudit() (stamp uint64, err error) {
+	keys := row.TableRange(row.TableAudit)
+	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: keys.Lower, UpperBound: keys.Upper})
+	if err != nil {
+		return 0, fmt.Errorf("storage: reading the audit log: %w", err)
+	}
+	if it.First() {
+		stamp, err = row.SplitAuditKey(it.Key())
+	}
+	if err = errors.Join(err, it.Close()); err != nil {
+		return 0, fmt.Errorf("storage: reading the audit log: %w", err)
+	}
+	return stamp, nil
 }
 
 // SweepAudit implements engine.Store. It deletes a range and reads no entry, so a damaged one does not

@@ -38,7 +38,7 @@ type BackupResult struct {
 // folder. After an error, the files made in dir are removed. Errors: ErrNotEmpty, ErrInside,
 // ErrBackupRuns, those of ctx.
 func (s *Store) Backup(ctx context.Context, dir string) (BackupResult, error) {
-	result, err := s.backup(ctx, &folder{fs: s.folder.fs, dir: dir})
+	result, err := s.backup(ctx, &folder{fs: s.writableFS(), dir: dir})
 	if err != nil {
 		return BackupResult{}, fmt.Errorf("storage: backup: %w", err)
 	}
@@ -54,11 +54,15 @@ func (s *Store) Outside(dir string) error {
 }
 
 // BackupToStream is Backup into StreamFolder, whose table files are always hard links. The caller
-// sends the files and then calls RemoveStream. What an earlier call left is replaced, so only one
+// sends the files and then calls RemoveStream. Of a store that is ReadOnly the folder is a temporary one
+// elsewhere, and its table files are symbolic links. What an earlier call left is replaced, so only one
 // caller may be at it at a time.
 func (s *Store) BackupToStream(ctx context.Context) (BackupResult, error) {
-	to := &folder{fs: s.folder.fs, dir: StreamFolder(s.folder.fs, s.folder.dir)}
+	to := &folder{fs: s.writableFS(), dir: StreamFolder(s.folder.fs, s.folder.dir)}
 	err := s.RemoveStream()
+	if err == nil && s.reads != nil {
+		to.dir, err = s.makeStream()
+	}
 	if err != nil {
 		return BackupResult{}, err
 	}
@@ -166,7 +170,12 @@ func (s *Store) copyTable(ctx context.Context, from pebble.Reader, table byte, b
 }
 
 // RemoveStream removes StreamFolder, if there is one.
-func (s *Store) RemoveStream() error { return removeStream(s.folder) }
+func (s *Store) RemoveStream() error {
+	if s.reads != nil {
+		return s.removeStream()
+	}
+	return removeStream(s.folder)
+}
 
 func removeStream(of *folder) error {
 	if err := of.fs.RemoveAll(of.path(streamName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -192,7 +201,7 @@ func (s *Store) backup(ctx context.Context, to *folder) (BackupResult, error) {
 	if err := to.wantEmpty(); err != nil {
 		return BackupResult{}, err
 	}
-	if to.dir != s.folder.path(streamName) {
+	if to.dir != s.folder.path(streamName) && to.dir != s.stream {
 		if err := apart(to.fs, to.dir, s.folder.dir); err != nil {
 			return BackupResult{}, err
 		}
@@ -210,7 +219,11 @@ func (s *Store) backup(ctx context.Context, to *folder) (BackupResult, error) {
 // fill makes the checkpoint, checks that it opens, and gives the folder the name of a backup.
 func (s *Store) fill(ctx context.Context, to *folder) error {
 	durable := s.writer.lastDurable()
-	if err := s.db.Checkpoint(to.path(dbName), pebble.WithFlushedWAL()); err != nil {
+	if s.reads != nil {
+		if err := s.copyUnused(ctx, to); err != nil {
+			return err
+		}
+	} else if err := s.db.Checkpoint(to.path(dbName), pebble.WithFlushedWAL()); err != nil {
 		return fmt.Errorf("making a checkpoint: %w", err)
 	}
 	if err := errors.Join(ctx.Err(), to.syncDir(to.path(dbName)), to.syncDir(to.dir)); err != nil {

@@ -43,6 +43,7 @@ type CheckReport struct {
 	LinkDays       uint64 `json:"link_days"`
 	OwnerDays      uint64 `json:"owner_days"`
 	LinkLives      uint64 `json:"link_lives"`
+	Imports        uint64 `json:"imports"` // hours in which owners imported hits
 	Accounts       uint64 `json:"accounts"`
 	Audit          uint64 `json:"audit"`
 	Outbox         uint64 `json:"outbox,omitempty"`   // records that other nodes of the cluster have not pulled yet
@@ -88,6 +89,7 @@ var checkedTables = []checkedTable{
 	{row.TableLinkDays, "link days", beginLinkDays, func(r *CheckReport) *uint64 { return &r.LinkDays }},
 	{row.TableLinkLives, "link lives", beginLinkLives, func(r *CheckReport) *uint64 { return &r.LinkLives }},
 	{row.TableOwnerDays, "owner days", beginOwnerDays, func(r *CheckReport) *uint64 { return &r.OwnerDays }},
+	{row.TableImports, "imports", beginImports, func(r *CheckReport) *uint64 { return &r.Imports }},
 	{row.TableReceipts, "receipts", beginReceipts, func(r *CheckReport) *uint64 { return &r.Receipts }},
 	{row.TableAccounts, "accounts", beginAccounts, func(r *CheckReport) *uint64 { return &r.Accounts }},
 	{row.TableAudit, "audit", beginAudit, func(r *CheckReport) *uint64 { return &r.Audit }},

@@ -55,6 +55,10 @@ var knownMeta = []struct {
 		m.mark, err = row.DecodeMark(v)
 		return err
 	}},
+	{row.MetaClock, "clock", false, func(_ *checkedMeta, v []byte) error {
+		_, err := row.DecodeClock(v)
+		return err
+	}},
 	{row.MetaSweep, "sweep mark", false, func(m *checkedMeta, v []byte) (err error) {
 		m.sweep, err = row.DecodeSweep(v)
 		return err
@@ -157,9 +161,6 @@ func (m *checkedMeta) problems() map[string]string {
 	}
 	if m.idBound == 0 || m.idBound > 1<<idCounterBits {
 		found["id bound"] = fmt.Sprintf("%d is out of range", m.idBound)
-	}
-	if m.mark.Hour > m.positions.OpenHour {
-		found["roll-up mark"] = fmt.Sprintf("hour %d, although hours from %d on are open", m.mark.Hour, m.positions.OpenHour)
 	}
 	if m.firstHour > m.mark.Hour {
 		found["first whole hour"] = fmt.Sprintf("%d, although hours from %d on are not rolled up", m.firstHour, m.mark.Hour)

@@ -58,7 +58,7 @@ func (p *deletionPart) wantDeleted(id uint64, code string) error {
 // wantDeletion checks that a tombstone has its row in the index by deletion. Without that row the
 // tombstone would stay for ever.
 func (c *check) wantDeletion(h *engine.HotView, key []byte) {
-	_, missing, done := c.lookup("by deletion", row.AppendByDeletionKey(nil, row.DeletionHour(h.DeletedAtMs), h.ID))
+	_, missing, done := c.lookup("by deletion", row.AppendByDeletionKey(nil, row.HourAt(h.DeletedAtMs), h.ID))
 	defer done()
 	if missing {
 		c.o.Faults.Add(where("hot", key), "the tombstone of code %q is not in the index by deletion", h.Code)

@@ -70,7 +70,7 @@ func (c *check) compareTotal(linkKey, ownerKey totalKey) {
 	what, m := "hour", &c.meta
 	if linkKey.table == row.TableLinkDays {
 		what = "day"
-		between := m.mark.Stage != row.StageLinks || m.mark.Next != 0
+		between := m.mark.Begun()
 		if linkKey.when < m.sweep.FirstDay || between && linkKey.when == m.mark.Hour/row.HoursPerDay {
 			return
 		}
@@ -300,8 +300,8 @@ func (p *linkDays) wantLife() {
 // up.
 func (p *tallyPart) day(key, value []byte, day uint32) (row.RawTally, bool) {
 	t, ok := p.tally(key, value, totalKey{key[0], day})
-	if last := p.c.meta.mark.Hour / row.HoursPerDay; ok && day > last {
-		p.c.o.Faults.Add(where(p.name, key), "no hour of day %d is rolled up: that went as far as hour %d", day, p.c.meta.mark.Hour)
+	if last := p.c.meta.mark.Last(); ok && day > last/row.HoursPerDay {
+		p.c.o.Faults.Add(where(p.name, key), "no hour of day %d is rolled up: that went as far as hour %d", day, last)
 	}
 	return t, ok
 }
@@ -341,4 +341,23 @@ func (p *linkLives) row(key, value []byte) error {
 		p.c.o.Faults.Add(where(p.name, key), "%v", err)
 	}
 	return nil
+}
+
+// importsPart checks what owners have imported. The links may have gone, or have another owner.
+type importsPart struct{ c *check }
+
+func beginImports(c *check) (checkedPart, error) { return importsPart{c}, nil }
+
+func (importsPart) end() error { return nil }
+
+func (p importsPart) row(key, value []byte) error {
+	owner, _, err := row.SplitImportKey(key)
+	if err == nil {
+		_, err = checkedTally(value)
+	}
+	if err != nil {
+		p.c.o.Faults.Add(where("imports", key), "%v", err)
+		return nil
+	}
+	return p.c.wantOwner(owner, "imports", key)
 }

@@ -124,7 +124,7 @@ func TestAHealthyStoreOfEverythingHasNoFaults(t *testing.T) {
 	}
 	want := CheckReport{
 		Links: 19, Tombstones: 1, DeletedRecords: 2, ByOwner: 19, ByTag: 9, ByDeletion: 2, LinkHours: 44, OwnerHours: 4,
-		LinkDays: 11, OwnerDays: 1, LinkLives: 17, Receipts: 1, Meta: 10,
+		LinkDays: 11, OwnerDays: 1, LinkLives: 17, Imports: 1, Receipts: 1, Meta: 10,
 	}
 	report.Files, report.FileBytes, report.Skipped = 0, 0, ""
 	if report != want {
@@ -197,13 +197,16 @@ func TestEachFaultOfARowIsFound(t *testing.T) {
 		"a live link among the deleted ones":          {putRow(row.AppendByDeletionKey(nil, 7, 4), row.AppendDeletion(nil, "code04")), "the link is not deleted"},
 		"a deletion of a code that is unknown":        {putRow(row.AppendByDeletionKey(nil, 7, 9), row.AppendDeletion(nil, "nobody")), "no hot record has its code"},
 		"a deletion without a code":                   {putRow(row.AppendByDeletionKey(nil, 0, 3), row.AppendDeletion(nil, "")), "no code"},
+		"imports that are cut off":                    {putRow(row.AppendImportKey(nil, 7, 3), []byte{1, 2}), "imports, key 350000000700000003"},
+		"imports under a key of a wrong length":       {putRow([]byte{row.TableImports, 1}, rowOf(rowtest.Hit(1))), "in the table of imports"},
 		"a receipt that is cut off":                   {putRow(row.AppendReceiptKey(nil, &engine.RequestKey{}), []byte{1, 2}), "receipts, key"},
 		"a receipt under a key of a wrong length":     {putRow([]byte{row.TableReceipts, 1}, []byte{1, 2}), "in the table of receipts"},
 		"lost writes in the middle":                   {putRow(row.MetaKey(row.MetaSequence), row.AppendSequence(nil, row.Sequence{Count: 5, Last: 6})), "it contains 5 of its first 6"},
 		"lost writes at the end":                      {putRow(row.MetaKey(row.MetaSequence), row.AppendSequence(nil, row.Sequence{Count: 5, Last: 5})), "it contains 5, "},
 		"a day of the future":                         {putRow(row.AppendLinkDayKey(nil, 4, checkedHour/24+1), rowOf(rowtest.Hit(1))), "no hour of day 20001 is rolled up"},
 		"an hour that should be deleted":              {putRow(row.MetaKey(row.MetaFirstHour), binary.BigEndian.AppendUint32(nil, checkedHour+1)), "hours before 480001 are deleted"},
-		"a mark beyond the open hour":                 {putRow(row.MetaKey(row.MetaMark), row.AppendMark(nil, row.Mark{Hour: checkedHour + 100})), "roll-up mark: hour 480100"},
+		"a mark with hours ahead that do not ascend":  {putRow(row.MetaKey(row.MetaMark), []byte{1, 5, 0, 0, 2, 1, 0}), "roll-up mark: store is corrupt"},
+		"a clock that is cut off":                     {putRow(row.MetaKey(row.MetaClock), []byte{1, 2}), "clock: store is corrupt"},
 		"a key of hours with a wrong length":          {putRow([]byte{row.TableLinkHours, 1, 2}, nil), "in a table of hours"},
 		"no store id":                                 {delRow(row.MetaKey(row.MetaStoreID)), "store id: it is missing"},
 		"a visitor key of 15 bytes":                   {putRow(row.MetaKey(row.MetaVisitorKey), make([]byte, 15)), "visitor key: "},
@@ -213,7 +216,7 @@ func TestEachFaultOfARowIsFound(t *testing.T) {
 		"a base URL that is empty":                    {putRow(row.MetaKey(row.MetaBaseURL), []byte{1}), "base URL: "},
 		"a meta row of an unknown name":               {putRow(row.MetaKey('?'), nil), "a row of no known name"},
 		"an id bound of 0":                            {putRow(row.MetaKey(row.MetaIDBound), make([]byte, 8)), "id bound: 0 is out of range"},
-		"a layout that differs from the format file":  {putRow(row.MetaKey(row.MetaLayout), []byte{0, 0, 0, 9}), "version 2, and the database has 9"},
+		"a layout that differs from the format file":  {putRow(row.MetaKey(row.MetaLayout), []byte{0, 0, 0, 9}), "version 3, and the database has 9"},
 		"a newer layout":                              {putRow(row.MetaKey(row.MetaLayout), []byte{0, 0, 0, 9}), "layout version: 9"},
 		"a row of an unknown table":                   {putRow([]byte{0x66, 1}, nil), "key 6601: a row of no known table"},
 		"a row before all tables":                     {putRow([]byte{0x01}, nil), "key 01: a row of no known table"},

@@ -125,6 +125,10 @@ func (s *Store) ApplyAll(b engine.Bulk, done func(error)) {
 // with engine.ErrClosed. It also watches the free space and the room of the cache. It may be called
 // once.
 func (s *Store) Run(ctx context.Context) error {
+	if s.reads != nil {
+		<-ctx.Done()
+		return nil
+	}
 	watched, stop := context.WithCancel(ctx)
 	var g errgroup.Group
 	g.Go(func() error { return s.space.watch(watched) })

@@ -175,7 +175,7 @@ func TestACrashedConversionIsDoneAgain(t *testing.T) {
 			wantVersion1(t, s)
 			closeStore(t, s)
 		}
-		for _, state := range []string{"1, 1", "2, 1", "2, 2"} {
+		for _, state := range []string{"1, 1", "3, 1", "3, 3"} {
 			if !seen[state] {
 				t.Errorf("no crash left file and row at %s: %v", state, seen)
 			}
@@ -214,7 +214,7 @@ func TestAFormatFileBehindItsDatabaseIsAFaultAndIsMended(t *testing.T) {
 	dir, _ := unpackVersion1(t)
 	closeStore(t, open(t, dir, Options{}))
 	write(t, filepath.Join(dir, formatName), "shunt data, version 1\n")
-	v, want := inspect(t, dir, nil), "version 1, and the database has 2"
+	v, want := inspect(t, dir, nil), "version 1, and the database has 3"
 	if _, faults, _ := checkAll(t, v); !strings.Contains(tell(faults), want) {
 		t.Errorf("got %s, want %s", tell(faults), want)
 	}

@@ -17,7 +17,8 @@
 //   - A flush writes what the engine has counted since the last flush, with the positions of the
 //     journal that it covers.
 //   - The roll-up adds the rows of an hour that is over to days and lives. The mark is the point
-//     that it has reached. An hour is open while it has rows that the mark has not passed.
+//     that it has reached. An hour is open while it has rows that the mark has not passed. Hours ahead
+//     of the mark may have been passed, too: those that were rolled up while the clock was ahead.
 //   - A receipt is the record of a request that made a link, so that a repeat gets the same answer.
 //   - A sweep deletes the day rows of days that are no longer kept. Another sweep deletes receipts
 //     that are too old.
@@ -85,10 +86,16 @@
 // A deletion replaces the hot record by a tombstone, removes the rows by owner and by tag, and adds
 // a row by deletion. All other rows stay until the engine purges the link.
 //
+// An import adds its hits to the life row of the link, and to a row of its owner and the hour:
+// windows have no imported hits, and answers say how many there were. These rows are not deleted, as
+// little as other rows of owners.
+//
 // A purge is a mutation like any other, so it is ordered with creations under the same code. Its
 // batch removes all rows of the id, including the row by deletion, so a purge happens whole or not
 // at all. It removes the hot record only if that is the link's own: if the owner has used the code
-// again, the record belongs to another link. Hour rows that the roll-up has passed are deleted
+// again, the record belongs to another link. A reset of figures gives a link another id, with rows
+// as a creation writes them but for its times, and adds a row by deletion of the old id, which is
+// then purged like that of a deleted link whose code was used again. Hour rows that the roll-up has passed are deleted
 // later with their hour. Day rows are found when the purge is requested, by the only goroutine that
 // writes such rows, and are deleted by their keys. If there are more than 64, one range deletion is
 // cheaper to write, although every reader must consider it until it is compacted. Rows of owners
@@ -125,11 +132,14 @@
 // each row again as an operand of its day and its life, and the new mark. All orders here are by
 // (hour, table, link id or owner). The invariants are:
 //
-//  1. A row before the mark is contained in day and life rows exactly once; a row from the mark on
-//     is not contained at all.
-//  2. No row is merged into an hour before the mark's, nor into the mark's own hour once roll-up
-//     has begun on it. The engine guarantees both; Flush refuses the former.
+//  1. A row before the mark, or of an hour ahead, is contained in day and life rows exactly once; any
+//     other is not contained at all.
+//  2. A row that is merged into an hour that the mark has passed is merged into its day and its life in
+//     the same batch. This is for late hits, and for hits of a clock that has gone back: three
+//     operands instead of one.
 //  3. Hour rows are deleted only for hours before the mark's.
+//  4. The mark moves back if the open hour does, in one batch: the hours that it leaves behind become hours
+//     ahead. So a clock that was ahead, by years even, does not make every later hit a late one.
 //
 // The same batch moves rows to the other side of the mark and adds them to days and lives. So after
 // a crash either all of it has happened or nothing, (1) holds in both cases, and roll-up continues
@@ -203,6 +213,11 @@
 // store in use, and if rows in the range were deleted by range, Pebble's iterators read.
 //
 // # Check
+//
+// A store that is opened ReadOnly (inspect.go) is for commands on a folder that no server runs on, maybe of
+// another user: its lock is shared, and its file system refuses every change. A backup of it links or copies the
+// files of the database, and folds the hits of the journal into the copy, because Pebble makes checkpoints
+// only of a database that it may write to.
 //
 // Inspect opens a store or a backup read-only, without changing a byte, or takes a snapshot of an
 // open store; Check reads all of it. First it reads every block of every table file and compares

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -49,8 +50,8 @@ func (f *flusher) init(db *pebble.DB) {
 }
 
 // Flush implements engine.Store. It allocates nothing for a row; a row with a few visitors costs
-// about 0.2 µs before its commit. A row of an hour that is rolled up is an error, because it would
-// never be counted.
+// about 0.2 µs before its commit. A row of an hour that is rolled up is added to its day and its life at
+// once.
 func (s *Store) Flush(b engine.FlushBatch) error {
 	f := &s.flusher
 	f.turn.Lock()
@@ -66,10 +67,16 @@ func (s *Store) Flush(b engine.FlushBatch) error {
 	outbox := s.endPosting()
 	f.value = row.AppendPositions(f.value[:0], &b.Positions)
 	set(f.batch, row.MetaKey(row.MetaPositions), f.value)
+	if b.Clock != nil {
+		set(f.batch, row.MetaKey(row.MetaClock), row.AppendClock(nil, b.Clock))
+	}
 	if err := s.sync(f.batch, "storage: committing a flush"); err != nil {
 		return err
 	}
 	durable = true
+	if c := b.Clock; c != nil && len(c.Runs) > 0 {
+		s.stamps.inUse.Store(&timeInUse{c.Runs[len(c.Runs)-1].To, time.Now()})
+	}
 	s.outbox.posted(outbox)
 	return nil
 }
@@ -82,7 +89,7 @@ func (s *Store) collect(b *engine.FlushBatch) error {
 	if b.Owners != nil {
 		err := b.Owners(func(hour uint32, owner uint32, t *engine.Tally) error {
 			f.key = row.AppendOwnerHourKey(f.key[:0], hour, owner)
-			return s.addFlushed(hour, uint64(owner), t)
+			return s.addFlushed(row.StageOwners, hour, uint64(owner), t)
 		})
 		if err != nil {
 			return err
@@ -93,22 +100,27 @@ func (s *Store) collect(b *engine.FlushBatch) error {
 	}
 	return b.Links(func(hour uint32, id uint64, t *engine.Tally) error {
 		f.key = row.AppendLinkHourKey(f.key[:0], hour, id)
-		return s.addFlushed(hour, id, t)
+		return s.addFlushed(row.StageLinks, hour, id, t)
 	})
 }
 
-// addFlushed adds one row, whose key is in f.key, of a link or an owner.
-func (s *Store) addFlushed(hour uint32, id uint64, t *engine.Tally) error {
+// mergeFlushed merges a row, whose key and value are in f, into its hour, and into what the hour was
+// rolled up to already, if it was.
+func (s *Store) mergeFlushed(stage row.Stage, hour uint32, id uint64) {
 	f := &s.flusher
-	if hour != f.hour || !f.hourKnown {
-		if hour < f.mark.Hour {
-			return fmt.Errorf("row of hour %d, which is rolled up", hour)
-		}
-		f.hour, f.hourKnown = hour, true
-		if !s.shared.edge {
-			s.hours.add(hour)
-		}
+	if f.mark.Passed(stage, hour, id) && !s.mergeLate(f.batch, stage, hour, id, f.value) {
+		return
 	}
+	if hour != f.hour || !f.hourKnown {
+		f.hour, f.hourKnown = hour, true
+		s.hours.add(hour)
+	}
+	merge(f.batch, f.key, f.value)
+}
+
+// addFlushed adds one row, whose key is in f.key, of a link or an owner.
+func (s *Store) addFlushed(stage row.Stage, hour uint32, id uint64, t *engine.Tally) error {
+	f := &s.flusher
 	if f.batch.Len()-s.outbox.posting.batchBytes > maxFlushBytes { // the outbox has a bound of its own
 		return fmt.Errorf("%w: more than %d bytes", engine.ErrFlushTooLarge, maxFlushBytes)
 	}
@@ -117,7 +129,7 @@ func (s *Store) addFlushed(hour uint32, id uint64, t *engine.Tally) error {
 	}
 	f.value = row.AppendTally(f.value[:0], t)
 	if !s.shared.edge { // see shared.go
-		merge(f.batch, f.key, f.value)
+		s.mergeFlushed(stage, hour, id)
 	}
 	if s.outbox.posting.exists {
 		s.post(row.OutboxRow{Table: f.key[0], Hour: hour, ID: id}, t, f.value)

@@ -120,12 +120,12 @@ func (s *Store) isOldReceipt(it *pebble.Iterator, w *engine.ReceiptSweep, k engi
 		return false, err
 	}
 	createdAtMs, err := row.DecodeReceiptTime(v)
-	if err != nil || createdAtMs >= w.BeforeMs || !w.Lock(k) {
+	if err != nil || !w.Old(createdAtMs) || !w.Lock(k) {
 		return false, err
 	}
 	if v, err = s.get(it.Key()); err != nil || v == nil {
 		return false, err
 	}
 	createdAtMs, err = row.DecodeReceiptTime(v)
-	return createdAtMs < w.BeforeMs, err
+	return err == nil && w.Old(createdAtMs), err
 }

@@ -68,7 +68,7 @@ func sweepAll(t *testing.T, s *Store, beforeMs int64, lock func(engine.RequestKe
 	for more := true; more; chunks++ {
 		var err error
 		more, err = s.SweepReceipts(engine.ReceiptSweep{
-			BeforeMs: beforeMs, Lock: lock, Gone: func(k engine.RequestKey) { gone = append(gone, k) },
+			Old: func(atMs int64) bool { return atMs < beforeMs }, Lock: lock, Gone: func(k engine.RequestKey) { gone = append(gone, k) },
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -167,7 +167,7 @@ func TestADamagedReceiptIsAnErrorNotAGuess(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, readErr := s.ReadReceipt(k)
-	_, sweepErr := s.SweepReceipts(engine.ReceiptSweep{BeforeMs: 1, Lock: always})
+	_, sweepErr := s.SweepReceipts(engine.ReceiptSweep{Old: func(atMs int64) bool { return atMs < 1 }, Lock: always})
 	if !errors.Is(readErr, ErrCorrupt) || !errors.Is(sweepErr, ErrCorrupt) {
 		t.Errorf("got %v and %v, want ErrCorrupt", readErr, sweepErr)
 	}

@@ -235,6 +235,9 @@ func (s *Store) collectRow(b *pebble.Batch, operation row.Operation, key, value 
 	case operation == row.OpMerge && key[0] == row.TableLinkLives:
 		merge(b, key, value)
 		return l.noteMerge(key, value)
+	case operation == row.OpMerge && key[0] == row.TableImports:
+		merge(b, key, value)
+		return nil
 	case operation == row.OpDeleteRange && bytes.Compare(key, value) < 0 && value[0] == key[0]:
 		must(b.DeleteRange(key, value, nil))
 		return nil

@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -148,7 +149,7 @@ func (l *listing) readCold(key, value []byte, r *engine.ListRange) (entry engine
 	}
 	entry.ID = binary.BigEndian.Uint64(key[1:])
 	cold, err := row.DecodeCold(value)
-	if err != nil || r.Tag != "" && !slices.Contains(cold.Tags, r.Tag) || !isWanted(r, entry.ID, []byte(cold.Code)) {
+	if err != nil || r.Tag != "" && !engine.HasTag(cold.Tags, r.Tag) || !isWanted(r, entry.ID, []byte(cold.Code)) {
 		return entry, false, err
 	}
 	v, err := read(l.snapshot, row.AppendHotKey(nil, cold.Code))
@@ -161,4 +162,82 @@ func (l *listing) readCold(key, value []byte, r *engine.ListRange) (entry engine
 	}
 	entry.Code, entry.Host, entry.Title = hot.Code, []byte(row.HostOf(string(hot.Target))), []byte(cold.Title)
 	return entry, true, nil
+}
+
+// CountTags implements engine.Listing. Of a tag it reads the keys of all its rows, and the cold record of
+// its newest link, which has the tag as it was given.
+func (l *listing) CountTags(s *engine.TagScan, rows int, fn func(engine.TagCount) bool) (more bool, err error) {
+	if more, err = l.countTags(s, rows, fn); err != nil {
+		return false, fmt.Errorf("storage: counting tags: %w", err)
+	}
+	return more, nil
+}
+
+func (l *listing) countTags(s *engine.TagScan, rows int, fn func(engine.TagCount) bool) (more bool, err error) {
+	keys := tagKeys(s)
+	it, err := l.snapshot.NewIter(&pebble.IterOptions{LowerBound: keys.Lower, UpperBound: keys.Upper})
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, it.Close()) }()
+	var prefix []byte // of the rows of the open tag, once one was read
+	for more = it.First(); more && rows > 0; rows-- {
+		key := it.Key()
+		if len(prefix) == 0 || !bytes.HasPrefix(key, prefix) {
+			folded, id, ok := row.SplitIndexKey(key)
+			if !ok {
+				return false, fmt.Errorf("%w: key %x in the index by tag", ErrCorrupt, key)
+			}
+			prefix = append(prefix[:0], key[:len(key)-8]...)
+			if open := s.Open; open.Folded() != folded {
+				if s.Open, err = l.openTag(folded, id); err != nil {
+					return false, err
+				}
+				if open.Links > 0 && !fn(open) {
+					return true, nil
+				}
+			}
+		}
+		s.Open.Links++
+		s.Below = ^binary.BigEndian.Uint64(key[len(key)-8:])
+		more = it.Next()
+	}
+	if !more && it.Error() == nil && s.Open.Links > 0 {
+		fn(s.Open)
+		s.After, s.Open = s.Open.Folded(), engine.TagCount{}
+	}
+	return more, it.Error()
+}
+
+// tagKeys returns the range of the rows that s has not counted yet.
+func tagKeys(s *engine.TagScan) row.Range {
+	keys := row.PrefixRange(row.AppendTagsPrefix(nil, s.Owner, s.Prefix))
+	switch {
+	case s.Open.Links > 0: // ids fall
+		keys.Lower = append(row.AppendByTagKey(nil, s.Owner, s.Open.Folded(), s.Below), 0)
+	case s.After != "":
+		after := row.AppendByTagKey(nil, s.Owner, s.After, 0)
+		if lower := row.PrefixRange(after[:len(after)-8]).Upper; bytes.Compare(lower, keys.Lower) > 0 {
+			keys.Lower = lower
+		}
+	}
+	return keys
+}
+
+// openTag begins the count of a tag, whose newest link has the id.
+func (l *listing) openTag(folded string, id uint64) (engine.TagCount, error) {
+	value, err := read(l.snapshot, row.AppendColdKey(nil, id))
+	if err != nil || value == nil {
+		return engine.NewTagCount(folded, folded, 0), err // shunt check names a missing record
+	}
+	cold, err := row.DecodeCold(value)
+	if err != nil {
+		return engine.TagCount{}, fmt.Errorf("link %d: %w", id, err)
+	}
+	for _, tag := range cold.Tags {
+		if engine.FoldTag(tag) == folded {
+			return engine.NewTagCount(folded, tag, 0), nil
+		}
+	}
+	return engine.NewTagCount(folded, folded, 0), nil
 }

@@ -260,3 +260,45 @@ func TestAScanReadsNoMoreOfUnwantedLinks(t *testing.T) {
 		t.Errorf("a wanted link with a damaged record: got %v, want ErrCorrupt", err)
 	}
 }
+
+func TestTagsAreCountedInStepsOfAnySize(t *testing.T) {
+	s := openTemp(t)
+	for i, tags := range [][]string{{"b", "News"}, {"NEWS"}, {"news", "ab"}, {"b"}, {"c"}} {
+		apply(t, s, creation(link(string(rune('p'+i)), uint64(i+1), 1, tags...)))
+	}
+	apply(t, s, creation(link("z", 9, 2, "b", "d")))
+	gone := link("y", 10, 1, "gone")
+	apply(t, s, creation(gone))
+	apply(t, s, deletion(gone))
+	l := openListing(t, s)
+	for name, c := range map[string]struct {
+		scan engine.TagScan
+		want string
+	}{
+		"all":                   {engine.TagScan{Owner: 1}, "ab 1, b 2, c 1, news 3"},
+		"after one":             {engine.TagScan{Owner: 1, After: "b"}, "c 1, news 3"},
+		"after one that is not": {engine.TagScan{Owner: 1, After: "ba"}, "c 1, news 3"},
+		"with a prefix":         {engine.TagScan{Owner: 1, Prefix: "n"}, "news 3"},
+		"before the prefix":     {engine.TagScan{Owner: 1, Prefix: "n", After: "b"}, "news 3"},
+		"past the prefix":       {engine.TagScan{Owner: 1, Prefix: "b", After: "c"}, ""},
+		"another's":             {engine.TagScan{Owner: 2}, "b 1, d 1"},
+		"nobody's":              {engine.TagScan{Owner: 3}, ""},
+	} {
+		for rows := 1; rows < 9; rows++ {
+			scan, got := c.scan, []string(nil)
+			for more := true; more; {
+				var err error
+				more, err = l.CountTags(&scan, rows, func(tag engine.TagCount) bool {
+					got = append(got, fmt.Sprint(tag.Name, " ", tag.Links))
+					return true
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			if text := strings.Join(got, ", "); text != c.want {
+				t.Errorf("%s, %d rows at a time: got %q, want %q", name, rows, text, c.want)
+			}
+		}
+	}
+}

@@ -98,7 +98,7 @@ func (v *view) LoadHits(ctx context.Context, fn func(id, hits uint64)) error {
 
 func (v *view) loadHits(ctx context.Context, fn func(id, hits uint64)) error {
 	ranges := []row.Range{row.TableRange(row.TableLinkLives)}
-	for _, hour := range hoursFrom(v.hours, v.mark.Hour) {
+	for _, hour := range v.mark.Open(v.hours) {
 		ranges = append(ranges, row.PrefixRange(row.AppendHourPrefix(nil, row.TableLinkHours, hour)))
 	}
 	return scan(ctx, newRowSource(v.snapshot, v.tables, ranges), ranges, v.scanned, eachRow(func(key, value []byte) error {

@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"log/slog"
 
+	"github.com/cockroachdb/pebble/v2"
+
+	"shunt/engine"
 	"shunt/storage/row"
 )
 
@@ -130,7 +133,8 @@ func (s *Store) given(id uint64) bool {
 //
 // From version 1 to 2 no row changes: version 2 has the audit log. The number is raised all the same,
 // because a program that knows only version 1 would make changes without entries and never delete old
-// entries, and its check would report them as rows of no known table.
+// entries, and its check would report them as rows of no known table. Version 3 has folded tags in the keys
+// of the index by tag, which is written again from the links.
 //
 // The format file is replaced before the row, so that the older program refuses the folder without
 // opening the database. After a crash between the two, the next Open converts again.
@@ -145,6 +149,11 @@ func (s *Store) convert(f *folder, log *slog.Logger) error {
 	if err := f.writeFormat(formatName, formatPrefix, row.LayoutVersion); err != nil {
 		return err
 	}
+	if s.layout < row.FoldedTags {
+		if err := s.indexTags(); err != nil {
+			return fmt.Errorf("converting the index by tag: %w", err)
+		}
+	}
 	b := s.db.NewBatch()
 	defer b.Close()
 	set(b, row.MetaKey(row.MetaLayout), binary.BigEndian.AppendUint32(nil, row.LayoutVersion))
@@ -154,4 +163,68 @@ func (s *Store) convert(f *folder, log *slog.Logger) error {
 	log.Info(fmt.Sprintf("the data was converted from version %d to %d: older programs refuse it now", s.layout, row.LayoutVersion))
 	s.layout = row.LayoutVersion
 	return nil
+}
+
+// indexTags writes the index by tag again from the links. A repeat has the same result, so it may be cut off
+// anywhere.
+func (s *Store) indexTags() (err error) {
+	batch := mutationBatch{batch: s.db.NewBatch()}
+	defer func() { err = errors.Join(err, batch.batch.Close()) }()
+	tags, cold := row.TableRange(row.TableByTag), row.TableRange(row.TableCold)
+	must(batch.batch.DeleteRange(tags.Lower, tags.Upper, nil))
+	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: cold.Lower, UpperBound: cold.Upper})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, it.Close()) }()
+	for valid := it.First(); valid; valid = it.Next() {
+		if err := s.indexTagsOf(&batch, it); err != nil {
+			return err
+		}
+		if batch.batch.Len() < commitBatchBytes {
+			continue
+		}
+		if err := s.sync(batch.batch, "writing index rows"); err != nil {
+			return err
+		}
+		batch.batch.Reset()
+	}
+	return errors.Join(it.Error(), s.sync(batch.batch, "writing index rows"))
+}
+
+// indexTagsOf adds the index rows by tag of the link whose cold record it is at, if the link is live.
+func (s *Store) indexTagsOf(b *mutationBatch, it *pebble.Iterator) error {
+	id, err := row.SplitColdKey(it.Key())
+	if err != nil {
+		return err
+	}
+	value, err := it.ValueAndErr()
+	if err != nil {
+		return err
+	}
+	c, err := row.DecodeCold(value)
+	if err != nil || len(c.Tags) == 0 {
+		return err
+	}
+	hot, err := s.ReadHot(c.Code)
+	if errors.Is(err, engine.ErrNotFound) || err == nil && (hot.ID != id || hot.Flags&engine.FlagTombstone != 0) {
+		return nil
+	}
+	if err == nil {
+		b.addByTag(&engine.Mutation{Hot: hot, Cold: c})
+	}
+	return err
+}
+
+// Clock implements engine.Store.
+func (s *Store) Clock() (engine.SeenClock, error) {
+	v, err := read(s.db, row.MetaKey(row.MetaClock))
+	if err != nil || v == nil {
+		return engine.SeenClock{}, err
+	}
+	c, err := row.DecodeClock(v)
+	if err != nil {
+		return c, fmt.Errorf("storage: %w", err)
+	}
+	return c, nil
 }

@@ -3,6 +3,7 @@ package storage
 import (
 	"cmp"
 	"encoding/binary"
+	"math/bits"
 	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -56,7 +57,7 @@ func (b *mutationBatch) finish() {
 
 // add writes the rows that m changes. It always writes the hot record. A creation or an edit writes
 // the cold record and the index rows. An edit or a deletion removes the index rows that are no
-// longer true. A deletion writes the row of the index by deletion. The receipt is written if there
+// longer true. A deletion, and a reset of figures, writes the row of the index by deletion. The receipt is written if there
 // is one, and an entry of the audit log if the mutation says who made it. m must stay as it is until
 // finish.
 func (b *mutationBatch) add(m *engine.Mutation) {
@@ -82,8 +83,11 @@ func (b *mutationBatch) add(m *engine.Mutation) {
 		b.removeIndexRows(m.Before, m, deleted)
 	}
 	if deleted {
-		b.addDeletion(row.DeletionHour(m.Hot.DeletedAtMs), m.Hot.ID, m.Hot.Code)
+		b.addDeletion(row.HourAt(m.Hot.DeletedAtMs), m.Hot.ID, m.Hot.Code)
 		return
+	}
+	if m.ResetAtMs != 0 { // as if the link of that id was deleted
+		b.addDeletion(row.HourAt(m.ResetAtMs), m.Before.Hot.ID, m.Hot.Code)
 	}
 	b.addCold(m)
 	b.addByOwner(m)
@@ -109,6 +113,32 @@ func (b *mutationBatch) addImportedHits(m *engine.Mutation) {
 		b.value = row.AppendTally(b.value[:0], &engine.Tally{Hits: m.Cold.ImportedHits})
 		merge(b.batch, b.key, b.value)
 	}
+}
+
+// addOwnersImports adds what creations brought along to the rows of their owners, with one operand for
+// neighbours of one owner and hour.
+func (b *mutationBatch) addOwnersImports(all []*engine.Mutation) {
+	owner, hour, hits := uint32(0), uint32(0), uint64(0)
+	add := func() {
+		if hits > 0 {
+			b.key = row.AppendImportKey(b.key[:0], owner, hour)
+			b.value = row.AppendTally(b.value[:0], &engine.Tally{Hits: hits})
+			merge(b.batch, b.key, b.value)
+		}
+	}
+	for _, m := range all {
+		if m.Cold.ImportedHits == 0 {
+			continue
+		}
+		at := row.HourAt(m.Cold.ImportedAtMs)
+		sum, carry := bits.Add64(hits, m.Cold.ImportedHits, 0)
+		if m.Hot.Owner != owner || at != hour || carry != 0 {
+			add()
+			owner, hour, sum = m.Hot.Owner, at, m.Cold.ImportedHits
+		}
+		hits = sum
+	}
+	add()
 }
 
 // addBulk writes the creations of one request, its receipt, and one entry of the audit log.
@@ -137,7 +167,7 @@ func (b *mutationBatch) removeIndexRows(before *engine.Record, m *engine.Mutatio
 		remove(b.batch, b.key)
 	}
 	for _, tag := range before.Cold.Tags {
-		if !stays || !slices.Contains(m.Cold.Tags, tag) {
+		if !stays || !engine.HasTag(m.Cold.Tags, tag) {
 			b.key = row.AppendByTagKey(b.key[:0], old.Owner, tag, old.ID)
 			remove(b.batch, b.key)
 		}
@@ -189,8 +219,8 @@ func (b *mutationBatch) addCreation(m *engine.Mutation) {
 }
 
 // rowHeadBytes is at most what a row of a creation has in a batch besides the texts of the link: its kind,
-// two lengths, the numbers of its key, and those of its value. A cold row has the most, 58.
-const rowHeadBytes = 64
+// two lengths, the numbers of its key, and those of its value. A cold row has the most, 68.
+const rowHeadBytes = 72
 
 // creationBytes returns how many bytes the rows that writeCreations makes of m have at most. It takes the
 // target for its own host, up to the length that indexes keep, because looking for the host costs more.
@@ -202,7 +232,7 @@ func creationBytes(m *engine.Mutation) int {
 		total += indexed + 2*len(tag) // in the row by tag, and in the cold one
 	}
 	if m.Cold.ImportedHits > 0 {
-		total += rowHeadBytes
+		total += 2 * rowHeadBytes // of the link's life, and of its owner
 	}
 	if m.Cap != nil {
 		total += (1+len(m.Cap.Cap.Blocks))*rowHeadBytes + code
@@ -227,6 +257,7 @@ func (b *mutationBatch) writeCreations() {
 			b.addCap(m.Cap)
 		}
 	}
+	b.addOwnersImports(all)
 	b.sortByCode(all)
 	for _, c := range b.byCode {
 		b.addHot(all[c.index])

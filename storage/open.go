@@ -16,17 +16,26 @@ import (
 // ErrUnfinishedBackup, ErrUnfinishedRestore, ErrLostWrites, ErrCorrupt.
 func Open(dir string, o Options) (*Store, error) {
 	o = o.withDefaults()
-	s := &Store{fs: &patientFS{FS: o.FS, dir: dir, fatal: pebbleLogger{o.Logger}.Fatalf}}
-	s.fs.full = s.space.full
-	s.folder = &folder{fs: s.fs, dir: dir}
-	s.accountWrites.slots = make(chan struct{}, maxAccountWrites)
-	s.space.init(dir, &o)
-	s.cache = newBlockCache(&o)
-	if err := s.openFolder(s.folder, &o); err != nil {
+	s, open := newStore(dir, &o), (*Store).openFolder
+	if o.ReadOnly {
+		s, open = newReader(dir, &o), (*Store).openReadOnly
+	}
+	if err := open(s, s.folder, &o); err != nil {
 		s.cache.close()
 		return nil, fmt.Errorf("storage: %w", err)
 	}
 	return s, nil
+}
+
+// newStore returns a store in dir that is not opened yet.
+func newStore(dir string, o *Options) *Store {
+	s := &Store{fs: &patientFS{FS: o.FS, dir: dir, fatal: pebbleLogger{o.Logger}.Fatalf}}
+	s.fs.full = s.space.full
+	s.folder = &folder{fs: s.fs, dir: dir}
+	s.accountWrites.slots = make(chan struct{}, maxAccountWrites)
+	s.space.init(dir, o)
+	s.cache = newBlockCache(o)
+	return s
 }
 
 func (s *Store) openFolder(f *folder, o *Options) error {
@@ -128,6 +137,11 @@ func (f *folder) checkWrites(o *Options, lock *pebble.Lock) (lost uint64, err er
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
+	return f.missing(db, o)
+}
+
+// missing checks that db contains every acknowledged write, as checkWrites does.
+func (f *folder) missing(db *pebble.DB, o *Options) (lost uint64, err error) {
 	contained, err := readSequence(db)
 	if err != nil {
 		return 0, err
@@ -164,13 +178,18 @@ func (f *folder) ackedOf(db *pebble.DB, contained row.Sequence, log *slog.Logger
 	return contained.Last, nil
 }
 
-// begin initializes s from an open database.
-func (s *Store) begin(f *folder, o *Options, create bool) error {
+// initParts gives the parts of s its open database.
+func (s *Store) initParts(o *Options) {
 	s.writer.init(s.db, o.Logger)
 	s.commits.init(s.db, s.share, &s.stamps)
 	s.flusher.init(s.db)
 	s.pulls.batch = s.db.NewBatch(pebble.WithMaxRetainedSizeBytes(4 * pulledBytes))
 	s.outbox.maxBytes = uint64(o.MaxOutboxBytes)
+}
+
+// begin initializes s from an open database.
+func (s *Store) begin(f *folder, o *Options, create bool) error {
+	s.initParts(o)
 	if create {
 		if err := s.create(f, o.VisitorKey); err != nil {
 			return err

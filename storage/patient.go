@@ -3,6 +3,7 @@ package storage
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -136,6 +137,15 @@ func (p *patientFS) logged(name string, err error) error {
 		p.fatal("the log fails: %v", err)
 	}
 	return err
+}
+
+// Lock implements vfs.FS.
+func (p *patientFS) Lock(name string) (io.Closer, error) {
+	lock := func() (io.Closer, error) { return p.FS.Lock(name) }
+	if _, reads := p.FS.(onlyRead); reads || vfs.Root(p) != vfs.Default {
+		return lock()
+	}
+	return lockHere(name, lock)
 }
 
 // Create implements vfs.FS. A marker file of Pebble names the manifest in use, so after a power cut

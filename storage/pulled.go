@@ -136,7 +136,7 @@ func (s *Store) checkPulled(first uint64, records [][]byte) ([]row.OutboxHead, e
 func (s *Store) applyPulledLocked(outbox [16]byte, next uint64, records [][]byte, heads []row.OutboxHead) (p Pulled, err error) {
 	b := s.pulls.batch
 	defer b.Reset()
-	a := pulledBatch{store: s, batch: b, mark: s.flusher.mark, firstHour: s.firstHour.Load(), firstDay: s.firstDay.Load()}
+	a := pulledBatch{store: s, batch: b, mark: s.flusher.mark}
 	p.Next = next
 	for i, bytes := 0, 0; i < len(records); i++ {
 		if bytes += len(records[i]); i > 0 && (bytes > pulledBytes || heads[i].Sequence > s.shared.applied.Load()) {
@@ -159,15 +159,14 @@ func (s *Store) applyPulledLocked(outbox [16]byte, next uint64, records [][]byte
 
 // pulledBatch is the rows of records on their way into one batch.
 type pulledBatch struct {
-	store               *Store
-	batch               *pebble.Batch
-	mark                row.Mark
-	firstHour, firstDay uint32
-	hour                uint32 // was added to the set of hours, if hourKnown
-	hourKnown           bool
-	key                 [row.MaxTallyKeyBytes]byte
-	hits                []engine.PulledHits
-	rows, dropped       uint64
+	store         *Store
+	batch         *pebble.Batch
+	mark          row.Mark
+	hour          uint32 // was added to the set of hours, if hourKnown
+	hourKnown     bool
+	key           [row.MaxTallyKeyBytes]byte
+	hits          []engine.PulledHits
+	rows, dropped uint64
 }
 
 // add adds the rows of a record. If it is doubtful, some of its links may be purged.
@@ -211,20 +210,8 @@ func (a *pulledBatch) add(record []byte, doubtful bool) error {
 // time.
 func (a *pulledBatch) merge(r *row.OutboxRow, stage row.Stage) {
 	a.rows++
-	if a.mark.Passed(stage, r.Hour, r.ID) {
-		if day := r.Hour / row.HoursPerDay; day >= a.firstDay { // those before it are deleted
-			table := byte(row.TableLinkDays)
-			if stage == row.StageOwners {
-				table = row.TableOwnerDays
-			}
-			merge(a.batch, row.AppendDayKey(a.key[:0], table, r.ID, day), r.Tally)
-		}
-		if stage == row.StageLinks {
-			merge(a.batch, row.AppendLinkLifeKey(a.key[:0], r.ID), r.Tally)
-		}
-		if r.Hour < a.firstHour {
-			return
-		}
+	if a.mark.Passed(stage, r.Hour, r.ID) && !a.store.mergeLate(a.batch, stage, r.Hour, r.ID, r.Tally) {
+		return
 	}
 	if r.Hour != a.hour || !a.hourKnown {
 		a.hour, a.hourKnown = r.Hour, true

@@ -370,7 +370,7 @@ func TestALateRowIsWhereTheRollUpWouldHavePutIt(t *testing.T) {
 	s.flusher.mark = row.Mark{Hour: hour, Stage: row.StageLinks, Next: 5} // as a chunk that ended after link 4
 	merged := s.db.NewBatch()
 	rollLink(merged, day, 4, rowOf(rowtest.Hit(1)))
-	set(merged, row.MetaKey(row.MetaMark), row.AppendMark(nil, s.flusher.mark))
+	set(merged, row.MetaKey(row.MetaMark), row.AppendMark(nil, &s.flusher.mark))
 	if err := s.sync(merged, "the chunk"); err != nil {
 		t.Fatal(err)
 	}

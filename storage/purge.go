@@ -22,17 +22,17 @@ func (b *mutationBatch) addDeletion(hour uint32, id uint64, code string) {
 }
 
 // Deletions implements engine.Store.
-func (s *Store) Deletions(beforeHour uint32, limit int) ([]engine.Deletion, error) {
-	found, err := s.deletions(beforeHour, limit)
+func (s *Store) Deletions(fromHour uint32, fromID uint64, beforeHour uint32, limit int) ([]engine.Deletion, error) {
+	found, err := s.deletions(fromHour, fromID, beforeHour, limit)
 	if err != nil {
 		return nil, fmt.Errorf("storage: reading the index by deletion: %w", err)
 	}
 	return found, nil
 }
 
-func (s *Store) deletions(beforeHour uint32, limit int) (found []engine.Deletion, err error) {
+func (s *Store) deletions(fromHour uint32, fromID uint64, beforeHour uint32, limit int) (found []engine.Deletion, err error) {
 	it, err := s.db.NewIter(&pebble.IterOptions{
-		LowerBound: row.AppendByDeletionKey(nil, 0, 0), UpperBound: row.AppendByDeletionKey(nil, beforeHour, 0),
+		LowerBound: row.AppendByDeletionKey(nil, fromHour, fromID), UpperBound: row.AppendByDeletionKey(nil, beforeHour, 0),
 	})
 	if err != nil {
 		return nil, err
@@ -70,7 +70,7 @@ func decodeDeletionRow(it *pebble.Iterator) (engine.Deletion, error) {
 type purgedRows struct {
 	days     []uint32
 	manyDays bool     // there are more than days holds
-	hours    []uint32 // those that roll-up has not passed: a row in one would create day and life rows again
+	hours    []uint32 // those from the mark on: a row in one that is open would create day and life rows again
 }
 
 func (s *Store) rowsToPurge(id uint64) (_ *purgedRows, err error) {

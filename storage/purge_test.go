@@ -67,7 +67,7 @@ func deletedAt(r engine.Record, hour int64) engine.Mutation {
 
 func deletions(t testing.TB, s *Store, beforeHour uint32, limit int) []engine.Deletion {
 	t.Helper()
-	found, err := s.Deletions(beforeHour, limit)
+	found, err := s.Deletions(0, 0, beforeHour, limit)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -147,4 +148,26 @@ func decodeFixed(dst, v []byte, what string) error {
 	}
 	copy(dst, v)
 	return nil
+}
+
+// ReadImported implements engine.Store.
+func (s *Store) ReadImported(owner, fromHour uint32) (hits uint64, err error) {
+	keys := row.Range{Lower: row.AppendImportKey(nil, owner, fromHour), Upper: append(row.AppendImportKey(nil, owner, math.MaxUint32), 0)}
+	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: keys.Lower, UpperBound: keys.Upper})
+	if err != nil {
+		return 0, fmt.Errorf("storage: %w", err)
+	}
+	defer func() { err = errors.Join(err, it.Close()) }()
+	for valid := it.First(); valid; valid = it.Next() {
+		value, err := it.ValueAndErr()
+		if err == nil {
+			var more uint64
+			more, err = row.DecodeTallyHits(value)
+			hits += min(more, math.MaxUint64-hits)
+		}
+		if err != nil {
+			return 0, fmt.Errorf("storage: imports of owner %d: %w", owner, err)
+		}
+	}
+	return hits, it.Error()
 }

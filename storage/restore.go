@@ -229,20 +229,27 @@ func (r *restore) bring(ctx context.Context, name string) error {
 }
 
 func (r *restore) copyFile(ctx context.Context, name string) (err error) {
-	source, err := r.from.fs.Open(r.from.fs.PathJoin(r.from.path(dbName), name), vfs.SequentialReadsOption)
+	return copyFile(ctx, r.from, r.to, name, func(n int64) {
+		r.result.Bytes += uint64(n)
+		r.o.Progress(r.result.Bytes, r.bytes)
+	})
+}
+
+// copyFile copies a file of a database durably, and calls copied for each part of it.
+func copyFile(ctx context.Context, from, to *folder, name string, copied func(bytes int64)) (err error) {
+	source, err := from.fs.Open(from.fs.PathJoin(from.path(dbName), name), vfs.SequentialReadsOption)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, source.Close()) }()
-	target, err := r.to.fs.Create(r.to.fs.PathJoin(r.to.path(dbName), name), vfs.WriteCategoryUnspecified)
+	target, err := to.fs.Create(to.fs.PathJoin(to.path(dbName), name), vfs.WriteCategoryUnspecified)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, target.Close()) }()
 	for {
 		n, err := io.CopyN(target, source, copyChunkBytes)
-		r.result.Bytes += uint64(n)
-		r.o.Progress(r.result.Bytes, r.bytes)
+		copied(n)
 		switch {
 		case errors.Is(err, io.EOF):
 			return target.Sync()

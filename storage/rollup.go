@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -36,16 +37,19 @@ func (s *Store) RollUp(l engine.RollUpLimits) (more bool, err error) {
 	}
 	s.flusher.turn.Lock()
 	defer s.flusher.turn.Unlock()
-	hour, ok := s.hours.first(s.flusher.mark.Hour)
-	if ok && hour < l.OpenHour {
-		from := s.flusher.mark
-		if from.Hour != hour { // the hours between have no rows, and will have none
-			from = row.Mark{Hour: hour}
+	from := s.flusher.mark
+	hour, ok := s.nextOpen()
+	if ok && (hour < l.OpenHour || hour == from.Hour && from.Begun()) {
+		if from.Hour != hour {
+			from = from.At(hour)
 		}
 		if err := s.rollChunk(from); err != nil {
 			return false, fmt.Errorf("storage: rolling up hour %d: %w", hour, err)
 		}
 		return true, nil
+	}
+	if err := s.moveMarkBack(l.OpenHour); err != nil {
+		return false, fmt.Errorf("storage: moving the roll-up mark back: %w", err)
 	}
 	if err := s.dropHours(l.FirstHour); err != nil {
 		return false, fmt.Errorf("storage: deleting old hour rows: %w", err)
@@ -59,6 +63,44 @@ func (s *Store) RollUp(l engine.RollUpLimits) (more bool, err error) {
 // behind reports whether Pebble has so much to do that a roll-up must wait.
 func behind(m *pebble.Metrics, memTableBytes int64) bool {
 	return m.Levels[0].Sublevels > rollUpL0Sublevels || m.MemTable.Size > rollUpMemTables*uint64(memTableBytes)
+}
+
+// nextOpen returns the first hour that may have rows which are not rolled up.
+func (s *Store) nextOpen() (hour uint32, ok bool) {
+	if open := s.flusher.mark.Open(s.hours.from(0)); len(open) > 0 {
+		return open[0], true
+	}
+	return 0, false
+}
+
+// moveMarkBack moves the mark back to openHour, which is before it if the clock was ahead while hours were
+// rolled up. So hours are rolled up in their time again, instead of each hit at once (mergeLate). What
+// was rolled up beyond openHour stays so: see row.Mark.
+func (s *Store) moveMarkBack(openHour uint32) error {
+	from := s.flusher.mark
+	openHour = max(openHour, s.firstHour.Load())
+	if openHour >= from.Hour || from.Begun() {
+		return nil
+	}
+	passed := s.hours.from(openHour)
+	to := row.Mark{Hour: openHour, Ahead: slices.DeleteFunc(slices.Clone(passed), func(hour uint32) bool { return !from.Passed(row.StageLinks, hour, 0) })}
+	if len(to.Ahead) > row.MaxAhead {
+		return nil // no clock is wrong so often
+	}
+	b := s.db.NewBatch()
+	defer b.Close()
+	return s.commitMark(b, to)
+}
+
+// commitMark commits b together with a new mark.
+func (s *Store) commitMark(b *pebble.Batch, to row.Mark) error {
+	set(b, row.MetaKey(row.MetaMark), row.AppendMark(nil, &to))
+	if err := s.sync(b, "committing a chunk"); err != nil {
+		return err
+	}
+	s.flusher.mark = to
+	s.flusher.markHour.Store(to.Hour)
+	return nil
 }
 
 // Kept implements engine.Store.
@@ -89,12 +131,9 @@ func (s *Store) rollChunk(from row.Mark) error {
 	if err != nil {
 		return err
 	}
-	set(b, row.MetaKey(row.MetaMark), row.AppendMark(nil, to))
-	if err := s.sync(b, "committing a chunk"); err != nil {
+	if err := s.commitMark(b, to); err != nil {
 		return err
 	}
-	s.flusher.mark = to
-	s.flusher.markHour.Store(to.Hour)
 	s.flusher.rolledUp.Add(rows)
 	return nil
 }
@@ -119,7 +158,9 @@ func (s *Store) rollRows(b *pebble.Batch, from row.Mark) (to row.Mark, rows uint
 			return from, 0, err
 		}
 		if rows == chunkRows || b.Len() >= chunkBytes {
-			return row.Mark{Hour: from.Hour, Stage: from.Stage, Next: suffix}, rows, nil
+			to := from
+			to.Next = suffix
+			return to, rows, nil
 		}
 		if err := row.CheckTally(it.Value()); err != nil {
 			return from, 0, fmt.Errorf("row %x: %w", it.Key(), err)
@@ -139,6 +180,23 @@ func rollLink(b *pebble.Batch, day uint32, id uint64, value []byte) {
 func rollOwner(b *pebble.Batch, day uint32, owner uint64, value []byte) {
 	var key [row.MaxTallyKeyBytes]byte
 	merge(b, row.AppendOwnerDayKey(key[:0], uint32(owner), day), value)
+}
+
+// mergeLate adds a row of an hour that roll-up has passed to what roll-up would have added it to. It
+// reports whether rows of the hour are kept, so that the row belongs there, too.
+func (s *Store) mergeLate(b *pebble.Batch, stage row.Stage, hour uint32, id uint64, value []byte) (kept bool) {
+	var key [row.MaxTallyKeyBytes]byte
+	if day := hour / row.HoursPerDay; day >= s.firstDay.Load() { // those before it are deleted
+		table := byte(row.TableLinkDays)
+		if stage == row.StageOwners {
+			table = row.TableOwnerDays
+		}
+		merge(b, row.AppendDayKey(key[:0], table, id, day), value)
+	}
+	if stage == row.StageLinks {
+		merge(b, row.AppendLinkLifeKey(key[:0], id), value)
+	}
+	return hour >= s.firstHour.Load()
 }
 
 // dropHours deletes the rows of rolled-up hours before firstHour, by one range per table.

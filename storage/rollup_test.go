@@ -97,18 +97,81 @@ func TestRolledUpHoursAreInDaysAndLives(t *testing.T) {
 	}
 }
 
-func TestAFlushOfARolledUpHourIsRefused(t *testing.T) {
+// TestAFlushOfARolledUpHourCountsThereAndInItsDayAndLife has a clock that was ahead when the hour was
+// rolled up, and then one that was far behind.
+func TestAFlushOfARolledUpHourCountsThereAndInItsDayAndLife(t *testing.T) {
 	s := openTemp(t)
 	f := newModelFlush()
 	f.add(10, 1, 7, rowtest.Hit(1))
 	flush(t, s, 1, f)
 	rollUpAll(t, s, upTo(11), nil)
-	if err := s.Flush(f.batch(engine.Positions{FlushSeq: 2})); err == nil {
-		t.Error("got no error")
+	flush(t, s, 2, f)
+	two := rowtest.Hit(1)
+	two.Add(rowtest.Hit(1))
+	wantTally(t, s, 1, two)
+	v := openView(t, s)
+	defer closeView(t, v)
+	got := seen{rows: map[[2]int][]byte{}}
+	hourAndDay := []engine.Span{{FromHour: 10, ToHour: 11}, {FromHour: 0, ToHour: 24}}
+	if err := v.ReadSpans([]uint64{1}, hourAndDay, row.AllParts, got.add); err != nil {
+		t.Fatal(err)
 	}
-	wantTally(t, s, 1, rowtest.Hit(1))
-	if p, err := s.Positions(); err != nil || p.FlushSeq != 1 {
-		t.Errorf("got flush %d, %v, want 1", p.FlushSeq, err)
+	for j, what := range []string{"hour", "day"} {
+		if !bytes.Equal(got.rows[[2]int{0, j}], rowOf(two)) {
+			t.Errorf("%s: got %x, want %x", what, got.rows[[2]int{0, j}], rowOf(two))
+		}
+	}
+}
+
+// TestTheMarkMovesBackOnceTheClockIsRight rolls up hours of the future, and then those of the present.
+func TestTheMarkMovesBackOnceTheClockIsRight(t *testing.T) {
+	mem := vfs.NewMem()
+	s := openMem(t, mem)
+	defer func() { closeStore(t, s) }()
+	want, seq := rowtest.Model{}, uint64(0)
+	count := func(hour uint32) {
+		f := newModelFlush()
+		f.add(hour, 1, 7, rowtest.Hit(rowtest.Visitor(seq)))
+		want.Add(rowtest.Hit(rowtest.Visitor(seq)))
+		seq++
+		flush(t, s, seq, f)
+	}
+	for _, hour := range []uint32{100, 101, 5000, 5002} {
+		count(hour)
+		rollUpAll(t, s, upTo(hour+1), nil)
+	}
+	count(101)
+	for _, c := range []struct{ openHour, markHour uint32 }{{102, 102}, {103, 102}, {106, 105}, {5001, 105}} {
+		rollUpAll(t, s, upTo(c.openHour), nil)
+		if m := s.flusher.mark; m.Hour != c.markHour || !slices.Equal(m.Ahead, []uint32{5000, 5002}) {
+			t.Errorf("open hour %d: the mark is %+v, want hour %d", c.openHour, m, c.markHour)
+		}
+		if c.openHour == 103 {
+			count(103)
+			count(104)
+		}
+		count(5000) // rows of an hour ahead count at once
+		wantTally(t, s, 1, &want)
+		closeStore(t, s)
+		s = openMem(t, mem)
+	}
+	count(5001)
+	rollUpAll(t, s, upTo(5003), nil)
+	if m := s.flusher.mark; m.Hour <= 5001 || m.Hour > 5002 && len(m.Ahead) != 0 {
+		t.Errorf("at last the mark is %+v", m)
+	}
+	wantTally(t, s, 1, &want)
+	v := openView(t, s)
+	defer closeView(t, v)
+	for _, c := range []struct {
+		span engine.Span
+		hits uint64
+	}{{engine.Span{FromHour: 5000, ToHour: 5001}, 5}, {engine.Span{FromHour: 4992, ToHour: 5016}, 7}, {engine.Span{FromHour: 96, ToHour: 120}, 5}} {
+		hits := uint64(0)
+		err := v.ReadSpans([]uint64{1}, []engine.Span{c.span}, row.AllParts, func(_, _ int, t *engine.Tally) error { hits += t.Hits; return nil })
+		if err != nil || hits != c.hits {
+			t.Errorf("%v: got %d hits, %v, want %d", c.span, hits, err, c.hits)
+		}
 	}
 }
 
@@ -277,7 +340,7 @@ func TestTalliesMatchAPlainMapThroughAnyHistory(t *testing.T) {
 		want := [links]rowtest.Model{}
 		hour, seq := uint32(1000), uint64(0)
 		for range rapid.IntRange(1, 25).Draw(rt, "steps") {
-			switch rapid.IntRange(0, 6).Draw(rt, "step") {
+			switch rapid.IntRange(0, 7).Draw(rt, "step") {
 			case 0, 1, 2:
 				f := newModelFlush()
 				for range rapid.IntRange(1, 4).Draw(rt, "rows") {
@@ -302,6 +365,8 @@ func TestTalliesMatchAPlainMapThroughAnyHistory(t *testing.T) {
 				mem = mem.CrashClone(loseAll())
 				closeStore(t, s)
 				s = openMem(t, mem)
+			case 7: // the clock jumps
+				hour = rapid.Uint32Range(900, 1200).Draw(rt, "jump")
 			}
 			for id := range uint64(links) {
 				wantTally(t, s, id, &want[id])

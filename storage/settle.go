@@ -11,14 +11,17 @@ import (
 // twice, once to check that nothing is missing and once to open the database: 2 s for 70 MB on a busy
 // machine. So a clean stop writes it into tables first, and the next start finds an empty log.
 
-// settlePatience bounds how long Close waits for that. It is part of the time that a process manager
-// gives a stop, and nothing is lost without it.
+// settlePatience bounds how long Close waits for that, unless Settle has said how long. It is part of the time that a
+// process manager gives a stop, and nothing is lost without it.
 const settlePatience = 4 * time.Second
 
 // Settle begins to write what is only in memory and in the log into tables, and does not wait for it.
-// It is for a stop that goes on serving for a moment: Close has less left to do then. Any number of
-// goroutines may call it before Close.
-func (s *Store) Settle() { s.settle() }
+// It is for a stop that goes on serving for a moment: Close has less left to do then, and waits for it until by.
+// Any number of goroutines may call it before Close.
+func (s *Store) Settle(by time.Time) {
+	s.settleBy.Store(&by)
+	s.settle()
+}
 
 // settle returns a channel that is closed when everything that was committed before is in tables; nil
 // if there is no room for that, because then Pebble would try again and again.
@@ -40,7 +43,11 @@ func (s *Store) awaitSettled() {
 	if settled == nil {
 		return
 	}
-	patience := time.NewTimer(settlePatience)
+	wait := settlePatience
+	if by := s.settleBy.Load(); by != nil {
+		wait = time.Until(*by)
+	}
+	patience := time.NewTimer(wait)
 	defer patience.Stop()
 	select {
 	case <-settled:

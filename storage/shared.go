@@ -272,6 +272,9 @@ func (s *Store) RefuseWrites(refuse bool) { s.shared.full.Store(refuse) }
 
 // mayWrite returns engine.ErrReadOnly if there is too little space here, or in the cluster's log.
 func (s *Store) mayWrite() error {
+	if s.reads != nil {
+		return errReads
+	}
 	if s.shared.full.Load() {
 		return engine.ErrReadOnly
 	}

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -26,6 +27,14 @@ type Options struct {
 	// VisitorKey, if set, becomes the secret key of a store that is created; by default it is drawn
 	// at random. It is for tests that need reproducible estimates.
 	VisitorKey *[16]byte
+
+	// ReadOnly opens the store without changing a byte, and without making a file. It needs no permission
+	// to write, and shares the lock with others that read. Of a Store opened so, only what reads may be
+	// used, and Backup, BackupToStream and RemoveStream.
+	ReadOnly bool
+	// Fold adds to copy, a store that Backup is making of one that is ReadOnly, what only its caller
+	// has: the hits of the journal. nil: nothing.
+	Fold func(copy *Store) error
 
 	// MinFree is the free space below which writes of links are refused.
 	MinFree Floor
@@ -67,14 +76,17 @@ type Store struct {
 	lock     *pebble.Lock
 	identity engine.Identity
 
-	fs      *patientFS
-	opening atomic.Bool
-	lost    uint64 // number of the last acknowledged write, if the store has lost some and that is accepted
-	space   space
-	stalls  writeStalls
-	writer  writer
-	commits committer
-	ids     struct {
+	fs       *patientFS
+	opening  atomic.Bool
+	reads    *Options                  // of a store that is opened ReadOnly; nil: it may be changed
+	settleBy atomic.Pointer[time.Time] // see Settle
+	stream   string                    // the folder of BackupToStream, if the store is opened ReadOnly
+	lost     uint64                    // number of the last acknowledged write, if the store has lost some and that is accepted
+	space    space
+	stalls   writeStalls
+	writer   writer
+	commits  committer
+	ids      struct {
 		sync.Mutex
 		bound atomic.Uint64 // every id below it may have been given; written under the lock, once Open is over
 	}
@@ -109,7 +121,9 @@ func (s *Store) Close() error {
 	}
 	s.backups.Lock() // for good: waits for one that is under way
 	s.accountWrites.Wait()
-	s.awaitSettled()
+	if s.reads == nil {
+		s.awaitSettled()
+	}
 	s.fs.waits.Store(false)
 	err := errors.Join(s.flusher.batch.Close(), s.pulls.batch.Close(), s.db.Close(), s.writer.acked.close(), s.lock.Close())
 	s.cache.close()

@@ -82,7 +82,7 @@ func (v *view) addLife(id uint64, wanted engine.Parts) error {
 	if err := v.addRow(row.AppendLinkLifeKey(v.key[:0], id), wanted); err != nil {
 		return err
 	}
-	for _, hour := range hoursFrom(v.hours, v.mark.Hour) {
+	for _, hour := range v.mark.Open(v.hours) {
 		if v.mark.Passed(row.StageLinks, hour, id) {
 			continue
 		}
@@ -234,7 +234,7 @@ func (v *view) plan(spans []engine.Span) []spanPlan {
 			continue // its day is deleted already, its hours are not: fewer days are kept than hours
 		}
 		p.open = true
-		p.hours = hoursFrom(p.hours, v.mark.Hour)
+		p.hours = v.mark.Open(p.hours)
 		p.fromDay, p.toDay = span.FromHour/row.HoursPerDay, span.ToHour/row.HoursPerDay
 		if span.ToHour == engine.Endless {
 			p.toDay = endOfDays

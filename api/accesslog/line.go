@@ -19,6 +19,7 @@ type Entry struct {
 	Status    int
 	Bytes     int           // of the body; negative: not known
 	Took      time.Duration // 0: not measured
+	Prefetch  bool          // its 503 is no failure: the request was a prefetch; only lines in JSON say so
 	RequestID []byte        // of the characters 0-9, A-Z, a-z, _ and - only; empty: none
 
 	// Left out unless the log has clients.
@@ -144,6 +145,9 @@ func appendJSON(dst []byte, e *Entry, clients bool) []byte {
 	dst = strconv.AppendInt(append(dst, `,"status":`...), int64(e.Status), 10)
 	if e.Bytes >= 0 {
 		dst = strconv.AppendInt(append(dst, `,"bytes":`...), int64(e.Bytes), 10)
+	}
+	if e.Prefetch {
+		dst = append(dst, `,"prefetch":true`...)
 	}
 	if e.Took > 0 {
 		dst = strconv.AppendFloat(append(dst, `,"seconds":`...), e.Took.Seconds(), 'f', 6, 64)

@@ -31,10 +31,10 @@ type Table interface {
 // Limits of what a user, or all users, may have.
 const (
 	MaxUsers    = 10_000
-	MaxTokens   = 1000 // of a user, not counting expired ones
-	MaxSessions = 32   // of a user; one more ends the one that has been idle longest
+	MaxTokens   = 1000 // of a user; expired ones make room
+	MaxSessions = 32   // of a user; one more ends the one that has been idle longest, of those that are not valid first
 
-	MaxSetupCodes = 8 // of a user, not counting expired ones; one more ends the oldest
+	MaxSetupCodes = 8 // of a user; one more ends the oldest, of those that are not valid first
 )
 
 // Limits of names, in bytes.
@@ -64,6 +64,7 @@ var (
 
 // Accounts are the users, tokens and sessions of a store.
 type Accounts struct {
+	reads  bool  // see ReadOnly
 	table  Table // tells callers of each write; see toldTable
 	now    func() time.Time
 	random io.Reader

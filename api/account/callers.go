@@ -55,6 +55,7 @@ type ticket uint64
 // A knownCaller is not changed once it was added, so it can be read without the lock.
 type knownCaller struct {
 	Caller
+	from  time.Time // before then, which a clock that goes back may show, the table decides
 	until time.Time // from then on the table decides; zero: never
 	edits uint64    // of the user's slot when it was added
 }
@@ -63,7 +64,9 @@ func newCallers() *callers {
 	return &callers{begun: 1, recent: make(map[credential]*knownCaller), older: make(map[credential]*knownCaller)}
 }
 
-func (k *knownCaller) good(now time.Time) bool { return k.until.IsZero() || now.Before(k.until) }
+func (k *knownCaller) good(now time.Time) bool {
+	return (k.until.IsZero() || now.Before(k.until)) && !now.Before(k.from)
+}
 
 // bytes returns the size of what the table, rather than this package, bounds.
 func (k *knownCaller) bytes() int {

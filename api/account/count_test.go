@@ -33,7 +33,7 @@ func TestSessionsAreCountedOverEveryWriteAndRestart(t *testing.T) {
 	f.now = f.now.Add(sessionIdle)
 	want("when all have expired", MaxSessions)
 	f.logIn(t, "ann@example.com")
-	want("after the next login", 1)
+	want("after the next login", MaxSessions)
 	if err := f.EndSessions(Caller{}, u.ID); err != nil {
 		t.Fatal(err)
 	}

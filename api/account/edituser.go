@@ -210,6 +210,16 @@ func (a *Accounts) checkNotLast(u User, field string) error {
 // too late to delete the user. settle returns soon.
 type Farewell func(ctx context.Context) (settle func(gone bool), err error)
 
+// MayRemoveUser returns the error with which RemoveUser would refuse, without a Farewell. By the time of RemoveUser
+// it may be another.
+func (a *Accounts) MayRemoveUser(id uint32) error {
+	u, err := a.readUser(id)
+	if err != nil {
+		return err
+	}
+	return a.checkNotLast(u.User, "")
+}
+
 // RemoveUser deletes a user for the caller by, with all tokens, sessions and setup codes, at once. It calls mayGo last, and returns
 // its error. The number is never given to another user. Errors: ErrNoUser, and an engine.FieldError
 // if it is the last admin.

@@ -96,17 +96,24 @@ func (a *Accounts) draftToken(maker Caller, d TokenDraft) (Token, error) {
 	}, nil
 }
 
-// expiredTokens returns the rows of the user's expired tokens, for deletion, or an error if the
-// user has MaxTokens others.
+// expiredTokens returns the rows of the user's token that expired first, for deletion, if there are
+// MaxTokens, or an error if none of them has expired. The others stay, since a clock that is wrong just now may be
+// why they have.
 func (a *Accounts) expiredTokens(user uint32) (dead [][]byte, err error) {
-	now, live := a.now(), 0
+	now, live, all := a.now(), 0, 0
+	var first time.Time
 	err = a.eachToken(user, func(t Token, hash []byte) {
-		if t.expired(now) {
-			dead = append(dead, tokenRows(t, hash)...)
-		} else {
+		all++
+		switch {
+		case !t.expired(now):
 			live++
+		case dead == nil || t.ExpiresAt.Before(first):
+			dead, first = tokenRows(t, hash), t.ExpiresAt
 		}
 	})
+	if all < MaxTokens {
+		dead = nil
+	}
 	if err == nil && live >= MaxTokens {
 		err = fieldError("", "too_many", fmt.Sprintf("you already have %d tokens; revoke some", live))
 	}

@@ -154,7 +154,7 @@ func (a *Accounts) readCallerBySession(hash [sha256.Size]byte, now time.Time) (*
 	if end.Before(until) {
 		until = end
 	}
-	return &knownCaller{Caller: callerInSession(u, hash), until: until}, nil
+	return &knownCaller{Caller: callerInSession(u, hash), from: s.begins(), until: until}, nil
 }
 
 // sessionUse returns the recorded time of a session's last use. Its beginning counts as a use.
@@ -166,34 +166,44 @@ func (a *Accounts) sessionUse(s session, hash [sha256.Size]byte) (time.Time, err
 	return used, err
 }
 
+// expired reports whether a session is not valid now. One that begins later than now by its whole life is not, either: it
+// was made while the clock was ahead, or the clock is behind, and it would be valid for as long as that is so.
 func (s session) expired(now, used time.Time) bool {
-	return now.Sub(s.CreatedAt) >= SessionLifetime || now.Sub(used) >= sessionIdle
+	return now.Sub(s.CreatedAt) >= SessionLifetime || now.Sub(used) >= sessionIdle || now.Before(s.begins())
 }
 
-// endedSessions returns the rows of the user's sessions that end when one more begins: the expired
-// ones and, if there are MaxSessions others, the one that has been idle longest.
+// begins returns when a session is valid at the earliest: a clock that goes back by less ends none.
+func (s session) begins() time.Time { return s.CreatedAt.Add(-SessionLifetime) }
+
+// endedSessions returns the rows of the session of the user that ends when one more begins and there are
+// MaxSessions: of those that are not valid, or else of all, the one that has been idle longest. The others
+// stay, since a clock that is wrong just now may be why they are not valid.
 func (a *Accounts) endedSessions(user uint32) (dead [][]byte, err error) {
-	live, now := 0, a.now()
-	var idlest [sha256.Size]byte
-	var idlestUsed time.Time
+	var x oldest
+	now := a.now()
 	err = a.eachSession(user, func(s session, hash [sha256.Size]byte) error {
 		used, err := a.sessionUse(s, hash)
-		if err != nil {
-			return err
-		}
-		if s.expired(now, used) {
-			dead = append(dead, sessionRows(user, hash)...)
-			return nil
-		}
-		if live++; live == 1 || used.Before(idlestUsed) {
-			idlest, idlestUsed = hash, used
-		}
-		return nil
+		x.add(hash, used, s.expired(now, used))
+		return err
 	})
-	if live >= MaxSessions {
-		dead = append(dead, sessionRows(user, idlest)...)
+	if x.all >= MaxSessions {
+		dead = sessionRows(user, x.hash)
 	}
 	return dead, err
+}
+
+// oldest finds the row that makes room: the oldest of those that are not valid, or else of all.
+type oldest struct {
+	all     int
+	hash    [sha256.Size]byte
+	at      time.Time
+	invalid bool // hash is not valid
+}
+
+func (x *oldest) add(hash [sha256.Size]byte, at time.Time, invalid bool) {
+	if x.all++; x.all == 1 || invalid && !x.invalid || invalid == x.invalid && at.Before(x.at) {
+		x.hash, x.at, x.invalid = hash, at, invalid
+	}
 }
 
 // EndSession ends the session of a cookie at once. It is not an error if there is none.

@@ -55,25 +55,22 @@ func (a *Accounts) NewSetupCode(by Caller, userID uint32) (code string, expires 
 	return code, expires, nil
 }
 
-// endedSetupCodes returns the rows of the user's codes that end when one more is made: the expired
-// ones and, if there are MaxSetupCodes others, the oldest.
+// endedSetupCodes returns the rows of the user's code that ends when one more is made and there are
+// MaxSetupCodes: the oldest of those that are not valid, or else of all.
 func (a *Accounts) endedSetupCodes(user uint32) (dead [][]byte, err error) {
-	live, now := 0, a.now()
-	var oldest [sha256.Size]byte
-	var first time.Time // when the oldest expires
-	err = a.eachSetupCode(user, func(s setupCode, hash [sha256.Size]byte) {
-		if !now.Before(s.ExpiresAt) {
-			dead = append(dead, setupCodeRows(user, hash)...)
-			return
-		}
-		if live++; live == 1 || s.ExpiresAt.Before(first) {
-			oldest, first = hash, s.ExpiresAt
-		}
-	})
-	if live >= MaxSetupCodes {
-		dead = append(dead, setupCodeRows(user, oldest)...)
+	var x oldest
+	now := a.now()
+	err = a.eachSetupCode(user, func(s setupCode, hash [sha256.Size]byte) { x.add(hash, s.ExpiresAt, s.expired(now)) })
+	if x.all >= MaxSetupCodes {
+		dead = setupCodeRows(user, x.hash)
 	}
 	return dead, err
+}
+
+// expired reports whether a code is not valid now. One that would be valid for more than twice as long as codes are is
+// not: it was made while the clock was ahead, or the clock is behind.
+func (s setupCode) expired(now time.Time) bool {
+	return !now.Before(s.ExpiresAt) || s.ExpiresAt.Sub(now) > 2*SetupCodeLifetime
 }
 
 // LookUpSetupCode returns the user whose password can be set with code, or ErrNoSetupCode. It
@@ -91,7 +88,7 @@ func (a *Accounts) userBySetupCode(hash [sha256.Size]byte) (User, error) {
 	if err != nil {
 		return User{}, err
 	}
-	if subtle.ConstantTimeCompare(kept, hash[:]) != 1 || !a.now().Before(s.ExpiresAt) {
+	if subtle.ConstantTimeCompare(kept, hash[:]) != 1 || s.expired(a.now()) {
 		return User{}, ErrNoSetupCode
 	}
 	u, err := a.readUser(s.UserID)

@@ -179,8 +179,8 @@ func TestAUserHasABoundedNumberOfSetupCodes(t *testing.T) {
 	}
 	f.now = f.now.Add(SetupCodeLifetime)
 	f.newCode(t, u)
-	if n := strings.Count(rows(t, f), `"w`); n != 2 || f.usable(t, others) {
-		t.Errorf("%d codes are kept, want the new one, and the expired one of the other user", n)
+	if n := strings.Count(rows(t, f), `"w`); n != MaxSetupCodes+1 || f.usable(t, others) {
+		t.Errorf("%d codes are kept, want %d, and the expired one of the other user", n, MaxSetupCodes)
 	}
 	if _, _, err := f.NewSetupCode(Caller{}, 99); !errors.Is(err, ErrNoUser) {
 		t.Errorf("a code of nobody: got %v, want %v", err, ErrNoUser)

@@ -85,6 +85,10 @@ var conditions = []condition{
 		return sayIf(h.blocks != nil && h.blocks.Failing, "The block list cannot be read, so the last one that could is in force. "+
 			"Check the file of --block-list and the server's log.")
 	}},
+	{"countries", "", func(h *healthNow) string {
+		return sayIf(h.countries != nil && h.countries.Failing, "The file of countries cannot be read, so new hits get their country from the last "+
+			"one that could, or none. Check the file of --geoip and the server's log.")
+	}},
 	{"clock", "", func(h *healthNow) string {
 		return sayIf(!h.metrics.ClockTrusted && h.up > clockSettled, "The computer's clock was changed in the last minutes, so old figures "+
 			"and deleted links are not cleared for now. Check the time service of the computer.")
@@ -161,6 +165,7 @@ type healthNow struct {
 	// nil: there is none
 	certificate *Certificate
 	blocks      *Blocks
+	countries   *CountryFile
 	memory      *Memory
 }
 
@@ -172,6 +177,7 @@ func (a *Address) Health() Health {
 		draining: a.Draining(), ready: from.Engine.Ready(), readOnly: from.Engine.ReadOnly(),
 		stalled: a.Stalled != nil && a.Stalled(), metrics: from.Engine.Metrics(), now: time.Now(), up: time.Since(a.started),
 		certificate: asked(from.Certificate), blocks: asked(from.Blocks), memory: asked(from.Memory),
+		countries: asked(from.Countries),
 	}
 	if a.Now != nil {
 		now.now = a.Now()

@@ -33,6 +33,7 @@ func well(change func(*healthNow)) *healthNow {
 	h := &healthNow{
 		ready: true, now: healthTime, up: time.Hour, metrics: engine.Metrics{ClockTrusted: true, LastFlush: healthTime, FlushInterval: time.Second},
 		certificate: &Certificate{NotAfter: healthTime.AddDate(0, 0, 15)}, blocks: new(Blocks), memory: new(Memory),
+		countries: new(CountryFile),
 	}
 	change(h)
 	return h
@@ -46,7 +47,7 @@ func TestEachConditionIsSeenAlone(t *testing.T) {
 		wrong  string // names of conditions
 	}{
 		"all is well":                  {func(*healthNow) {}, ""},
-		"no TLS, block list and limit": {func(h *healthNow) { h.certificate, h.blocks, h.memory = nil, nil, nil }, ""},
+		"no TLS, block list and limit": {func(h *healthNow) { h.certificate, h.blocks, h.memory, h.countries = nil, nil, nil, nil }, ""},
 		"stopping":                     {func(h *healthNow) { h.draining = true }, "draining"},
 		"loading":                      {func(h *healthNow) { h.ready = false }, "loading"},
 		"a full disk":                  {func(h *healthNow) { h.readOnly = true }, "read_only"},
@@ -57,6 +58,7 @@ func TestEachConditionIsSeenAlone(t *testing.T) {
 		"no flush for longer":          {func(h *healthNow) { h.metrics.LastFlush = in(-62 * time.Second) }, "flush_late"},
 		"a full memory":                {func(h *healthNow) { h.memory.Full = true }, "memory"},
 		"an unreadable block list":     {func(h *healthNow) { h.blocks.Failing = true }, "block_list"},
+		"no file of countries":         {func(h *healthNow) { h.countries.Failing = true }, "countries"},
 		"a clock that jumped":          {func(h *healthNow) { h.metrics.ClockTrusted = false }, "clock"},
 		"a clock after a start":        {func(h *healthNow) { h.metrics.ClockTrusted, h.up = false, clockSettled }, ""},
 		"a certificate of a week":      {certificate(Certificate{NotAfter: in(7 * 24 * time.Hour)}), "certificate"},
@@ -87,7 +89,7 @@ func TestEachConditionIsSeenAlone(t *testing.T) {
 }
 
 func TestEveryNameOfAConditionIsInTheContract(t *testing.T) {
-	const contract = "draining loading read_only stalled journal_standby hits_unprotected flush_late memory certificate block_list clock"
+	const contract = "draining loading read_only stalled journal_standby hits_unprotected flush_late memory certificate block_list countries clock"
 	var names []string
 	for _, c := range conditions {
 		names = append(names, c.name)

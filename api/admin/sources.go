@@ -20,6 +20,7 @@ type Sources struct {
 	Store         func() Storage     // the store's own figures, as shunt_storage_*
 	Certificate   func() Certificate // of the public address; nil: it does not speak TLS
 	Blocks        func() Blocks      // the block list; nil: there is none
+	Countries     func() CountryFile // the file of countries; nil: there is none
 	Sessions      func() uint64      // sessions of logins in the table, ended ones too until they are swept
 	Memory        func() Memory      // the memory limit; nil: --memory-limit off
 	AccessDropped func() uint64      // lines that the access log dropped since the start; nil: there is no access log
@@ -110,6 +111,12 @@ type Blocks struct {
 	LoadedAt time.Time     // when the list in force was read
 	Took     time.Duration // to read it
 	Failing  bool          // the file cannot be read; the list in force is an older one
+}
+
+// CountryFile is the state of the file of countries (--geoip).
+type CountryFile struct {
+	LoadedAt time.Time // when what is in force was read; zero: no country is known
+	Failing  bool      // the file cannot be read
 }
 
 // Memory is what the memory limit is and what counts towards it, in bytes.

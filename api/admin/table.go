@@ -44,6 +44,7 @@ type snapshot struct {
 	// nil: absent
 	certificate   *Certificate
 	blocks        *Blocks
+	countries     *CountryFile
 	sessions      *uint64
 	memory        *Memory
 	accessDropped *uint64
@@ -58,6 +59,7 @@ func newSnapshot(from *Sources) *snapshot {
 	s := &snapshot{
 		now: time.Now(), front: from.Front(), engine: from.Engine.Metrics(), readOnly: from.Engine.ReadOnly(), ready: from.Engine.Ready(),
 		latency: from.Latency(), certificate: asked(from.Certificate), blocks: asked(from.Blocks), sessions: asked(from.Sessions), memory: asked(from.Memory),
+		countries:     asked(from.Countries),
 		accessDropped: asked(from.AccessDropped), backup: asked(from.Backup), reloads: asked(from.Reloads), cluster: asked(from.Cluster),
 	}
 	if from.Ready != nil {

@@ -111,6 +111,11 @@ var flushMetrics = []metric{
 		send: func(s *snapshot, out sender) { out.gauge(oneIf(s.engine.ClockTrusted)) },
 	},
 	{
+		name: "shunt_clock_jumps_total", help: "Jumps of the computer's clock by more than a minute, either way, and starts at a time before the last stop.",
+		words: "Jumps of the clock since the start",
+		send:  func(s *snapshot, out sender) { out.counter(s.engine.ClockJumps) },
+	},
+	{
 		name: "shunt_last_flush_duration_seconds", help: "Duration of the last flush of counters and sketches to the store.",
 		words: "How long the last write took", unit: Seconds,
 		send: func(s *snapshot, out sender) { out.gauge(s.engine.LastFlushTook.Seconds()) },

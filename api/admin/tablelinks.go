@@ -33,9 +33,9 @@ var linkMetrics = []metric{
 
 var redirectMetrics = []metric{
 	{
-		name: "shunt_hits_total", help: "Redirects counted, by kind of request.", labels: []string{"class"},
-		words:  "Redirects since the start, by who asked",
-		values: []wording{{"hit", "visitors (hits)"}, {"bot", "bots"}, {"prefetch", "prefetches of browsers"}, {"head", "HEAD requests"}},
+		name: "shunt_hits_total", help: "Requests for links that work, by kind. All are redirected but prefetches, so that the click after one counts.", labels: []string{"class"},
+		words:  "Requests for links that work since the start, by who asked",
+		values: []wording{{"hit", "visitors (hits)"}, {"bot", "bots"}, {"prefetch", "prefetches of browsers, which are not redirected"}, {"head", "HEAD requests"}},
 		send: func(s *snapshot, out sender) {
 			for class, n := range s.engine.Redirects {
 				out.counter(n, hitClasses[class])

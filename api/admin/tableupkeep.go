@@ -43,7 +43,7 @@ func certificateSender(send func(Certificate, sender)) func(*snapshot, sender) {
 	}
 }
 
-// upkeepMetrics are about what an operator does: backups, the block list and the settings.
+// upkeepMetrics are about what an operator does: backups, the block list, the file of countries and the settings.
 var upkeepMetrics = []metric{
 	{
 		name: "shunt_last_backup_timestamp_seconds", help: "Time of the end of the last whole backup, in Unix seconds; 0: never. It is kept over restarts.",
@@ -81,6 +81,16 @@ var upkeepMetrics = []metric{
 		send: blocksSender(func(b Blocks, out sender) { out.gauge(oneIf(b.Failing)) }),
 	},
 	{
+		name: "shunt_geoip_loaded_timestamp_seconds", help: "Time at which the countries in force were read (--geoip), in Unix seconds; 0: no country is known.",
+		words: "File of countries read", unit: Moment,
+		send: countriesSender(func(c CountryFile, out sender) { out.gauge(unixSeconds(c.LoadedAt)) }),
+	},
+	{
+		name: "shunt_geoip_failing", help: "1 while the file of countries (--geoip) cannot be read, so that older countries are in force, or none.",
+		words: "It cannot be read", unit: YesNo,
+		send: countriesSender(func(c CountryFile, out sender) { out.gauge(oneIf(c.Failing)) }),
+	},
+	{
 		name: "shunt_last_reload_timestamp_seconds", help: "Time of the last reload of the settings that took effect, in Unix seconds; 0: none since the start.",
 		words: "Settings reloaded", unit: Moment,
 		send: reloadSender(func(r Reloads, out sender) { out.gauge(unixSeconds(r.LastAt)) }),
@@ -99,6 +109,14 @@ var upkeepMetrics = []metric{
 			}
 		},
 	},
+}
+
+func countriesSender(send func(CountryFile, sender)) func(*snapshot, sender) {
+	return func(s *snapshot, out sender) {
+		if s.countries != nil {
+			send(*s.countries, out)
+		}
+	}
 }
 
 func backupSender(send func(Backup, sender)) func(*snapshot, sender) {

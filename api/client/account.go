@@ -156,9 +156,10 @@ func (c *Client) EditUser(ctx context.Context, id uint32, edit UserEdit) (User, 
 }
 
 // RemoveUser removes a user, with all tokens and sessions. A user with links is removed only with
-// KeepLinks.
+// KeepLinks or MoveLinksTo. Many links take several calls: until they are moved, RemoveUser fails with status 503, and
+// repeats itself as Retry says.
 func (c *Client) RemoveUser(ctx context.Context, id uint32, options ...Option) error {
-	_, err := c.do(ctx, call{method: http.MethodDelete, path: userPath(id), takes: takesKeepLinks}, options, nil)
+	_, err := c.do(ctx, call{method: http.MethodDelete, path: userPath(id), takes: takesLinks}, options, nil)
 	return err
 }
 

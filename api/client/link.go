@@ -82,6 +82,7 @@ type Edit struct {
 	Tags           Field[[]string]  `json:"tags,omitzero"` // all of them
 	ForwardQuery   Field[bool]      `json:"forward_query,omitzero"`
 	Disabled       Field[bool]      `json:"disabled,omitzero"`
+	Owner          Field[uint32]    `json:"owner,omitzero"` // another user's id; only admins may set it, and it cannot be Reset
 }
 
 // Shorten makes a link, which is on disk when it returns. If the caller already has a link with the
@@ -100,6 +101,12 @@ func (c *Client) Update(ctx context.Context, code string, edit Edit, options ...
 	return c.askLink(ctx, call{
 		method: http.MethodPatch, path: linkPath(code), body: edit, takes: takesOwner | takesVersion,
 	}, options)
+}
+
+// ResetFigures sets the figures of a link to zero: its hits and visitors, also in windows, breakdowns, and hits that
+// were imported. A cap admits its hits once more. It is not repeated when its outcome is unknown.
+func (c *Client) ResetFigures(ctx context.Context, code string, options ...Option) (Link, error) {
+	return c.askLink(ctx, call{method: http.MethodPost, path: linkPath(code) + "/reset", takes: takesOwner | takesVersion}, options)
 }
 
 // Delete deletes a link. Its code stays taken for 90 days, but its former owner may take it again.

@@ -25,7 +25,7 @@ const (
 	takesVersion
 	takesKey
 	takesNoKey
-	takesKeepLinks
+	takesLinks
 	allOptions = takesOwner | takesVersion | takesKey
 
 	creates = takesKey | takesNoKey
@@ -49,7 +49,7 @@ var (
 func invisible(r rune) bool { return r <= ' ' || r > '~' }
 
 var optionNames = map[optionKind]string{
-	takesOwner: "Owner", takesVersion: "IfVersion", takesKey: "IdempotencyKey", takesNoKey: "NoIdempotencyKey", takesKeepLinks: "KeepLinks",
+	takesOwner: "Owner", takesVersion: "IfVersion", takesKey: "IdempotencyKey", takesNoKey: "NoIdempotencyKey", takesLinks: "KeepLinks or MoveLinksTo",
 }
 
 // Owner is for every call about links and figures: the links are those of the user with that id,
@@ -76,7 +76,11 @@ func NoIdempotencyKey() Option { return Option{kind: takesNoKey} }
 
 // KeepLinks is for RemoveUser: the user is removed even with links, which stay under the user's
 // number.
-func KeepLinks() Option { return Option{kind: takesKeepLinks} }
+func KeepLinks() Option { return Option{takesLinks, ""} }
+
+// MoveLinksTo is for RemoveUser: the links of the user become those of the user with that id, before the
+// user is removed.
+func MoveLinksTo(id uint32) Option { return Option{takesLinks, strconv.FormatUint(uint64(id), 10)} }
 
 // apply adds the options, and the query of the call, to r.
 func (r *request) apply(asked *call, options []Option) error {
@@ -92,8 +96,12 @@ func (r *request) apply(asked *call, options []Option) error {
 		switch o.kind {
 		case takesOwner:
 			query.Set("owner", o.value)
-		case takesKeepLinks:
-			query.Set("links", "keep")
+		case takesLinks:
+			if o.value == "" {
+				query.Set("links", "keep")
+			} else {
+				query.Set("move_links_to", o.value)
+			}
 		case takesVersion:
 			if o.value == noVersion {
 				return errNoVersion

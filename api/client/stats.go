@@ -51,8 +51,12 @@ type OwnerStatsQuery struct {
 // Stats are the figures of a link, or of all links of an owner. A field that was not asked for is
 // zero.
 type Stats struct {
-	Hits       uint64       `json:"hits"`
-	Unique     uint64       `json:"unique"`              // visitors
+	Hits   uint64 `json:"hits"`
+	Unique uint64 `json:"unique"` // visitors
+	// ImportedHits are hits that were imported, for a window that begins before that or in that hour. They have
+	// no time, so Hits does not contain them.
+	ImportedHits uint64 `json:"imported_hits,omitempty"`
+
 	From       time.Time    `json:"from,omitzero"`       // of the window, as used
 	To         time.Time    `json:"to,omitzero"`         //
 	Series     []Bucket     `json:"series,omitempty"`    // the buckets' Unique do not add up to Unique

@@ -67,6 +67,7 @@ func (e *auditRow) Several() bool { return e.LastCode != "" && e.LastCode != e.C
 // auditWords says what actions do, after the name of who did it.
 var auditWords = map[string]string{
 	"link.created": "created a link", "link.edited": "edited a link", "link.deleted": "deleted a link",
+	"link.reset":    "reset the figures of a link",
 	"links.created": "created several links", "links.imported": "imported links",
 	"user.added": "added a user", "user.edited": "edited a user", "user.deleted": "deleted a user",
 	"token.issued": "made a token", "token.revoked": "revoked a token",

@@ -162,7 +162,7 @@ func itemsOf(lines []bulkLine, tags any) (text []byte) {
 	for i := range lines {
 		item := []byte{0xff}
 		if utf8.ValidString(lines[i].Text) {
-			fields := map[string]any{"url": withScheme(lines[i].Text)}
+			fields := map[string]any{"url": lines[i].Text}
 			if tags != nil {
 				fields["tags"] = tags
 			}

@@ -10,8 +10,8 @@ import (
 	"shunt/engine"
 )
 
-// deleteView is what the page shows that asks before a link is deleted.
-type deleteView struct {
+// confirmView is what a page shows that asks before something is done with a link.
+type confirmView struct {
 	Link    ops.Link
 	Owner   string // the parameter
 	Foreign bool   // the link is somebody else's
@@ -25,18 +25,27 @@ func (r *request) confirmDelete() error { return r.showDelete(fasthttp.StatusOK)
 
 // showDelete asks whether the link is to be deleted, as it is now.
 func (r *request) showDelete(status int) error {
-	code, guard, owner, err := r.whoseLink()
+	view, err := r.confirmView(status)
 	if err != nil {
 		return err
+	}
+	return r.show(status, "link-delete", "Delete "+view.Link.Code, view)
+}
+
+// confirmView returns what such a page shows of the link, as it is now.
+func (r *request) confirmView(status int) (v confirmView, err error) {
+	code, guard, owner, err := r.whoseLink()
+	if err != nil {
+		return v, err
 	}
 	l, err := r.calls.Read(r.caller, code, guard)
 	if err != nil {
-		return err
+		return v, err
 	}
-	return r.show(status, "link-delete", "Delete "+code, deleteView{
+	return confirmView{
 		Link: l, Owner: owner, Foreign: l.Owner != r.caller.User.ID, Version: strconv.FormatUint(l.Version, 10),
 		Back: linkPath(code, owner), Changed: status == fasthttp.StatusPreconditionFailed,
-	})
+	}, nil
 }
 
 // deleteLink is POST /_/link/{code}/delete.

@@ -31,21 +31,3 @@ func sentence(text string) string {
 	}
 	return text
 }
-
-// targetValue is the JSON value of an address that was typed.
-func targetValue(text string) any {
-	if text == "" {
-		return nil
-	}
-	return withScheme(text)
-}
-
-// withScheme returns an address with https:// before it if it begins with the name of a host: people
-// copy addresses without it. Any other text stays as it is, for the API to judge.
-func withScheme(text string) string {
-	host, _, _ := strings.Cut(text, "/")
-	if !strings.Contains(host, ".") || strings.HasPrefix(host, ".") || strings.ContainsAny(host, ":@?#\\ ") {
-		return text
-	}
-	return "https://" + text
-}

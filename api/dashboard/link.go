@@ -13,6 +13,7 @@ import (
 
 // linkView is what the page of a link shows.
 type linkView struct {
+	ClockNote string // see clockNote
 	Here      string // the address of the page
 	Link      ops.Link
 	Owner     string // the parameter owner
@@ -43,7 +44,7 @@ func (r *request) link() error {
 	if err != nil {
 		return err
 	}
-	view := linkView{Here: r.here(), Link: l, Owner: r.query("owner"), Works: l.State == engine.StateActive, From: r.query("from"), To: r.query("to")}
+	view := linkView{ClockNote: r.clockNote(), Here: r.here(), Link: l, Owner: r.query("owner"), Works: l.State == engine.StateActive, From: r.query("from"), To: r.query("to")}
 	if r.admin() {
 		view.Changes = (&auditSearch{Code: l.Code}).address("")
 	}

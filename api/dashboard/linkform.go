@@ -13,6 +13,7 @@ import (
 	"shunt/api/jsonbody"
 	"shunt/api/ops"
 	"shunt/api/problem"
+	"shunt/api/tagtext"
 )
 
 // A linkField is a field of a link in the forms that create and edit one. What is typed becomes a
@@ -26,10 +27,10 @@ type linkField struct {
 
 // linkFields are the fields of the forms, in the order of the pages.
 var linkFields = []linkField{
-	{"url", false, func(l *ops.Link) string { return l.Target }, targetValue},
+	{"url", false, func(l *ops.Link) string { return l.Target }, textValue},
 	{"alias", true, func(l *ops.Link) string { return l.Code }, textValue},
 	{"title", false, func(l *ops.Link) string { return l.Title }, textValue},
-	{"tags", false, func(l *ops.Link) string { return joinTags(l.Tags) }, tagsValue},
+	{"tags", false, func(l *ops.Link) string { return tagtext.Join(l.Tags) }, tagsValue},
 	{"expires_at", false, func(l *ops.Link) string { return shownExpiry(l.ExpiresAt) }, expiryValue},
 	{"max_hits", false, shownMaxHits, numberValue},
 	{"redirect_status", false, func(l *ops.Link) string { return strconv.Itoa(l.RedirectStatus) }, numberValue},
@@ -99,7 +100,7 @@ func expiryValue(text string) any {
 func checkValue(text string) any { return text != "" }
 
 func tagsValue(text string) any {
-	if tags := splitTags(text); len(tags) > 0 {
+	if tags := tagtext.Split(text); len(tags) > 0 {
 		return tags
 	}
 	return nil

@@ -13,20 +13,21 @@ import (
 
 // overviewView is what the overview shows.
 type overviewView struct {
-	Here     string // the address of the page
-	Owner    string // the parameter owner: empty (one's own links) or all
-	Admin    bool
-	Today    comparison
-	Unused   bool // no link was hit lately: the page says how to begin
-	Others   []comparison
-	Tabs     []tab
-	Period   period
-	Chart    template.HTML
-	Window   ops.Figures
-	Lists    []breakdown
-	Top      []topLink
-	TopAmong uint64 // Top is among that many links with the most hits ever; 0: among all
-	Live     string // the path of the live figures of today
+	ClockNote string // see clockNote
+	Here      string // the address of the page
+	Owner     string // the parameter owner: empty (one's own links) or all
+	Admin     bool
+	Today     comparison
+	Unused    bool // no link was hit lately: the page says how to begin
+	Others    []comparison
+	Tabs      []tab
+	Period    period
+	Chart     template.HTML
+	Window    ops.Figures
+	Lists     []breakdown
+	Top       []topLink
+	TopAmong  uint64 // Top is among that many links with the most hits ever; 0: among all
+	Live      string // the path of the live figures of today
 }
 
 // A comparison is the figures of some days, beside those of the same number of days before.
@@ -78,7 +79,7 @@ func (r *request) keptComparisons() (all []comparison) {
 
 // overview is GET /_/.
 func (r *request) overview() error {
-	view := overviewView{Here: r.here(), Owner: r.query("owner"), Admin: r.admin(), Live: livePath}
+	view := overviewView{ClockNote: r.clockNote(), Here: r.here(), Owner: r.query("owner"), Admin: r.admin(), Live: livePath}
 	if view.Owner != "" {
 		view.Live += "?owner=" + template.URLQueryEscaper(view.Owner)
 	}

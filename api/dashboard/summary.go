@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"html/template"
+	"time"
 
 	"shunt/api/admin"
 	"shunt/engine"
@@ -42,6 +43,26 @@ func (r *request) problemsNow() (all []string) {
 	return all
 }
 
+// clockNote says that the clock has jumped lately, by so much that figures show it; else it is empty.
+func clockNote(m *engine.Metrics) string {
+	const least = 12 * time.Hour // a computer that slept for a night is not to be told so
+	if m.ClockJumpBy.Abs() < least {
+		return ""
+	}
+	way := "ahead"
+	if m.ClockJumpBy < 0 {
+		way = "back"
+	}
+	by := plural(uint64(m.ClockJumpBy.Abs().Round(24*time.Hour)/(24*time.Hour)), "day", "days")
+	return "The server's clock jumped " + way + " by about " + by + ", and showed " + m.ClockJumpAt.UTC().Format("2 January 2006, 15:04") +
+		" UTC then. Hits count on the days that the clock showed. Nothing was deleted too early. If the time is wrong now, set the clock."
+}
+
+func (r *request) clockNote() string {
+	m := r.engine.Metrics()
+	return clockNote(&m)
+}
+
 // problemsSince are what has happened since the start. They stay until the next one.
 func problemsSince(m *engine.Metrics) (all []string) {
 	add := func(n uint64, one, many, text string) {
@@ -54,6 +75,9 @@ func problemsSince(m *engine.Metrics) (all []string) {
 	add(m.VisitorsDropped+m.ValuesDropped+m.ReferrersRefused, "detail of a hit", "details of hits",
 		" (visitors, referrers, countries, devices, browsers) dropped since the start, because memory was full. The hits themselves count. Check whether the disk is slow.")
 	add(m.FlushesReduced, "write of figures was", "writes of figures were", " too large and left out breakdowns or visitors. The hits themselves count. Check whether the disk is slow.")
+	if note := clockNote(m); note != "" {
+		all = append(all, note)
+	}
 	add(m.JournalMissing, "file", "files", " of the journal could not be recovered whole at the start, so some of the last hits before it may be missing. Check the disk.")
 	return all
 }

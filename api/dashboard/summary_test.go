@@ -3,24 +3,27 @@ package dashboard
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"shunt/engine"
 )
 
 func TestTheSummaryNamesWhatWentWrongSinceTheStart(t *testing.T) {
 	for want, m := range map[string]engine.Metrics{
-		"1 write of figures has failed since the start. ":      {FlushErrors: 1},
-		"2 writes of figures have failed since the start. ":    {FlushErrors: 2},
-		"1 hit could not be kept for the disk":                 {HitsMissing: 1},
-		"6 details of hits (visitors, ":                        {VisitorsDropped: 1, ValuesDropped: 2, ReferrersRefused: 3},
-		"1 write of figures was too large":                     {FlushesReduced: 1},
-		"3 files of the journal could not be recovered whole ": {JournalMissing: 3},
+		"1 write of figures has failed since the start. ":                                              {FlushErrors: 1},
+		"2 writes of figures have failed since the start. ":                                            {FlushErrors: 2},
+		"1 hit could not be kept for the disk":                                                         {HitsMissing: 1},
+		"6 details of hits (visitors, ":                                                                {VisitorsDropped: 1, ValuesDropped: 2, ReferrersRefused: 3},
+		"1 write of figures was too large":                                                             {FlushesReduced: 1},
+		"The server's clock jumped ahead by about 500 days, and showed 9 April 2028, 05:06 UTC then. ": {ClockJumpAt: time.Date(2028, 4, 9, 5, 6, 0, 0, time.UTC), ClockJumpBy: 500 * 24 * time.Hour},
+		"The server's clock jumped back by about 40 days":                                              {ClockJumpBy: -40 * 24 * time.Hour},
+		"3 files of the journal could not be recovered whole ":                                         {JournalMissing: 3},
 	} {
 		if got := problemsSince(&m); len(got) != 1 || !strings.HasPrefix(got[0], want) {
 			t.Errorf("got %q, want one that begins with %q", got, want)
 		}
 	}
-	if got := problemsSince(&engine.Metrics{Flushes: 9}); got != nil {
+	if got := problemsSince(&engine.Metrics{Flushes: 9, ClockJumpBy: time.Hour}); got != nil {
 		t.Errorf("all is well: got %q", got)
 	}
 }

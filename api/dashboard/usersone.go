@@ -1,12 +1,16 @@
 package dashboard
 
 import (
+	"errors"
 	"log/slog"
 	"strconv"
+	"strings"
 
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
+	"shunt/api/jsonbody"
+	"shunt/api/ops"
 )
 
 // userView is what the pages of one user show.
@@ -19,6 +23,8 @@ type userView struct {
 	Form      userForm
 	Links     ownedLinks
 	KeepError string // at the field "keep"
+	MoveTo    string // who gets the links when the user is deleted, as typed
+	MoveError string // of that
 }
 
 // ownedLinks is how many links a user has. At most maxCounted are counted.
@@ -154,13 +160,15 @@ func (r *request) askToDelete(status int, u account.User, refused error) error {
 		return err
 	}
 	if refused != nil {
-		at, general, ok := fieldErrors(refused, "links")
+		at, general, ok := fieldErrors(refused, "links", "move_links_to")
 		if !ok {
 			return refused
 		}
 		if view.Form.Error = sentence(general); at["links"] != "" {
-			view.KeepError = "This user has links. Choose to keep them, or delete the links first."
+			view.KeepError = "This user has links. Say who gets them, choose to keep them, or delete them first."
 		}
+		view.MoveTo, _ = r.typed("move_links_to")
+		view.MoveError = sentence(at["move_links_to"])
 	}
 	return r.show(status, "user-delete", "Delete "+u.Name, view)
 }
@@ -185,8 +193,15 @@ func (r *request) deleteUser() error {
 
 // removeUser deletes u, and returns the page to go to.
 func (r *request) removeUser(u account.User) (page string, err error) {
-	keep := r.sent("links") == "keep"
-	if err := r.calls.RemoveUser(r.caller, u.ID, keep); err != nil {
+	links := ops.LinksOfRemoved{Keep: r.sent("links") == "keep"}
+	to := account.User{}
+	if text := strings.TrimSpace(r.sent("move_links_to")); text != "" && !links.Keep {
+		if to, err = r.userNamed(text); err != nil {
+			return "", moveProblem(err)
+		}
+		links.MoveTo = to.ID
+	}
+	if err := r.calls.RemoveUser(r.caller, u.ID, links); err != nil {
 		return "", err
 	}
 	if u.ID == r.caller.User.ID {
@@ -196,13 +211,40 @@ func (r *request) removeUser(u account.User) (page string, err error) {
 		return Root + "sign-in", nil
 	}
 	text := "The user " + u.Name + " is deleted."
-	if keep {
+	if to.ID != 0 {
+		r.sayWith("done", text+" The links are those of "+to.Name+" now.", option{"Show the links of " + to.Name, linksPath + "?owner=" + strconv.FormatUint(uint64(to.ID), 10)})
+		return usersPath, nil
+	}
+	if links.Keep {
 		id := strconv.FormatUint(uint64(u.ID), 10)
 		r.sayWith("done", text+" The links of user "+id+" go on redirecting.", option{"Show the links of user " + id, linksPath + "?owner=" + id})
 		return usersPath, nil
 	}
 	r.say("done", text)
 	return usersPath, nil
+}
+
+// userNamed returns the user that a visitor names by e-mail address or number.
+func (r *request) userNamed(text string) (account.User, error) {
+	users, err := r.allUsers()
+	if err != nil {
+		return account.User{}, err
+	}
+	text = strings.TrimSpace(text)
+	for _, u := range users {
+		if strings.EqualFold(u.Name, text) || strconv.FormatUint(uint64(u.ID), 10) == text {
+			return u, nil
+		}
+	}
+	return account.User{}, account.ErrNoUser
+}
+
+// moveProblem returns the error of the field that says who gets the links.
+func moveProblem(err error) error {
+	if errors.Is(err, account.ErrNoUser) {
+		return jsonbody.FieldError("move_links_to", "unknown", "there is no such user")
+	}
+	return err
 }
 
 // logCause logs an error that the visitor is not shown.

@@ -60,7 +60,7 @@ const maxMembers = 64
 
 var errTooManyMembers = FieldError("", "too_many", "the object must have at most "+strconv.Itoa(maxMembers)+" fields")
 
-var errMalformedObject = problem.New(problem.MalformedJSON, "the body must be one JSON object in UTF-8")
+const oneObject = "the body must be one JSON object in UTF-8"
 
 // Object splits a JSON object into its members, in their order.
 func Object(text []byte) ([]Member, error) { return AppendMembers(nil, text) }
@@ -78,8 +78,9 @@ func AppendMembers(dst []Member, text []byte) ([]Member, error) {
 // appendAnyMembers reads any object with encoding/json, which limits its depth (10,000 levels); the
 // size of the text limits the work.
 func appendAnyMembers(dst []Member, text []byte) ([]Member, error) {
-	if !json.Valid(text) || !utf8.Valid(text) || hasLoneSurrogate(text) {
-		return nil, errMalformedObject
+	text = withoutMark(text)
+	if !json.Valid(text) || !utf8.Valid(text) || loneSurrogate(text) >= 0 {
+		return nil, malformed(text, oneObject)
 	}
 	dec := json.NewDecoder(bytes.NewReader(text))
 	if open, err := dec.Token(); err != nil || open != json.Delim('{') {
@@ -92,20 +93,20 @@ func appendAnyMembers(dst []Member, text []byte) ([]Member, error) {
 		}
 		name, err := dec.Token()
 		if err != nil {
-			return nil, errMalformedObject
+			return nil, malformed(text, oneObject)
 		}
 		var value json.RawMessage
 		if err := dec.Decode(&value); err != nil {
-			return nil, errMalformedObject
+			return nil, malformed(text, oneObject)
 		}
 		members = append(members, Member{[]byte(name.(string)), value})
 	}
 	return members, nil
 }
 
-// hasLoneSurrogate reports whether a \u escape in well-formed JSON is half of a surrogate pair.
+// loneSurrogate returns the index of a \u escape in well-formed JSON that is half of a surrogate pair, or -1.
 // encoding/json would replace it with U+FFFD, and so change the client's text.
-func hasLoneSurrogate(body []byte) bool {
+func loneSurrogate(body []byte) int {
 	for i := 0; i+1 < len(body); i++ {
 		if body[i] != '\\' {
 			continue
@@ -118,12 +119,12 @@ func hasLoneSurrogate(body []byte) bool {
 		case unit>>10 == 0xd800>>10 && escapedUnit(body[i+5:])>>10 == 0xdc00>>10:
 			i += 10
 		case unit>>11 == 0xd800>>11:
-			return true
+			return i - 1
 		default:
 			i += 4
 		}
 	}
-	return false
+	return -1
 }
 
 // escapedUnit returns the UTF-16 unit of the \uXXXX at the start of b, or 0 if there is none.

@@ -33,7 +33,10 @@ func tooManyItems(limit int) error {
 }
 
 func splitLines(text []byte, limit int) (items [][]byte, err error) {
-	for line := range bytes.SplitSeq(text, []byte{'\n'}) {
+	if err := packed(text); err != nil {
+		return nil, err
+	}
+	for line := range bytes.SplitSeq(withoutMark(text), []byte{'\n'}) {
 		if line = bytes.Trim(line, " \t\r"); len(line) == 0 {
 			continue
 		}
@@ -45,7 +48,7 @@ func splitLines(text []byte, limit int) (items [][]byte, err error) {
 	return items, nil
 }
 
-var errMalformedArray = problem.New(problem.MalformedJSON, "the body must be one JSON array in UTF-8")
+const oneArray = "the body must be one JSON array in UTF-8"
 
 func splitArray(text []byte, limit int) (items [][]byte, err error) {
 	if items, ok := plainItems(text, limit); ok {
@@ -56,8 +59,9 @@ func splitArray(text []byte, limit int) (items [][]byte, err error) {
 
 // splitAnyArray splits any array with encoding/json.
 func splitAnyArray(text []byte, limit int) (items [][]byte, err error) {
+	text = withoutMark(text)
 	if !json.Valid(text) || !utf8.Valid(text) {
-		return nil, errMalformedArray
+		return nil, malformed(text, oneArray)
 	}
 	dec := json.NewDecoder(bytes.NewReader(text))
 	if open, err := dec.Token(); err != nil || open != json.Delim('[') {
@@ -69,7 +73,7 @@ func splitAnyArray(text []byte, limit int) (items [][]byte, err error) {
 		}
 		var item json.RawMessage
 		if err := dec.Decode(&item); err != nil {
-			return nil, errMalformedArray
+			return nil, malformed(text, oneArray)
 		}
 		items = append(items, item)
 	}

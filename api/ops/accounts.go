@@ -3,6 +3,8 @@ package ops
 import (
 	"context"
 	"errors"
+	"strconv"
+	"time"
 
 	"shunt/api/account"
 	"shunt/api/jsonbody"
@@ -58,11 +60,102 @@ func (c *Calls) AddUser(caller account.Caller, asked account.UserEdit) (account.
 	return c.accounts.AddUser(draft)
 }
 
-// RemoveUser deletes a user with all tokens and sessions. A user who has links is deleted only with
-// keepLinks, otherwise the error is about the field "links". The links then go on redirecting and
-// counting under the user's number, which no other user ever gets, and admins reach them by
-// owner=ID. (A transfer to another user would lose the figures that are kept by owner.)
-func (c *Calls) RemoveUser(caller account.Caller, id uint32, keepLinks bool) error {
+// LinksOfRemoved says what becomes of the links of a user who is deleted. By default, a user who has links
+// is not deleted.
+type LinksOfRemoved struct {
+	Keep   bool   // they go on under the user's number
+	MoveTo uint32 // this user gets them; 0: nobody
+}
+
+// RemoveUser deletes a user with all tokens and sessions. A user who has links is deleted only if links says
+// what becomes of them, otherwise the error is about the field "links". Links that are kept go on redirecting
+// and counting under the user's number, which no other user ever gets, and admins reach them by
+// owner=ID.
+func (c *Calls) RemoveUser(caller account.Caller, id uint32, links LinksOfRemoved) error {
+	moved := uint64(0)
+	if links.MoveTo != 0 {
+		var err error
+		if moved, err = c.moveLinks(caller, id, links.MoveTo); err != nil {
+			return err
+		}
+	}
+	err := c.removeUser(caller, id, links.Keep)
+	if p, known := problem.Of(err); err != nil && moved > 0 && known {
+		p.Detail = movedSoFar(moved, p.Detail)
+		return p
+	}
+	return err
+}
+
+// ParseLinksOfRemoved reads the query parameters of DELETE /users/{id}.
+func ParseLinksOfRemoved(p Parameters) (links LinksOfRemoved, err error) {
+	seen := make(map[string]bool)
+	for nameBytes, value := range p.All() {
+		name, text := string(nameBytes), string(value)
+		id, errID := strconv.ParseUint(text, 10, 32)
+		switch {
+		case name != "links" && name != moveField:
+			return links, UnknownParameter(nameBytes)
+		case seen[name]:
+			return links, jsonbody.FieldError(name, "duplicate", "must not be given twice")
+		case len(seen) > 0:
+			return links, jsonbody.FieldError(moveField, "range", "must not be given with links=keep")
+		case name == "links" && text != "keep":
+			return links, jsonbody.FieldError(name, "range", "must be keep")
+		case name == moveField && (errID != nil || id == 0):
+			return links, jsonbody.FieldError(name, "range", "must be the id of a user")
+		case name == "links":
+			links.Keep = true
+		default:
+			links.MoveTo = uint32(id)
+		}
+		seen[name] = true
+	}
+	return links, nil
+}
+
+// movingTime is how long one request may move links: a repeat goes on.
+const movingTime = 5 * time.Second
+
+// moveLinks gives the links of a user who may be deleted to another user.
+func (c *Calls) moveLinks(caller account.Caller, id, to uint32) (moved uint64, err error) {
+	if err := c.accounts.MayRemoveUser(id); err != nil {
+		return 0, err
+	}
+	err = c.accounts.CheckUser(to)
+	switch {
+	case errors.Is(err, account.ErrNoUser):
+		return 0, jsonbody.FieldError(moveField, "unknown", "is not the id of a user")
+	case err != nil:
+		return 0, err
+	case to == id:
+		return 0, jsonbody.FieldError(moveField, "range", "must be another user than the one who is deleted")
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), movingTime)
+	defer cancel()
+	moved, err = c.engine.MoveLinks(ctx, id, to, c.by(caller))
+	c.wrote("update", int(moved), nil)
+	switch {
+	case errors.Is(err, engine.ErrOwnerGone):
+		return moved, jsonbody.FieldError(moveField, "unknown", "is not the id of a user")
+	case errors.Is(err, engine.ErrOverloaded):
+		return moved, problem.New(problem.Overloaded, "%s", movedSoFar(moved, "there are more; send the request again"))
+	}
+	return moved, err
+}
+
+// moveField is the name of the parameter that says who gets the links of a user who is deleted.
+const moveField = "move_links_to"
+
+func movedSoFar(n uint64, detail string) string {
+	if n == 1 {
+		return "1 link was moved; " + detail
+	}
+	return strconv.FormatUint(n, 10) + " links were moved; " + detail
+}
+
+// removeUser is RemoveUser for a user whose links are not moved.
+func (c *Calls) removeUser(caller account.Caller, id uint32, keepLinks bool) error {
 	err := c.accounts.RemoveUser(caller, id, func(ctx context.Context) (settle func(gone bool), err error) {
 		if keepLinks { // links that are being created at this moment stay too
 			return func(bool) {}, nil
@@ -73,7 +166,7 @@ func (c *Calls) RemoveUser(caller account.Caller, id uint32, keepLinks bool) err
 		return settle, err
 	})
 	if errors.Is(err, engine.ErrOwnsLinks) {
-		return jsonbody.FieldError("links", "required", "this user has links; send links=keep to keep them under the user's number")
+		return jsonbody.FieldError("links", "required", "this user has links; send "+moveField+"=ID to give them to another user, or links=keep to keep them under the user's number")
 	}
 	return err
 }

@@ -79,7 +79,7 @@ var auditActions = map[engine.AuditAction]string{
 	engine.UserAdded: "user.added", engine.UserEdited: "user.edited", engine.UserDeleted: "user.deleted",
 	engine.TokenIssued: "token.issued", engine.TokenRevoked: "token.revoked",
 	engine.SetupLinkMade: "setup_link.made", engine.SetupLinkUsed: "setup_link.used", engine.SessionsEnded: "sessions.ended",
-	engine.CopyGiven: "copy.given",
+	engine.CopyGiven: "copy.given", engine.LinkReset: "link.reset",
 }
 
 var auditParameters = map[string]parameterReader[AuditQuery]{

@@ -47,7 +47,7 @@ func (c *Calls) Import(caller account.Caller, g engine.Guard, b Bulk) (Results, 
 		results, err = c.createMany(caller, func() *engine.Request { return nil }, b, g.Owner, (*linkReader).readImport)
 	}
 	if errors.Is(err, account.ErrNoUser) || errors.Is(err, engine.ErrOwnerGone) {
-		return nil, jsonbody.FieldError("owner", "unknown", "is not the id of a user")
+		return nil, errUnknownOwner
 	}
 	return results, err
 }
@@ -72,7 +72,8 @@ func (c *Calls) createMany(
 	}
 	by := c.by(caller)
 	for i := range room.items {
-		room.items[i].Draft.By = by
+		d := &room.items[i].Draft
+		d.Owner, d.By, d.TakesDeleted = owner, by, caller.Has(account.Admin)
 	}
 	made, err := c.createItems(asked, room.items)
 	if err != nil {

@@ -67,9 +67,55 @@ func (c *Calls) Update(
 	if g.Version, err = c.demanded(code, g, versions); err != nil {
 		return Link{}, err
 	}
+	owner, err := c.givenTo(caller, code, g, &p)
+	if err != nil {
+		return Link{}, err
+	}
 	g.By = c.by(caller)
-	d, err := c.engine.Update(context.Background(), code, g, p.apply)
+	d, err := c.engine.Give(context.Background(), code, g, owner, p.apply)
 	c.wrote("update", 1, err)
+	if errors.Is(err, engine.ErrOwnerGone) {
+		return Link{}, errUnknownOwner
+	}
+	if err != nil {
+		return Link{}, err
+	}
+	return c.counted(c.withVisitors(d)), nil
+}
+
+// givenTo returns the user to whom p gives a link, 0 if it keeps its owner. Only admins may give links away.
+// The owner that a link has need not exist any more (see RemoveUser).
+func (c *Calls) givenTo(caller account.Caller, code string, g engine.Guard, p *patch) (uint32, error) {
+	to := p.draft.Owner
+	switch {
+	case to == 0 || !g.AnyOwner && to == g.Owner:
+		return 0, nil
+	case !caller.Has(account.Admin):
+		return 0, errOwnerNeedsAdmin
+	}
+	if l, err := c.Read(caller, code, g); err != nil || l.Owner == to {
+		return 0, err
+	}
+	err := c.accounts.CheckUser(to)
+	if errors.Is(err, account.ErrNoUser) {
+		err = errUnknownOwner
+	}
+	return to, err
+}
+
+// Reset begins the figures of a link that g admits again: see engine.Reset. If versions is not empty, the link
+// must have one of them.
+func (c *Calls) Reset(caller account.Caller, code string, g engine.Guard, versions []uint64) (Link, error) {
+	err := mayUse(caller, g)
+	if err != nil {
+		return Link{}, err
+	}
+	if g.Version, err = c.demanded(code, g, versions); err != nil {
+		return Link{}, err
+	}
+	g.By = c.by(caller)
+	d, err := c.engine.Reset(context.Background(), code, g)
+	c.wrote("reset", 1, err)
 	if err != nil {
 		return Link{}, err
 	}
@@ -150,7 +196,7 @@ func (c *Calls) parsePatch(body jsonbody.Body, link *Link) (patch, error) {
 		}
 	}
 	for _, name := range null {
-		if fieldNamed[name].required {
+		if f := fieldNamed[name]; f.required || f.given != nil {
 			invalid = append(invalid, jsonbody.FieldError(name, "required", "must not be null"))
 		}
 	}

@@ -22,7 +22,7 @@ func (c *Calls) Create(caller account.Caller, key Key, body jsonbody.Body) (l *L
 		}
 		now := c.now()
 		draft, err := c.parseDraft(body.Text, caller.User.ID, now)
-		draft.By = byAt(caller, now)
+		draft.By, draft.TakesDeleted = byAt(caller, now), caller.Has(account.Admin)
 		return draft, err
 	}
 	d, existed, err := c.create(key.request(caller, "/shorten", body), read)

@@ -25,6 +25,10 @@ type row struct {
 	// leaves the default.
 	read, imported jsonbody.Reader[askedLink]
 
+	// given reads and checks the value in a body of PATCH, if POST /shorten does not have the field. It must
+	// not be null. nil: read does.
+	given jsonbody.Reader[askedLink]
+
 	// set puts a draft's value into a link's record, the default if the draft has none. nil: the
 	// field cannot be changed, and a patch that names it gets the error text fixed.
 	set   func(rec *engine.Record, d *engine.Draft)
@@ -61,7 +65,7 @@ var table = withKeys([]row{
 		write: func(dst []byte, l *Link) []byte { return jsontext.AppendString(dst, l.ShortURL) },
 	},
 	{
-		name: "url", required: true, read: readTarget, imported: readTarget,
+		name: "url", required: true, read: readTarget, imported: readImportedTarget,
 		set:   func(rec *engine.Record, d *engine.Draft) { rec.Hot.Target = d.Target },
 		same:  func(d *engine.Draft, l *engine.Detail) bool { return d.Target == l.Target },
 		write: func(dst []byte, l *Link) []byte { return jsontext.AppendString(dst, l.Target) },
@@ -77,7 +81,8 @@ var table = withKeys([]row{
 		write: func(dst []byte, l *Link) []byte { return jsontext.AppendString(dst, string(l.State)) },
 	},
 	{
-		name: "owner", imported: skip, fixed: "cannot be changed",
+		name: "owner", imported: skip, given: readGiven,
+		set:   func(*engine.Record, *engine.Draft) {}, // engine.Give does, which must know the owner before
 		write: func(dst []byte, l *Link) []byte { return strconv.AppendUint(dst, uint64(l.Owner), 10) },
 	},
 	{
@@ -204,6 +209,7 @@ type Field struct {
 	Settable   bool   // PATCH takes it
 	Importable bool   // POST /import takes it
 	Shown      bool   // a link object has it
+	Admins     bool   // only admins may change it
 	Fixed      string // if it is not Settable, the error text of a patch that names it
 }
 
@@ -211,7 +217,7 @@ type Field struct {
 func Fields() []Field {
 	fields := make([]Field, len(table))
 	for i, f := range table {
-		fields[i] = Field{f.name, f.read != nil, f.set != nil, f.imported != nil, f.write != nil, f.fixed}
+		fields[i] = Field{f.name, f.read != nil, f.set != nil, f.imported != nil, f.write != nil, f.given != nil, f.fixed}
 	}
 	return fields
 }
@@ -221,8 +227,11 @@ var (
 	createFields = fieldsOf(func(f *row) jsonbody.Reader[askedLink] { return f.read })
 	importFields = fieldsOf(func(f *row) jsonbody.Reader[askedLink] { return f.imported })
 	patchFields  = fieldsOf(func(f *row) jsonbody.Reader[askedLink] {
-		if f.set == nil {
+		switch {
+		case f.set == nil:
 			return nil
+		case f.given != nil:
+			return f.given
 		}
 		return f.read
 	})

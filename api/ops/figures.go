@@ -15,6 +15,7 @@ import (
 type Figures struct {
 	Hits       uint64         `json:"hits"`
 	Unique     uint64         `json:"unique"`
+	Imported   uint64         `json:"imported_hits,omitempty"` // not in Hits: hits that were imported, which no window has
 	From       time.Time      `json:"from,omitzero"`
 	To         time.Time      `json:"to,omitzero"`
 	Series     []Bucket       `json:"series,omitzero"`
@@ -102,16 +103,42 @@ func (c *Calls) Figures(caller account.Caller, code string, q FiguresQuery) (f F
 	return f, err
 }
 
-// Hits returns the hits of the link id, or engine.ErrNotFound if code no longer names that link: a
-// deleted code may have been taken again. It reads no visitors.
-func (c *Calls) Hits(caller account.Caller, code string, id uint64, g engine.Guard) (uint64, error) {
-	switch now, err := c.Find(caller, code, g); {
-	case err != nil:
-		return 0, err
-	case now != id:
-		return 0, engine.ErrNotFound
+// A Watched is a link that a caller looks at again and again, of one goroutine.
+type Watched struct {
+	code    string
+	guard   engine.Guard
+	id      uint64
+	created time.Time
+}
+
+// Watch returns the link that code names, if g admits it.
+func (c *Calls) Watch(caller account.Caller, code string, g engine.Guard) (*Watched, error) {
+	if _, err := c.Find(caller, code, g); err != nil {
+		return nil, err
 	}
-	r, err := c.engine.LinkReport(context.Background(), code, engine.Query{AllTime: true})
+	id, created, err := c.engine.Made(code)
+	return &Watched{code, g, id, created}, err
+}
+
+// Hits returns the hits of w, or engine.ErrNotFound if its code no longer names that link: a
+// deleted code may have been taken again. A link whose figures were reset has another id, but was made when it
+// was. It reads no visitors.
+func (c *Calls) Hits(caller account.Caller, w *Watched) (uint64, error) {
+	now, err := c.Find(caller, w.code, w.guard)
+	if err != nil {
+		return 0, err
+	}
+	if now != w.id {
+		id, created, err := c.engine.Made(w.code)
+		if err != nil {
+			return 0, err
+		}
+		if !created.Equal(w.created) {
+			return 0, engine.ErrNotFound
+		}
+		w.id = id
+	}
+	r, err := c.engine.LinkReport(context.Background(), w.code, engine.Query{AllTime: true})
 	return r.Hits, err
 }
 
@@ -228,7 +255,7 @@ func (q *FiguresQuery) explain(err error) error {
 
 // answer returns the figures of r that q asks for.
 func (q *FiguresQuery) answer(r *engine.Report) Figures {
-	o := Figures{Hits: r.Hits, Unique: r.Unique, From: r.From, To: r.To}
+	o := Figures{Hits: r.Hits, Unique: r.Unique, Imported: r.ImportedHits, From: r.From, To: r.To}
 	if q.Interval != engine.NoSeries {
 		o.Series = make([]Bucket, len(r.Series))
 		for i, b := range r.Series {

@@ -46,6 +46,7 @@ type Calls struct {
 	exports *Places
 	heavy   *Places
 	issues  *Places // for requests that make a token
+	retags  *Places // for changes of tags
 }
 
 // New returns the calls. It starts no goroutine.
@@ -60,5 +61,6 @@ func New(o Options) *Calls {
 		exports: NewPlaces("exports", maxExports, maxExportsCaller),
 		heavy:   NewPlaces("lists and figures", maxHeavy, maxHeavyCaller),
 		issues:  NewPlaces("requests for tokens", maxIssues, MaxIssuesCaller),
+		retags:  NewPlaces("changes of tags", maxRetags, maxRetagsCaller),
 	}
 }

@@ -3,7 +3,7 @@ package ops
 import (
 	"encoding/json"
 	"errors"
-	"slices"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -30,7 +30,20 @@ type askedLink struct {
 func readTarget(a *askedLink, value json.RawMessage) error {
 	raw, err := jsonbody.String(value)
 	if err == nil {
-		a.Target, err = a.policy.Parse(raw)
+		a.Target, err = a.policy.ParseTyped(raw)
+	}
+	return err
+}
+
+// readImportedTarget keeps a target that another server has stored byte for byte. What it could not
+// have stored was typed, and is read as such.
+func readImportedTarget(a *askedLink, value json.RawMessage) error {
+	raw, err := jsonbody.String(value)
+	if err != nil {
+		return err
+	}
+	if a.Target, err = a.policy.Parse(raw); err != nil {
+		a.Target, err = a.policy.ParseTyped(raw)
 	}
 	return err
 }
@@ -93,6 +106,19 @@ func readHits(a *askedLink, value json.RawMessage) error {
 	return err
 }
 
+// readGiven reads who gets a link.
+func readGiven(a *askedLink, value json.RawMessage) error {
+	n, err := jsonbody.Int(value)
+	if err == nil && (n < 1 || n > math.MaxUint32) {
+		err = errUnknownOwner
+	}
+	a.Owner = uint32(n)
+	return err
+}
+
+// errUnknownOwner is the error of a parameter or a field owner.
+var errUnknownOwner = jsonbody.FieldError("owner", "unknown", "is not the id of a user")
+
 func readTitle(a *askedLink, value json.RawMessage) (err error) {
 	if a.Title, err = jsonbody.String(value); err != nil {
 		return err
@@ -104,7 +130,13 @@ func readTags(a *askedLink, value json.RawMessage) (err error) {
 	if a.Tags, err = jsonbody.Strings(value); err != nil {
 		return err
 	}
-	return checkTags(a.Tags)
+	if err := checkTags(a.Tags); err != nil {
+		return err
+	}
+	if a.Tags = engine.DistinctTags(a.Tags); len(a.Tags) > engine.MaxTags {
+		return jsonbody.FieldError("", "too_many", "must be at most "+strconv.Itoa(engine.MaxTags)+" tags")
+	}
+	return nil
 }
 
 func readCreated(a *askedLink, value json.RawMessage) (err error) {
@@ -148,21 +180,24 @@ func checkText(field, text string, maxBytes int) error {
 	return nil
 }
 
+// maxTagsSent is how many tags a body may have, those that are there twice included.
+const maxTagsSent = 4 * engine.MaxTags
+
 func checkTags(tags []string) error {
-	if len(tags) > engine.MaxTags {
+	if len(tags) > maxTagsSent {
 		return jsonbody.FieldError("", "too_many", "must be at most "+strconv.Itoa(engine.MaxTags)+" tags")
 	}
 	for i, tag := range tags {
-		field := "tags[" + strconv.Itoa(i) + "]"
-		if tag == "" {
-			return jsonbody.FieldError(field, "required", "must not be empty")
-		}
-		if slices.Index(tags, tag) < i {
-			return jsonbody.FieldError(field, "duplicate", "must not be given twice")
-		}
-		if err := checkText(field, tag, engine.MaxTagBytes); err != nil {
+		if err := checkTag("tags["+strconv.Itoa(i)+"]", tag); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func checkTag(field, tag string) error {
+	if tag == "" {
+		return jsonbody.FieldError(field, "required", "must not be empty")
+	}
+	return checkText(field, tag, engine.MaxTagBytes)
 }

@@ -28,9 +28,9 @@
 //
 // # The order of checks
 //
-//	not loaded · unknown code · wrong method · verdict · location too long · Hit
-//	                                             │                            │
-//	                    blocked · disabled · expired · exhausted      exhausted, exactly
+//	not loaded · unknown code · wrong method · verdict · location too long · prefetch · Hit
+//	                                             │                                       │
+//	                    blocked · disabled · expired · exhausted                 exhausted, exactly
 //
 // Facts.Verdict is the one order for redirects, previews, QR codes and the state of link objects.
 // The block list comes first: whatever else has become of a link, its target must not be
@@ -60,4 +60,12 @@
 // User-Agent is known), hit. Method and headers are certain and cheap to read; the User-Agent is a
 // guess and costs a hash. So a HEAD by a bot is a head. Only hits use up a cap, and only hits have
 // a visitor and dimensions; package visitor reads them from the request.
+//
+// A prefetch is counted, but not redirected: its outcome is Prefetched, a 503 that nobody sees. A
+// browser that has followed a redirect ahead does not ask again when its visitor clicks (Chromium with
+// speculation rules), so the click would be no hit, and a cap of 1 would let everybody through who has
+// prefetched. After an error the browser asks again. The status must be one that no cache stores and
+// that makes Chromium give up the prefetch; 503 says that it may work later, which it does. There is no
+// Retry-After, since the click may come at once. Where no redirect would follow, a prefetch gets what
+// everybody gets.
 package redirect

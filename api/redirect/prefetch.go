@@ -6,10 +6,13 @@ import "bytes"
 // that of today's browsers.
 var PurposeFields = [...]string{"sec-purpose", "purpose", "x-purpose", "x-moz"}
 
+// aheadWords are what a purpose field says of a request that is made before anybody asks for the page,
+// in lower case, alone or among parameters ("prefetch;prerender").
+var aheadWords = [...]string{"prefetch", "prerender", "preview"}
+
 // IsPrefetch reports whether the lines of a raw header block say that nobody looks at the answer
-// yet: whether one of PurposeFields names prefetch or preview, alone or among parameters
-// ("prefetch;prerender"). It looks at lines because a header may come in several, and four look-ups
-// by name would be four passes over all headers. It allocates nothing.
+// yet: whether one of PurposeFields has one of aheadWords. It looks at lines because a header may come
+// in several, and four look-ups by name would be four passes over all headers. It allocates nothing.
 func IsPrefetch(raw []byte) bool {
 	for len(raw) > 0 {
 		line := raw
@@ -18,8 +21,11 @@ func IsPrefetch(raw []byte) bool {
 		} else {
 			raw = nil
 		}
-		if value := purposeOf(line); len(value) > 0 && (containsFold(value, "prefetch") || containsFold(value, "preview")) {
-			return true
+		value := purposeOf(line)
+		for _, word := range aheadWords {
+			if containsFold(value, word) {
+				return true
+			}
 		}
 	}
 	return false

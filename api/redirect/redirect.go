@@ -43,7 +43,7 @@ type Decision struct {
 	Unread  bool        // with StillLoading: the store may have the link; see DecideUnread
 	Status  int         // with Redirected
 	maxAge  int64       // with Redirected: how many seconds the answer may be stored; neverStored: not at all
-	link    engine.Link // with Redirected
+	link    engine.Link // with Redirected and Prefetched
 }
 
 // A Redirector answers requests for codes. Everything in it is read-only or atomic, or has a lock
@@ -121,6 +121,10 @@ func (r *Redirector) follow(buf []byte, l engine.Link, q *Request) (Decision, []
 	if d.maxAge = neverStored; d.Status != 302 && d.Status != 307 && l.Flags()&engine.FlagCapped == 0 {
 		d.maxAge = maxAge(l.ExpiresAtMs(), q.NowMs)
 	}
+	if q.Prefetch && !q.Head {
+		d.Outcome = Prefetched
+		return d, buf[:start]
+	}
 	return d, buf
 }
 
@@ -134,8 +138,8 @@ func (d Decision) missed(o Outcome) Decision {
 func (d Decision) Release() { d.link.Release() }
 
 // Commit counts what was decided about q, and releases the decision. It returns the outcome that
-// the client must get: of all outcomes only Redirected may differ from the decision's, because only
-// Hit decides whether a cap is Exhausted, or CapElsewhere. Hit comes last, so that only what passes every other check
+// the client must get: of all outcomes only Redirected and Prefetched may differ from the decision's,
+// because only Hit decides whether a cap is Exhausted, or CapElsewhere. Hit comes last, so that only what passes every other check
 // counts. Commit does no I/O, takes no lock except to count an unknown code, and allocates nothing if
 // User-Agent and referrer were seen before.
 func (r *Redirector) Commit(d Decision, q *Request) Outcome {
@@ -143,21 +147,38 @@ func (r *Redirector) Commit(d Decision, q *Request) Outcome {
 	case Redirected:
 	case UnknownCode:
 		return r.unknown(q.Code)
+	case Prefetched:
+		return r.prefetched(d, q)
 	default:
 		return r.miss(d.Outcome)
 	}
 	visit := r.visit(q)
 	if !r.engine.Hit(d.link, visit) {
-		o := Exhausted
-		if r.engine.CapElsewhere(d.link) {
-			o = CapElsewhere
-		}
-		d.Release()
-		return r.miss(o)
+		return r.refused(d)
 	}
 	d.Release()
 	r.counts.redirected(d.Status, visit.Visitor)
 	return Redirected
+}
+
+// refused releases a decision that Hit has refused, and counts why.
+func (r *Redirector) refused(d Decision) Outcome {
+	o := Exhausted
+	if r.engine.CapElsewhere(d.link) {
+		o = CapElsewhere
+	}
+	d.Release()
+	return r.miss(o)
+}
+
+// prefetched counts a prefetch, unless the link's cap is used up: a prefetch uses nothing up, but it
+// must not hide that a click would be in vain.
+func (r *Redirector) prefetched(d Decision, q *Request) Outcome {
+	if !r.engine.Hit(d.link, engine.Visit{NowMs: q.NowMs, Class: engine.ClassPrefetch}) {
+		return r.refused(d)
+	}
+	d.Release()
+	return r.miss(Prefetched)
 }
 
 // unknown counts a request for a code that no link has.

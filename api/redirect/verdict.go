@@ -20,6 +20,7 @@ const (
 	TooManyMisses // an unknown code, from a client that asked for too many; the front door decides that
 	TargetBlocked
 	CapElsewhere // a node of a cluster has no part of the link's cap at present
+	Prefetched   // a redirect would follow, but nobody has asked for it yet
 	NumOutcomes
 )
 
@@ -39,6 +40,7 @@ var outcomes = [NumOutcomes]struct {
 	TooManyMisses:   {"", ""}, // counted as UnknownCode
 	TargetBlocked:   {"blocked", engine.StateBlocked},
 	CapElsewhere:    {"elsewhere", ""},
+	Prefetched:      {"", ""}, // counted by the engine as a prefetch; it is no failure
 }
 
 // Reason returns the label of o in redirect_misses_total, or "" if o has none.

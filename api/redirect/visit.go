@@ -7,18 +7,14 @@ import (
 	"shunt/engine"
 )
 
-// visit returns the kind of the request q, and who made it. A HEAD is a head from every client,
-// then a prefetch is a prefetch, then a bot is a bot: a request is certain about itself, but its
-// User-Agent is only a guess, and its hash is computed only where it is needed. Only hits need the
-// visitor and the dimensions.
+// visit returns the kind of the request q, which is redirected, and who made it. A HEAD is a head from
+// every client, then a bot is a bot: a request is certain about itself, but its User-Agent is only a
+// guess, and its hash is computed only where it is needed. Only hits need the visitor and the
+// dimensions. A prefetch does not come here, because it is not redirected.
 func (r *Redirector) visit(q *Request) engine.Visit {
 	v := engine.Visit{NowMs: q.NowMs}
-	switch {
-	case q.Head:
+	if q.Head {
 		v.Class = engine.ClassHead
-		return v
-	case q.Prefetch:
-		v.Class = engine.ClassPrefetch
 		return v
 	}
 	who, agent, country := r.asks(q)

@@ -19,14 +19,15 @@ type botGroup struct {
 //
 // A generic word must not be in the name of an app for people. So "scanner" and "reader" are not
 // here, since people open short links with QR scanners; nor are "bot" and "spider" without what
-// follows them, since there are Cubot phones and games about spiders. Rocket.Chat's server puts its
-// name at the end of a browser's, its app in the middle of one. Discord fetches what a page shows as a
+// follows them, since there are Cubot phones and games about spiders. The words of the first group do not
+// count in the name of a device, such as the tablets M BOT TAB (inModel). Rocket.Chat's server puts its
+// name at the end of a browser's, its app in the middle of one. Feishu's app (Lark) names itself last in the browser that it opens for people. Discord fetches what a page shows as a
 // Firefox: no Firefox says Mac OS X 11, and 38 on 10.10 is from 2015. Of 10,200 User-Agents of
 // browsers (npm: user-agents 2.1.198, top-user-agents 2.1.138) none is a bot.
 var KnownBots = []botGroup{
 	{"Any that name themselves so", []string{
 		"crawler", "bot/", " bot)", " bot ", "bot@", "spider/", "scraper", "scraping", "fetcher", "validator", "linkcheck", "link check",
-		"link preview", "linkpreview", "url preview", "urlpreview", "web archiving", " subscriber",
+		"link preview", "linkpreview", "url preview", "urlpreview", "web archiving", " subscriber", "healthcheck", "health check", "health-check",
 	}},
 	{"Link previews", []string{
 		"^viber", "^whatsapp", "whatsapp/", "microsoft office", "ms-office", "msoffice", "microsoft outlook", "^microsoft-webdav", "microsoftpreview",
@@ -37,13 +38,14 @@ var KnownBots = []botGroup{
 		"safari/537.36 rocket.chat/", "mac os x 11.6; rv:92.0) gecko/20100101 firefox/92.0",
 		"intel mac os x 10.10; rv:38.0) gecko/20100101 firefox/38.0", "^googlemessages/", "facebookexternalua", "yahoo:linkexpander",
 		"websitemetadataretriever", "xing bot", "^fastmailua", "github-camo", "page-preview-tool", "^hatena", "^ning/", "^twilioproxy",
+		"^feishu", "compatible; feishu",
 	}},
 	{"Scanners and proxies of mail", []string{
 		"mimecast", "barracuda", "proofpoint", "symantec email", "forcepoint", "kaspersky lab cfr", "ips-agent", "virustotal", "imageproxy/",
 		"seznamemailproxy", "mail.ukr.net proxy",
 	}},
 	{"Checkers of links", []string{
-		"lychee/", "link-check", "linkinator", "html-proofer", "htmltest/", "muffet/", " sphinx/",
+		"lychee/", "link-check", "linkinator", "html-proofer", "htmlproofer", "htmltest/", "muffet/", " sphinx/",
 	}},
 	{"Search engines, archives and models", []string{
 		"googlebot", "googleother", "^google-", "google-inspectiontool", "google-read-aloud", "google-site-verification", "google-physicalweb",
@@ -63,6 +65,7 @@ var KnownBots = []botGroup{
 		"uptime", "uptimia", "synthetic", "pingdom", "statuscake", "site24x7", "sitemonitor", "site monitor", "monitoring", "network monitor",
 		"dotcom-monitor", "montastic", "cron-job.org", "internetvista", "catchpoint", "thousandeyes", "gtmetrix", "dareboost", "silktide",
 		"nodeping", "panopta", "updown.io", "uptrends", "websitepulse", "wheresitup", "wheregoes", "blackbox exporter", "check_http", "zabbix",
+		"kube-probe", "googlehc", "envoy/hc", "health probe", "load balancer agent", "endpoint monitor", "^monit/", "^gatus/", "hetrixtools",
 		"datadog agent", "solarwinds", "ghost inspector", " ptst/", "w3c_", "w3c-", "^cloudflare-", "^zapier", "vaultpress", "netcraft", "zgrab", "nikto",
 		"acunetix", "openvas", "whatweb", "sucuri", "hardenize", "ssl labs", "securityheaders", "expanse, a palo alto", "netsystemsresearch",
 		"l9explore", "watchtowr", "foregenix", "twinwavescanner", "dnsscanner", "inoreader.com;", "theoldreader.com", "^feedbin", "blogtrottr",

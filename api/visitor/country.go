@@ -6,23 +6,37 @@ import (
 	"math/bits"
 	"net/netip"
 	"slices"
+	"sync/atomic"
 
 	"shunt/engine"
 )
 
-// Countries is a table of the countries of addresses. It is read-only once made; see ReadCountries.
-//
-// It is a copy of what one file says, not the file. So a look-up allocates nothing, and it meets no
-// error, no page that is still on disk, and no SIGBUS when somebody rewrites the file in place: a
-// defect of the file shows at start. Neighbours of one country are one range, of 5 bytes (IPv4) or
-// 9.
+// Countries are the countries of addresses, as a file says that may be read again (CountryFile). Any
+// number of goroutines may ask at once. It must not be copied.
 type Countries struct {
-	v4 countryRanges[uint32]
-	v6 countryRanges[uint64] // of /64s, by the high half of the address: a /64 is one visitor too
+	now atomic.Pointer[countryTable] // nil: no country is known
 }
 
 // Of returns the country of an address, 0 if it is unknown. A nil Countries knows none.
 func (c *Countries) Of(addr netip.Addr) engine.Country {
+	if c == nil {
+		return 0
+	}
+	return c.now.Load().of(addr)
+}
+
+// A countryTable is what one file says. It is read-only once made; see readTable.
+//
+// It is a copy, not the file. So a look-up allocates nothing, and it meets no error, no page that is
+// still on disk, and no SIGBUS when somebody rewrites the file in place: a defect of the file shows when
+// it is read. Neighbours of one country are one range, of 5 bytes (IPv4) or 9.
+type countryTable struct {
+	v4 countryRanges[uint32]
+	v6 countryRanges[uint64] // of /64s, by the high half of the address: a /64 is one visitor too
+}
+
+// of returns the country of an address, 0 if it is unknown. A nil table knows none.
+func (c *countryTable) of(addr netip.Addr) engine.Country {
 	switch {
 	case c == nil:
 		return 0
@@ -35,7 +49,7 @@ func (c *Countries) Of(addr netip.Addr) engine.Country {
 }
 
 // add sets the country of a network. Networks come in ascending order and do not overlap.
-func (c *Countries) add(network netip.Prefix, country engine.Country) error {
+func (c *countryTable) add(network netip.Prefix, country engine.Country) error {
 	ok := true
 	if addr := network.Addr(); addr.Is4() {
 		b := addr.As4()
@@ -52,6 +66,11 @@ func (c *Countries) add(network netip.Prefix, country engine.Country) error {
 		return fmt.Errorf("its networks are out of order at %v", network)
 	}
 	return nil
+}
+
+// equal reports whether two tables say the same of every address.
+func (c *countryTable) equal(d *countryTable) bool {
+	return c != nil && d != nil && c.v4.equal(&d.v4) && c.v6.equal(&d.v6)
 }
 
 // countryRanges maps every number to a country. A range ends where the next one starts.
@@ -115,4 +134,9 @@ func (r *countryRanges[T]) find(n T) engine.Country {
 		}
 	}
 	return r.countries[low-1]
+}
+
+// equal compares ranges of which neighbours always differ in their country.
+func (r *countryRanges[T]) equal(q *countryRanges[T]) bool {
+	return slices.Equal(r.starts, q.starts) && slices.Equal(r.countries, q.countries)
 }

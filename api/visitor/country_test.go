@@ -254,8 +254,8 @@ func TestAFileWithoutCountriesIsRefused(t *testing.T) {
 		"all but the end":               {writeTo(t, "end", good[:len(good)-20]), "end: "},
 		"without the beginning":         {writeTo(t, "beginning", good[200:]), "beginning: "},
 		"with a torn tree":              {writeTo(t, "torn", torn), "torn: "},
-		"a folder":                      {t.TempDir(), "is a directory"},
-		"a file that is not there":      {"/does/not/exist.mmdb", "open /does/not/exist.mmdb: no such file"},
+		"a folder":                      {t.TempDir(), "is not a regular file"},
+		"a file that is not there":      {"/does/not/exist.mmdb", "stat /does/not/exist.mmdb: no such file"},
 		"records of an unexpected type": {geoIPFile(t, mmdbwriter.Options{}, map[string]mmdbtype.DataType{"91.0.0.0/10": mmdbtype.Uint32(7)}), "91.0.0.0/10"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -282,9 +282,9 @@ func FuzzReadCountries(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if c, err := newCountries(db, 1<<16); err == nil {
-			c.Of(netip.MustParseAddr("91.1.2.3"))
-			c.Of(netip.MustParseAddr("2003::1"))
+		if c, err := newTable(db, 1<<16); err == nil {
+			c.of(netip.MustParseAddr("91.1.2.3"))
+			c.of(netip.MustParseAddr("2003::1"))
 		}
 	})
 }
@@ -293,13 +293,15 @@ func FuzzReadCountries(f *testing.F) {
 // 250,000 ranges of each family, 3.5 MB.
 func BenchmarkCountryOf(b *testing.B) {
 	random := rand.New(rand.NewPCG(1, 2))
-	c := new(Countries)
+	c := new(countryTable)
 	for i := range uint64(250_000) {
 		c.v4.add(uint32(i)<<14, uint32(i)<<14|1<<14-1, engine.Country(1+random.IntN(249)))
 		c.v6.add(0x20<<56+i<<42, 0x20<<56+i<<42|1<<42-1, engine.Country(1+random.IntN(249)))
 	}
 	c.v4.finish()
 	c.v6.finish()
+	now := new(Countries)
+	now.now.Store(c)
 	var v4, v6 [1 << 12]netip.Addr
 	for i := range v4 {
 		v4[i] = netip.AddrFrom4([4]byte{byte(random.IntN(240)), byte(random.Uint32()), byte(random.Uint32()), 1})
@@ -309,7 +311,7 @@ func BenchmarkCountryOf(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
-				c.Of(addresses[i%len(addresses)])
+				now.Of(addresses[i%len(addresses)])
 			}
 		})
 	}

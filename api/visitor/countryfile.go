@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io/fs"
 	"net/netip"
+	"runtime"
+	"runtime/debug"
 
 	"github.com/oschwald/maxminddb-golang/v2"
 
@@ -20,13 +22,26 @@ const maxCountryNetworks = 200_000_000
 // have no effect. It reads every network, so that a damaged file is an error now and not a wrong
 // country later.
 func ReadCountries(path string) (*Countries, error) {
+	table, err := readTable(path)
+	if err != nil {
+		return nil, err
+	}
+	c := new(Countries)
+	c.now.Store(table)
+	return c, nil
+}
+
+func readTable(path string) (*countryTable, error) {
+	if _, err := statRegular(path); err != nil {
+		return nil, err
+	}
 	db, err := maxminddb.Open(path)
 	if err == nil {
-		var c *Countries
-		if c, err = newCountries(db, maxCountryNetworks); err == nil {
-			return c, db.Close()
+		var c *countryTable
+		c, err = tableOf(db)
+		if err = errors.Join(err, db.Close()); err == nil {
+			return c, nil
 		}
-		err = errors.Join(err, db.Close())
 	}
 	if inPath := (*fs.PathError)(nil); errors.As(err, &inPath) {
 		return nil, err // it names the path
@@ -34,8 +49,23 @@ func ReadCountries(path string) (*Countries, error) {
 	return nil, fmt.Errorf("%s: %w", path, err)
 }
 
-func newCountries(db *maxminddb.Reader, maxNetworks int) (*Countries, error) {
-	c := new(Countries)
+// tableOf reads the whole of db, whose file is mapped. If somebody cuts the file short meanwhile, the
+// kernel has no page to give: that fault would end the process, so it is made a panic, and that an error.
+func tableOf(db *maxminddb.Reader) (c *countryTable, err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		cause := recover()
+		if _, fault := cause.(runtime.Error); fault {
+			c, err = nil, errors.New("it is damaged, or was cut short while it was read")
+		} else if cause != nil {
+			panic(cause)
+		}
+	}()
+	return newTable(db, maxCountryNetworks)
+}
+
+func newTable(db *maxminddb.Reader, maxNetworks int) (*countryTable, error) {
+	c := new(countryTable)
 	read := map[uintptr]engine.Country{} // by offset: many networks share a record
 	networks, known := 0, false
 	for r := range db.Networks() {
@@ -68,7 +98,7 @@ func newCountries(db *maxminddb.Reader, maxNetworks int) (*Countries, error) {
 
 // addPrefix adds a network of a tree. IPv4 is under ::/96 there, so a network that contains ::/96
 // belongs to both families.
-func (c *Countries) addPrefix(network netip.Prefix, country engine.Country) error {
+func (c *countryTable) addPrefix(network netip.Prefix, country engine.Country) error {
 	if network.Bits() < 96 && network.Addr() == netip.IPv6Unspecified() {
 		if err := c.add(netip.PrefixFrom(netip.IPv4Unspecified(), 0), country); err != nil {
 			return err

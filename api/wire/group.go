@@ -241,6 +241,30 @@ func (g *Group) awaitNone(ctx context.Context) error {
 	return nil
 }
 
+// Cut closes all connections, whatever is under way on them, and returns when none is left, or ctx ends: then
+// no handler uses what the caller is about to close. Call Shutdown first.
+func (g *Group) Cut(ctx context.Context) error {
+	poll := time.NewTicker(5 * time.Millisecond)
+	defer poll.Stop()
+	for g.Open() > 0 {
+		g.cut() // again and again: a loop may be handing one over
+		select {
+		case <-poll.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+func (g *Group) cut() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, l := range g.mu.listeners {
+		l.closeAll()
+	}
+}
+
 // dropIdle closes the idle connections of fasthttp.
 func (g *Group) dropIdle() {
 	g.mu.Lock()

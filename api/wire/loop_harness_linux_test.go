@@ -107,7 +107,7 @@ func newLoopSiteAt(t *testing.T, g *Group, ln net.Listener, files int) *loopSite
 			select {
 			case h.began <- struct{}{}:
 				<-h.over
-			case <-h.over: // one too many, dialled while another loop was slow
+			case <-h.over: // more requests came than loops were to be held
 			}
 		}
 		return plain(out, r)

@@ -29,7 +29,7 @@ type auditSettings struct {
 
 func addAuditSettings(fs *pflag.FlagSet, s *auditSettings) {
 	settings.Var(fs, &s.keptDays, "keep-audit", "N", strconv.Itoa(engine.DefaultKeptAuditDays),
-		"how many days to keep entries of the audit log", settings.CountUpTo(engine.MaxKeptDays))
+		"how many days to keep entries of the audit log; days in which the server is off do not count", settings.CountUpTo(engine.MaxKeptDays))
 	settings.WordVar(fs, &s.clients, "audit-clients", "KEPT", "off",
 		"what the audit log has of the client of a change: off, or network (a /24, a /48 of IPv6; never a whole address)", "off", "network")
 }
@@ -45,7 +45,7 @@ type auditAsked struct {
 }
 
 func newAudit(stdout, stderr io.Writer) *cobra.Command {
-	where, asked := localTarget{}, auditAsked{}
+	where, asked := localTarget{reads: true}, auditAsked{}
 	cmd := &cobra.Command{
 		Use:   "audit",
 		Short: "List who changed what, and when",
@@ -70,7 +70,7 @@ line. Without --limit and --all, it lists the newest 50.
 	addUserSettings(cmd, &where)
 	fs := cmd.Flags()
 	fs.StringVar(&asked.Actor, "actor", "", "only changes by `WHO`: a user's e-mail address or ID, or a token's ID")
-	fs.StringVar(&asked.Code, "code", "", "only changes of the link with the `CODE`")
+	fs.StringVar(&asked.Code, "code", "", "only changes of the link with the `CODE`, or short address")
 	settings.Var(fs, &asked.From, "from", "TIME", "", "only changes since the `TIME`: 7d, today, 2026-11-01 or 2026-11-01T12:00:00Z", settings.Now(settings.ParseBegin))
 	settings.Var(fs, &asked.To, "to", "TIME", "", "only changes before the `TIME`, or up to the end of a date", settings.Now(settings.ParseEnd))
 	fs.IntVar(&asked.limit, "limit", defaultListed, "at most `MANY`")
@@ -87,7 +87,17 @@ func listChanges(ctx context.Context, where *localTarget, asked auditAsked, stdo
 	if asked.PageSize = maxPage; !asked.all {
 		asked.PageSize = min(asked.limit, maxPage-1) + 1
 	}
-	err := where.with(ctx, stderr, func(c *connection) error {
+	name := linkName{}
+	if asked.Code != "" {
+		var err error
+		if name, err = parseLinkName(asked.Code); err != nil {
+			return fmt.Errorf("audit: --code: %w", err)
+		}
+	}
+	err := where.with(ctx, stderr, func(c *connection) (err error) {
+		if asked.Code, err = c.codeOf(ctx, name); err != nil {
+			return err
+		}
 		printed := 0
 		for entry, err := range c.Audit(ctx, asked.AuditQuery) {
 			if err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 	"shunt/api/admin"
 	"shunt/cmd/shunt/backups"
 	"shunt/cmd/shunt/console"
+	"shunt/cmd/shunt/identity"
 	"shunt/cmd/shunt/settings"
 	"shunt/engine"
 	"shunt/engine/plural"
@@ -52,8 +54,10 @@ func newBackup(stdout, stderr io.Writer) *cobra.Command {
 		Short: "Back up the data while it is served",
 		Long: `Back up the data into the folder DIR, which must be empty or must not exist, and must not be inside
 the data folder. The backup has every link, user and token, and every hit that was answered before the
-command began. Redirects and writes continue meanwhile. If no server runs on the data folder, the
-command opens it itself. The server writes the files, so DIR is a folder on its machine.
+command began. Redirects and writes continue meanwhile. The server writes the files, so DIR is a folder
+on its machine. If no server runs on the data folder, the command reads it itself, and changes nothing in
+it: the next start does not know of this backup (metrics). As root it gives the backup to the owner of
+the folder that it is made in.
 
 --to DIR makes a backup in DIR, named by its time (shunt-20260102T150405Z), verifies it by reading
 every record, and then removes the oldest until --keep are left. If anything fails, the older ones
@@ -223,6 +227,9 @@ func (c *core) makeBackup(ctx context.Context, order api.BackupOrder, links uint
 	took := time.Since(start)
 	done.TookMs = took.Milliseconds()
 	now := time.Now()
+	if c.reads {
+		return done, nil
+	}
 	if err := c.store.NoteBackup(now.UnixMilli()); err != nil {
 		done.Warning = fmt.Sprintf("the backup is whole, but its time could not be noted for the metrics: %v", err)
 	}
@@ -337,18 +344,18 @@ func (c *core) lastBackup() admin.Backup {
 	return admin.Backup{}
 }
 
-// backUpAlone backs up a store that nobody serves. Hits that a killed server left in its journal
-// are brought in first.
+// backUpAlone backs up a store that nobody serves, and changes nothing in its folders. The backup has
+// the hits that a killed server left in its journal, too.
 func backUpAlone(ctx context.Context, s *dataSettings, order api.BackupOrder, r api.Report, stderr io.Writer) (done backupDone, err error) {
 	start := time.Now()
-	parts, c := newStack(), core{}
+	parts, c := newStack(), core{reads: true}
 	defer func() { err = errors.Join(err, parts.stop()) }()
 	log := console.New(stderr, "text", slog.LevelWarn).Log
 	if err := c.openStore(parts, s, false, log); err != nil {
 		return done, err
 	}
-	options := engine.Options{Rings: aloneRings, RingRecords: aloneRingRecords, Logger: log}
-	if err := c.openEngine(parts, s, options); err != nil {
+	heir, err := identity.HeirOf(cmp.Or(order.To, order.Dir))
+	if err != nil {
 		return done, err
 	}
 	var links atomic.Uint64
@@ -363,7 +370,27 @@ func backUpAlone(ctx context.Context, s *dataSettings, order api.BackupOrder, r 
 	if err != nil {
 		return done, err
 	}
-	return c.makeBackup(ctx, order, links.Load(), start, r)
+	done, err = c.makeBackup(ctx, order, links.Load(), start, r)
+	if !order.Stream {
+		err = errors.Join(err, giveBackup(&heir, order, &done))
+	}
+	return done, err
+}
+
+// giveBackup gives the owner of the folder the backup that root has made in it. Otherwise the server's
+// later backups there would fail.
+func giveBackup(heir *identity.Heir, order api.BackupOrder, done *backupDone) error {
+	paths := []string{cmp.Or(done.Dir, order.Dir)}
+	if order.To != "" {
+		paths = []string{filepath.Join(order.To, backups.MarkName)}
+		if done.Dir != "" {
+			paths = append(paths, done.Dir)
+		}
+	}
+	if err := heir.Give(paths...); err != nil {
+		return fmt.Errorf("giving the backup to the owner of its folder: %w", err)
+	}
+	return nil
 }
 
 // backupError replaces an error of storage.Backup by what to do about it.

@@ -23,12 +23,12 @@ func addBrandSettings(fs *pflag.FlagSet, s *brandSettings) {
 		"where the public pages send questions: an address of the web, or mailto:help@example.org", brand.ParseSupportURL)
 }
 
-// read returns the brand, with the logo from its file.
+// read returns the brand, with the logo from its file. With an error it has no logo.
 func (s *brandSettings) read() (b brand.Brand, err error) {
 	b = brand.Brand{Name: s.name, SupportURL: s.supportURL}
 	if s.logoFile != "" {
 		if b.Logo, err = brand.ReadLogo(s.logoFile); err != nil {
-			return b, fmt.Errorf("--brand-logo: %w", err)
+			return b, fmt.Errorf("--brand-logo: %w", err) // b.Logo is nil
 		}
 	}
 	return b, nil

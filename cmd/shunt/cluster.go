@@ -220,6 +220,9 @@ that it has. The node must be stopped. Afterwards 'shunt serve' starts it withou
 		RunE: func(_ *cobra.Command, _ []string) (err error) {
 			parts, c := newStack(), core{}
 			defer func() { err = errors.Join(err, parts.stop()) }()
+			if err := data.becomeOwner(); err != nil {
+				return err
+			}
 			if err := c.openStore(parts, &data, false, console.New(stderr, "text", slog.LevelWarn).Log); err != nil {
 				return err
 			}

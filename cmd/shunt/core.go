@@ -17,6 +17,8 @@ import (
 	"shunt/api/account"
 	"shunt/api/admin"
 	"shunt/cmd/shunt/console"
+	"shunt/cmd/shunt/identity"
+	"shunt/cmd/shunt/memory"
 	"shunt/engine"
 	"shunt/storage"
 )
@@ -28,9 +30,14 @@ type core struct {
 	engine   *engine.Engine
 	accounts *account.Accounts
 	created  bool // the folder was made by this process
+	serves   bool // this is serve, which tells by itself what a user may not do
+	reads    bool // nothing is changed, neither in the store nor in any folder
 
 	backedUp atomic.Pointer[admin.Backup] // the last backup; nil: never
 }
+
+// storePart is the part whose stop closes the store, when nothing uses it any more.
+const storePart = "closing the store"
 
 // openStore opens the store in s.dataDir as a part of parts, and makes it if there is none and
 // create is true.
@@ -40,21 +47,29 @@ func (c *core) openStore(parts *stack, s *dataSettings, create bool, log *slog.L
 	}
 	o := storage.Options{
 		Logger: log, MinFree: s.minFree, AcceptLoss: s.acceptLoss, MaxOpenFiles: openTables(), CacheBytes: s.cacheBytes, MemTableBytes: s.memTableBytes,
+		ReadOnly: c.reads, Fold: func(copy *storage.Store) error { return s.foldJournal(copy, log) },
 	}
 	c.store, err = storage.Open(s.dataDir, o)
 	if errors.Is(err, storage.ErrNoStore) && create {
 		c.created, o.Create = true, true
 		c.store, err = storage.Open(s.dataDir, o)
 	}
-	if err != nil {
+	switch {
+	case err != nil && c.serves && errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("opening the data folder: %w", err)
+	case err != nil:
 		return storeError(s.dataDir, err)
 	}
 	if err := c.readLastBackup(); err != nil { // not worth a refusal to start
 		log.Warn("the time of the last backup cannot be read; metrics show none until the next one", "cause", err)
 	}
-	parts.onStop("store", c.store.Close)
+	parts.onStop(storePart, c.store.Close)
 	parts.run("store", c.store.Run)
 	c.accounts = account.New(c.store.Accounts(), nil)
+	if c.reads {
+		c.accounts.ReadOnly()
+		return nil
+	}
 	parts.run("accounts", func(ctx context.Context) error { return c.accounts.Run(ctx, log) })
 	return nil
 }
@@ -93,17 +108,33 @@ func serveOn(parts *stack, name string, serve func(net.Listener) error, ln net.L
 	})
 }
 
-// drainTimeout is how long requests under way are waited for; idle clients get api's own 3 s of it.
-const drainTimeout = 10 * time.Second
+// dataPart is what tells whose a data folder is: the folder of the store in it. The data folder itself
+// may be root's, such as a volume of Kubernetes.
+const dataPart = "db"
+
+// becomeOwner makes a process of root one of the user whose data it is, so that what it writes can be
+// used by the server. Paths are absolute from then on: the user may not enter the working directory.
+func (s *dataSettings) becomeOwner() error {
+	data, journal := absolute(s.dataDir), absolute(s.journalDir)
+	became, err := identity.Become(s.dataDir, dataPart)
+	if !became {
+		return err
+	}
+	if s.dataDir = data; s.journalDir != "" {
+		s.journalDir = journal
+	}
+	return nil
+}
 
 // drainOnStop makes closing the listeners of server the first step of the stop.
 func drainOnStop(parts *stack, server *api.Server, log *slog.Logger) {
 	parts.onStop("drain", func() error {
-		ctx, cancel := context.WithTimeout(context.Background(), drainTimeout)
+		until := max(leastDrain, time.Until(parts.began.Add(drainBy))) // idle clients get api's own 3 s of it
+		ctx, cancel := context.WithTimeout(context.Background(), until)
 		defer cancel()
 		err := server.Shutdown(ctx)
 		if errors.Is(err, context.DeadlineExceeded) {
-			log.Warn("some requests did not finish in time and were cut off", "after", drainTimeout)
+			log.Warn("some requests did not finish in time and were cut off", "after", drainBy)
 			return nil
 		}
 		return err
@@ -122,8 +153,7 @@ func storeError(dir string, err error) error {
 	case errors.Is(err, syscall.ENOTDIR):
 		return fmt.Errorf("%s is not a folder; %s", absolute(dir), elsewhere)
 	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("you may not open the data folder %s; run the command as the user of the server (sudo -u USER)",
-			absolute(dir))
+		return denied(dir, err)
 	case errors.Is(err, storage.ErrLocked):
 		return fmt.Errorf("%s: %w", dir, storage.ErrLocked)
 	case errors.Is(err, storage.ErrOldFormat):
@@ -145,6 +175,78 @@ func storeError(dir string, err error) error {
 		return fmt.Errorf("%s is a backup and is not changed; to make a data folder from it, run: shunt restore %s --data NEW", dir, console.Quote(dir))
 	}
 	return folderError(dir, "--data", err)
+}
+
+// denied is the error of a command that may not open a data folder: its owner may, unless root has made
+// files in it.
+func denied(dir string, err error) error {
+	hint := "run the command as the user of the server (sudo -u USER)"
+	switch owner, unknown := identity.OwnerOf(dir); {
+	case unknown != nil:
+	case owner.UID == os.Geteuid():
+		if in := (*fs.PathError)(nil); errors.As(err, &in) {
+			err = in
+		}
+		return fmt.Errorf("you may not open the data folder %s; %w", absolute(dir), (&dataSettings{dataDir: dir}).mend(err))
+	default:
+		hint = fmt.Sprintf("run the command as its owner (sudo -u %v)", owner)
+	}
+	return fmt.Errorf("you may not open the data folder %s; %s", absolute(dir), hint)
+}
+
+// refuseForeign refuses to serve, as root, the data of another user: that user's server could not use
+// what this one makes.
+func (s *dataSettings) refuseForeign() error {
+	owner, foreign := identity.Foreign(s.dataDir, dataPart)
+	if !foreign {
+		return nil
+	}
+	return fmt.Errorf("the data in %[1]s belongs to the user %[2]v (%[3]s), and a server of root would make files in it that this user may not use; "+
+		"run the server as that user (sudo -u %[2]v; User= of a service; --user %[3]s of a container), or give root the data: chown -R 0:0 %[4]s",
+		absolute(s.dataDir), owner, owner.Numbers(), console.Quote(absolute(s.dataDir)))
+}
+
+// mend adds to an error, if it is one of permission, the command with which root gives this user what
+// it may not use. It names no sudo: a container has none.
+func (s *dataSettings) mend(err error) error {
+	if !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	self, dir := identity.Self(), s.unusable(err)
+	command := fmt.Sprintf("chown -R %s %s", self.Numbers(), console.Quote(dir))
+	if _, absent := os.Lstat(dir); errors.Is(absent, fs.ErrNotExist) {
+		command = fmt.Sprintf("mkdir -p %s && chown %s %[1]s", console.Quote(dir), self.Numbers())
+	}
+	return fmt.Errorf("%w; this process runs as the user %v (%s): let root run: %s", err, self, self.Numbers(), command)
+}
+
+// unusable returns the folder that has what err is about.
+func (s *dataSettings) unusable(err error) string {
+	data := absolute(s.dataDir)
+	in := (*fs.PathError)(nil)
+	if !errors.As(err, &in) {
+		return data
+	}
+	file := absolute(in.Path)
+	if shared := memory.Folder(); shared != "" && filepath.Dir(file) == shared {
+		return file // the part of the journal in memory
+	}
+	if inside(file, data) {
+		return data
+	}
+	if last, err := s.lastJournal(slog.New(slog.DiscardHandler)); err == nil && inside(file, last) {
+		return last
+	}
+	if s.journalDir != "" && inside(file, absolute(s.journalDir)) {
+		return absolute(s.journalDir)
+	}
+	return data
+}
+
+// inside reports whether file is dir or in it.
+func inside(file, dir string) bool {
+	rel, err := filepath.Rel(dir, file)
+	return err == nil && filepath.IsLocal(rel)
 }
 
 // edgeError adds to an error of openStore how the folder of an edge is made: no start makes one.

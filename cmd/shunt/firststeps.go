@@ -12,14 +12,14 @@ import (
 
 // sayNext says how to begin if nobody can: the oldest admin has neither a password nor a token, or
 // there is no user. At a terminal it prints the address of the page that sets a password. Elsewhere
-// it names the command that prints one, because a log is kept and read by others.
+// it names the command that prints one, because a log is kept and read by others, and the address of the pages.
 func (s *server) sayNext(baseURL string) error {
 	begun, err := s.begun()
 	if begun || err != nil {
 		return err
 	}
 	if s.cfg.noDashboard {
-		s.say.Next("There is no API token yet", s.withData("token", "add", "--name", "first")...)
+		s.say.Next("There is no API token yet", baseURL+"/api/v1", s.withData("token", "add", "--name", "first")...)
 		return nil
 	}
 	if s.say.Person() {
@@ -30,7 +30,7 @@ func (s *server) sayNext(baseURL string) error {
 		}
 		s.say.Log.Warn("no setup link could be made", slog.Any("cause", err))
 	}
-	s.say.Next("Nobody can sign in yet", s.withData("user", "setup-link")...)
+	s.say.Next("Nobody can sign in yet; this command prints the set-up link for the first admin", api.PagesURL(baseURL), s.withData("user", "setup-link")...)
 	return nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"iter"
 	"os"
 	"os/signal"
@@ -84,6 +85,7 @@ made again.
 func importFile(ctx context.Context, where *localTarget, file string, asked importAsked, stdin io.Reader, stdout, stderr io.Writer) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	uid := os.Geteuid()
 	context.AfterFunc(ctx, stop) // so that a second signal ends the process
 	var done importer.Done
 	var resumable bool
@@ -98,7 +100,7 @@ func importFile(ctx context.Context, where *localTarget, file string, asked impo
 		return err
 	})
 	if err != nil {
-		return importError(err, done, resumable)
+		return importError(asOwner(err, file, uid), done, resumable)
 	}
 	if asked.asJSON {
 		err = console.PrintValue(stdout, done)
@@ -109,6 +111,15 @@ func importFile(ctx context.Context, where *localTarget, file string, asked impo
 		err = fmt.Errorf("import: refused: %d of %s", done.Failed, plural.Of(done.Links(), "link", "links"))
 	}
 	return err
+}
+
+// asOwner adds to an error of a file, if it is one of permission and the command has become another user
+// than uid, how the file is read all the same.
+func asOwner(err error, file string, uid int) error {
+	if os.Geteuid() == uid || !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	return fmt.Errorf("%w for the owner of the data folder, as which the command works; run: shunt import - < %s", err, console.Quote(file))
 }
 
 // importError explains why an import ended before its end, and what to do.

@@ -11,6 +11,7 @@ import (
 
 	"shunt/cmd/shunt/memory"
 	"shunt/engine"
+	"shunt/storage"
 )
 
 // Where the hit journal is. The hits of a killed server are only in its journal, so the next
@@ -30,6 +31,9 @@ func (c *core) openEngine(parts *stack, s *dataSettings, o engine.Options) error
 	if o.JournalDir, err = s.nextJournal(last); err != nil {
 		return err
 	}
+	if c.reads {
+		o.JournalDir, o.ReadOnly = last, true
+	}
 	for _, dir := range []string{last, o.JournalDir} {
 		if err := s.refuseOpen("journal", dir); err != nil {
 			return err
@@ -39,6 +43,9 @@ func (c *core) openEngine(parts *stack, s *dataSettings, o engine.Options) error
 	if o.StandbyOf, err = filepath.Abs(s.dataDir); err != nil {
 		return err
 	}
+	if c.reads {
+		return c.openReading(parts, s, o)
+	}
 	if err := c.replayLastJournal(last, o); err != nil {
 		return fmt.Errorf("replaying the journal in %s: %w", last, err)
 	}
@@ -47,6 +54,29 @@ func (c *core) openEngine(parts *stack, s *dataSettings, o engine.Options) error
 	}
 	parts.onStop("last flush", c.closeEngine)
 	return s.rememberJournal(o.JournalDir)
+}
+
+// openReading opens an engine that changes nothing and has the hits of the journal in memory.
+func (c *core) openReading(parts *stack, s *dataSettings, o engine.Options) (err error) {
+	if c.engine, err = engine.Open(c.store, o); err != nil {
+		return fmt.Errorf("opening %s: %w", s.dataDir, err)
+	}
+	parts.onStop("journal", c.engine.Close)
+	return nil
+}
+
+// foldJournal adds the hits of the last journal to a copy of the store.
+func (s *dataSettings) foldJournal(copy *storage.Store, log *slog.Logger) error {
+	last, err := s.lastJournal(log)
+	if err == nil {
+		err = s.refuseOpen("journal", last)
+	}
+	if err != nil {
+		return err
+	}
+	return engine.FoldJournal(copy, engine.Options{
+		JournalDir: last, StandbyDir: memory.Folder(), Rings: aloneRings, RingRecords: aloneRingRecords, Logger: log,
+	})
 }
 
 // closeEngine closes the engine, and adds the reason if that fails.

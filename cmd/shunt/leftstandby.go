@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -21,23 +22,28 @@ import (
 // Folders in memory that killed servers have left (engine.LeftStandby) and whose data folders are
 // gone: listed at start, and removed only by 'shunt check --remove-standby'.
 
-// maxLeftSaid bounds the lines of a start. Each folder takes some 8 MiB of memory, so there are not
+// maxLeftSaid bounds the folders that a start looks into and names. Each takes some 8 MiB of memory, so there are not
 // many.
 const maxLeftSaid = 10
 
-// sayLeft logs the folders that are left.
+// sayLeft logs the folders that are left, in one line.
 func sayLeft(dir string, log *slog.Logger) {
 	left, more := engine.LeftStandbyFolders(dir, maxLeftSaid, isGone)
+	if len(left) == 0 {
+		return
+	}
+	var bytes, hits uint64
 	for i := range left {
-		l := &left[i]
-		log.Warn("a killed server left part of its hit journal in memory, and its data folder is missing; mount the folder again and "+
-			"start a server on it, or remove this part", "folder", l.Path, "data", cmp.Or(l.Of, "unknown"), "size", console.Size(uint64(l.Bytes)),
-			"age", time.Since(l.Begun).Round(time.Second).String(), "hits", l.Records,
-			"run", "shunt check --remove-standby "+console.Quote(l.Path))
+		bytes, hits = bytes+uint64(left[i].Bytes), hits+left[i].Records
 	}
-	if more > 0 {
-		log.Warn("more such folders are left", "folders", more, "in", dir)
+	const few = 3
+	var first []string
+	for _, l := range left[:min(few, len(left))] {
+		first = append(first, fmt.Sprintf("%s (of %s, %s, %v old)", l.Path, cmp.Or(l.Of, "unknown"), hitsLeft(&l), time.Since(l.Begun).Round(time.Second)))
 	}
+	log.Warn("killed servers left parts of their hit journals in memory, and their data folders are missing; mount a folder again and "+
+		"start a server on it, or remove its part", "folders", len(left)+more, "size", console.Size(bytes), "hits", hits,
+		"first", strings.Join(first, "; "), "run", "shunt check --remove-standby "+console.Quote(left[0].Path))
 }
 
 // isGone reports whether there is no store in a data folder, as far as that can be told.

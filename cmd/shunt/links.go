@@ -56,7 +56,7 @@ func addOwner(cmd *cobra.Command, options *[]client.Option) {
 }
 
 func newLs(stdout, stderr io.Writer) *cobra.Command {
-	where, asked := localTarget{}, listAsked{}
+	where, asked := localTarget{reads: true}, listAsked{}
 	cmd := &cobra.Command{
 		Use:   "ls",
 		Short: "List links",
@@ -172,32 +172,50 @@ func (p *linkPrinter) flush() error {
 func newRm(stderr io.Writer) *cobra.Command {
 	where := localTarget{}
 	cmd := &cobra.Command{
-		Use:   "rm CODE",
-		Short: "Delete a link",
-		Long: `Delete a link. Its code stays taken for 90 days, but its owner may take it again. CODE may be the
-whole short address; an address of another server is refused.
+		Use:   "rm CODE…",
+		Short: "Delete links",
+		Long: `Delete links. Their codes stay taken for 90 days, but their owner, or an admin, may take them again. CODE may
+be the whole short address; with an address of another server nothing is deleted. A link that cannot be
+deleted is named, the others are deleted, and the exit code is 1.
 ` + whereTokensAre,
 		Example: `  shunt rm spring
-  shunt rm http://127.0.0.1:8080/spring`,
-		Args: exactly("CODE"),
+  shunt rm http://127.0.0.1:8080/spring summer`,
+		Args: oneOrMore("CODE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return removeLink(cmd.Context(), &where, args[0], stderr)
+			ctx := cmd.Context()
+			return where.withLinks(ctx, "rm", args, stderr, func(c *connection, code string) error { return c.Delete(ctx, code) })
 		},
 	}
 	addLocalSettings(cmd, &where)
 	return cmd
 }
 
-func removeLink(ctx context.Context, where *localTarget, name string, stderr io.Writer) error {
-	err := where.withLink(ctx, name, stderr, func(c *connection, code string) error { return c.Delete(ctx, code) })
-	if err != nil {
-		return fmt.Errorf("rm %s: %w", console.Printable(name), err)
+func newReset(stderr io.Writer) *cobra.Command {
+	where := localTarget{}
+	cmd := &cobra.Command{
+		Use:   "reset CODE…",
+		Short: "Set the figures of links to zero",
+		Long: `Set the figures of links to zero: hits, visitors and bots, also in windows and breakdowns, and hits that were
+imported. The links go on redirecting, and a limit of hits begins anew. The sums over all links keep what was
+counted. This cannot be undone. CODE may be the whole short address.
+` + whereTokensAre,
+		Example: `  shunt reset spring
+  shunt reset http://127.0.0.1:8080/spring summer`,
+		Args: oneOrMore("CODE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			return where.withLinks(ctx, "reset", args, stderr, func(c *connection, code string) error {
+				_, err := c.ResetFigures(ctx, code)
+				return err
+			})
+		},
 	}
-	return nil
+	addLocalSettings(cmd, &where)
+	return cmd
 }
 
 func newExport(stdout, stderr io.Writer) *cobra.Command {
-	where, owner, unique := localTarget{}, []client.Option(nil), false
+	where, owner, unique := localTarget{reads: true}, []client.Option(nil), false
 	cmd := &cobra.Command{
 		Use:   "export",
 		Short: "Print all links, one JSON object per line",

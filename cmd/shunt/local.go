@@ -38,6 +38,7 @@ type localTarget struct {
 	token   string
 	user    string
 
+	reads    bool          // the command changes nothing
 	mayInit  bool          // the command has --init
 	init     bool          // make the store if there is none
 	patience time.Duration // with a folder that is locked by a process without a socket
@@ -166,7 +167,12 @@ func (t *localTarget) openAlone(ctx context.Context, stderr io.Writer) (*connect
 
 func (t *localTarget) startAlone(ctx context.Context, parts *stack, stderr io.Writer) (*connection, error) {
 	say := console.New(stderr, "text", slog.LevelWarn)
-	core := core{}
+	core := core{reads: t.reads}
+	if !t.reads {
+		if err := t.data.becomeOwner(); err != nil {
+			return nil, err
+		}
+	}
 	if err := t.openStore(parts, &core, stderr, say.Log); err != nil {
 		return nil, err
 	}

@@ -75,7 +75,7 @@ Every setting is a flag, an environment variable (SHUNT_ and the flag in capital
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(newServe(program, stderr), newUser(stdout, stderr), newToken(stdout, stderr),
-		newAdd(stdout, stderr), newShow(stdout, stderr), newEdit(stdout, stderr), newStats(stdout, stderr), newLs(stdout, stderr), newRm(stderr), newExport(stdout, stderr),
+		newAdd(stdout, stderr), newShow(stdout, stderr), newEdit(stdout, stderr), newStats(stdout, stderr), newLs(stdout, stderr), newRm(stderr), newReset(stderr), newTag(stdout, stderr), newExport(stdout, stderr),
 		newImport(stdout, stderr), newAudit(stdout, stderr),
 		newBackup(stdout, stderr), newRestore(stdout, stderr), newJoin(stdout, stderr), newCluster(stdout, stderr), newCheck(stdout, stderr), newVersion(stdout),
 		newHealth(stdout), newCompletion(stdout))
@@ -136,6 +136,16 @@ func exactly(names ...string) cobra.PositionalArgs {
 			return settings.UsageErrorf("%s is empty (see '%s --help')", names[i], cmd.CommandPath())
 		}
 		return nil
+	}
+}
+
+// oneOrMore accepts at least one argument. None may be empty.
+func oneOrMore(name string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if empty := slices.Index(args, ""); empty >= 0 {
+			return exactly(name)(cmd, args[empty:empty+1])
+		}
+		return exactly(name)(cmd, args[:min(len(args), 1)])
 	}
 }
 

@@ -46,7 +46,9 @@ func setPassword(
 	ctx context.Context, where *localTarget, email string, ask func() (string, error), stderr io.Writer,
 ) error {
 	u := client.User{}
-	err := where.with(ctx, stderr, func(c *connection) (err error) {
+	look := *where
+	look.reads = true
+	err := look.with(ctx, stderr, func(c *connection) (err error) {
 		u, err = c.findUser(ctx, email)
 		return err
 	})

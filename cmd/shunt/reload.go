@@ -115,7 +115,8 @@ func (s *server) reloadWhenAsked(ctx context.Context) error {
 }
 
 // reload puts the settings in force that a running server can change, and what the files hold that it
-// reads: certificates and the block list. If anything is wrong, nothing changes.
+// reads: certificates, the block list and the countries. If anything is wrong, nothing changes; only a bad
+// file of countries stops nothing else.
 func (s *server) reload() error {
 	cfg, fs, err := s.settings.read()
 	if err != nil {
@@ -163,6 +164,9 @@ func (s *server) prepare() (commits []func(), err error) {
 	}
 	if s.blocks != nil {
 		prepares = append(prepares, s.blocks.Prepare)
+	}
+	if s.countries != nil {
+		prepares = append(prepares, s.countries.Prepare)
 	}
 	var errs []error
 	for _, prepare := range prepares {

@@ -12,6 +12,7 @@ import (
 
 	"shunt/cmd/shunt/backups"
 	"shunt/cmd/shunt/console"
+	"shunt/cmd/shunt/identity"
 	"shunt/cmd/shunt/settings"
 	"shunt/engine/plural"
 	"shunt/storage"
@@ -28,7 +29,10 @@ verified, then copied, and is not changed. --tar - takes the backup from standar
 'shunt backup --tar -' wrote it; it is unpacked in the data folder, so nothing else needs room for it.
 
 An interrupted restore leaves a folder that nothing serves; run it again to start over. The restored
-data starts a new journal, so it never has the hits that the original recorded after the backup.`,
+data starts a new journal, so it never has the hits that the original recorded after the backup.
+
+As root the command gives the data to the owner of its folder, or, if that does not exist yet, to the
+owner of the folder that it is in, so that the server of that user can start.`,
 		Example: `  mv shunt-data shunt-data.old
   shunt restore /backups/monday
   shunt restore /backups/monday --data /var/lib/shunt
@@ -60,6 +64,17 @@ data starts a new journal, so it never has the hits that the original recorded a
 func restoreData(
 	ctx context.Context, data *dataSettings, from string, skipCheck, asJSON bool, stdout, stderr io.Writer,
 ) error {
+	heir, err := identity.HeirOf(data.dataDir)
+	if err != nil {
+		return fmt.Errorf("restore: %w", err)
+	}
+	return restoreFor(ctx, &heir, data, from, skipCheck, asJSON, stdout, stderr)
+}
+
+// restoreFor restores what belongs to heir then.
+func restoreFor(
+	ctx context.Context, heir *identity.Heir, data *dataSettings, from string, skipCheck, asJSON bool, stdout, stderr io.Writer,
+) error {
 	show := console.NewProgress(stderr)
 	defer show.End()
 	log := console.New(stderr, "text", slog.LevelWarn).Log
@@ -82,13 +97,30 @@ func restoreData(
 	})
 	show.End()
 	if err != nil {
-		return restoreError(from, data.dataDir, err)
+		return errors.Join(restoreError(from, data.dataDir, err), heir.Give(data.dataDir)) // who begins again may be the owner
+	}
+	if err := giveData(heir, data.dataDir, stderr); err != nil {
+		return err
 	}
 	if asJSON {
 		return console.PrintValue(stdout, made)
 	}
 	_, err = fmt.Fprintf(stdout, "restored %s in %s to %s\n", console.Size(made.Bytes), plural.Of(made.Files, "file", "files"), made.Dir)
 	return err
+}
+
+// giveData gives the owner of a data folder what root has made in it. A folder that did not exist gets
+// the owner of the one that it is in.
+func giveData(heir *identity.Heir, dir string, stderr io.Writer) error {
+	owner, other := heir.Owner()
+	if !other {
+		return nil
+	}
+	if err := heir.Give(dir); err != nil {
+		return fmt.Errorf("restore: the data is whole, but still root's: %w; run: chown -R %s %s", err, owner.Numbers(), console.Quote(absolute(dir)))
+	}
+	fmt.Fprintf(stderr, "shunt: the data belongs to the user %v, as its folder does\n", owner)
+	return nil
 }
 
 // restoreStream restores from a tar archive. It is received into a folder in the data folder, whose
@@ -99,6 +131,10 @@ func restoreStream(
 	if err := data.checkFolder(); err != nil {
 		return fmt.Errorf("restore: %w", err)
 	}
+	heir, err := identity.HeirOf(data.dataDir)
+	if err != nil {
+		return fmt.Errorf("restore: %w", err)
+	}
 	if err := storage.BeginStream(data.dataDir); err != nil {
 		return restoreError("standard input", data.dataDir, err)
 	}
@@ -107,9 +143,9 @@ func restoreStream(
 	err = backups.Receive(ctx, archive, from, func(received uint64) { show.Say("receiving: " + console.Size(received)) })
 	show.End()
 	if err != nil {
-		return fmt.Errorf("restore: standard input: %w; nothing was restored", err)
+		return errors.Join(fmt.Errorf("restore: standard input: %w; nothing was restored", err), heir.Give(data.dataDir))
 	}
-	return restoreData(ctx, data, from, skipCheck, asJSON, stdout, stderr)
+	return restoreFor(ctx, &heir, data, from, skipCheck, asJSON, stdout, stderr)
 }
 
 // checkBackup refuses a backup that has faults.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"os"
 	"os/signal"
@@ -26,6 +27,7 @@ import (
 
 	"shunt/api"
 	"shunt/api/accesslog"
+	"shunt/api/admin"
 	"shunt/api/brand"
 	"shunt/api/visitor"
 	"shunt/engine"
@@ -39,12 +41,18 @@ func newServe(program string, stderr io.Writer) *cobra.Command {
 		Long: `Serve redirects and the API. The first start needs no configuration: it makes the data folder and says
 what to do next.
 
-SIGTERM (or Ctrl-C) drains: open requests are finished, every hit is written, and the exit code is 0.
+SIGTERM (or Ctrl-C) drains: open requests are finished, every hit is written, and the exit code is 0. It
+takes at most 8 s: a request that has come in part, or whose client does not read, is cut off after 5 s.
 A second signal stops at once; even then no answered hit is lost, because the next start replays them.
 
 SIGHUP reads the settings again, as the next start would. Certificates, rate limits (--limit-*), the
 block list, --log-level and --trusted-proxy change at once, or, if anything is wrong, nothing does; a
-log line names the settings that need a restart. The access log is opened again, for logrotate.
+log line names the settings that need a restart. The access log is opened again, for logrotate, and the
+file of --geoip is read again.
+
+What redirects do not need may be missing: a file of --geoip or --brand-logo that cannot be read is a
+warning. Certificates and the block list must be there at the start. If their files, or that of --geoip,
+go bad while the server runs, what they said last stays in force.
 
 Under systemd, the server takes the sockets that a socket unit names public, http and admin
 (FileDescriptorName=) instead of --listen, --http-redirect-listen and --admin-listen, so that clients
@@ -57,7 +65,7 @@ With --cluster it is one of several nodes that have the same links: 'shunt help 
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s := &server{
-				cfg: &cfg, say: console.New(stderr, cfg.logFormat, cfg.logLevel), program: program, parts: newStack(),
+				cfg: &cfg, say: console.New(stderr, cfg.logFormat, cfg.logLevel), program: program, parts: newServeStack(),
 				settings: newReloader(cmd),
 			}
 			return s.serve(cmd.Context())
@@ -124,7 +132,7 @@ type server struct {
 	passed   activation.Sockets // by the service manager
 	draining atomic.Bool
 
-	countries            *visitor.Countries // nil without --geoip
+	countries            *visitor.CountryFile // nil without --geoip
 	brand                brand.Brand
 	certs                certs.Source   // nil: no HTTPS
 	blocks               *api.BlockFile // nil without --block-list
@@ -153,7 +161,7 @@ func (s *server) run(ctx context.Context) error {
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		err = nil // stopped while loading
 	}
-	if err = errors.Join(err, s.parts.stop()); err == nil {
+	if err = errors.Join(err, withoutLateStore(s.parts.stop(), s.say.Log)); err == nil {
 		s.say.Stopped()
 	}
 	return err
@@ -164,13 +172,8 @@ func (s *server) run(ctx context.Context) error {
 func (s *server) start(ctx context.Context) error {
 	s.parts.run("service manager", func(ctx context.Context) error { return s.manager.Run(ctx, s.status) })
 	s.parts.run("watchdog", func(ctx context.Context) error { return s.manager.Watch(ctx, s.alive) })
-	if err := s.readCountries(); err != nil {
-		return err
-	}
-	var err error
-	if s.brand, err = s.cfg.brand.read(); err != nil {
-		return err
-	}
+	s.readCountries()
+	s.readBrand()
 	if err := s.chooseCertificates(); err != nil {
 		return err
 	}
@@ -220,24 +223,39 @@ func (s *server) start(ctx context.Context) error {
 	return nil
 }
 
-// readCountries reads the file of --geoip. Later changes of the file do not matter.
-func (s *server) readCountries() (err error) {
-	if s.cfg.geoIP == "" {
-		return nil
+// readCountries reads the file of --geoip. From then on it is read again when it changes. Without it,
+// everything works but countries, so a bad file is a warning.
+func (s *server) readCountries() {
+	if s.cfg.geoIP != "" {
+		s.countries = visitor.OpenCountryFile(s.cfg.geoIP, s.say.Log)
+		s.parts.run("countries", s.countries.Run)
 	}
-	if s.countries, err = visitor.ReadCountries(s.cfg.geoIP); err != nil {
-		return fmt.Errorf("--geoip: %w", err)
-	}
-	return nil
 }
 
-// readBlocks reads the file of --block-list. From then on it is read again when it changes.
+// countryFigures returns the state of the file of countries, nil if there is none.
+func (s *server) countryFigures() func() admin.CountryFile {
+	if s.countries == nil {
+		return nil
+	}
+	return func() admin.CountryFile { return admin.CountryFile(s.countries.State()) }
+}
+
+// readBrand reads the file of --brand-logo. Pages without a logo have a name, so a bad file is a warning.
+func (s *server) readBrand() {
+	var err error
+	if s.brand, err = s.cfg.brand.read(); err != nil {
+		s.say.Log.Warn("the public pages have no logo; it is read once, at start", slog.Any("cause", err))
+	}
+}
+
+// readBlocks reads the file of --block-list. From then on it is read again when it changes. A start
+// without it is refused: links that it forbids would redirect, and nobody would see that.
 func (s *server) readBlocks() (err error) {
 	if s.cfg.blockList == "" {
 		return nil
 	}
 	if s.blocks, err = api.OpenBlockFile(s.cfg.blockList, s.say.Log); err != nil {
-		return fmt.Errorf("--block-list: %w", err)
+		return fmt.Errorf("--block-list: %w (without the list, links that it blocks would work; if it is to block nothing, make an empty file)", err)
 	}
 	s.parts.run("block list", s.blocks.Run)
 	return nil
@@ -316,9 +334,14 @@ func closeListener(ln net.Listener) func() error {
 }
 
 // openData opens the store, which locks the folder, then the socket in it, then the engine.
-func (s *server) openData(ctx context.Context) error {
+func (s *server) openData(ctx context.Context) (err error) {
+	defer func() { err = s.cfg.data.mend(err) }()
+	s.core.serves = true
 	path, err := socket.Path(s.cfg.data.dataDir)
 	if err != nil {
+		return err
+	}
+	if err := s.cfg.data.refuseForeign(); err != nil {
 		return err
 	}
 	s.chooseMemory()
@@ -357,7 +380,11 @@ func (s *server) openData(ctx context.Context) error {
 func (s *server) serveAPI(baseURL string) error {
 	o := s.core.apiOptions(&s.cfg.data, baseURL, s.say.Log)
 	o.TrustedProxies, o.ClientIPHeader = s.cfg.trustedProxies, s.cfg.clientIPHeader
-	o.CountryHeader, o.Countries = s.cfg.countryHeader, s.countries
+	o.CountryHeader = s.cfg.countryHeader
+	if s.countries != nil {
+		o.Countries = &s.countries.Countries
+	}
+	o.Metrics.Countries = s.countryFigures()
 	o.Blocks, o.RootRedirect = s.blocks, s.cfg.rootRedirect
 	o.Brand, o.NoDashboard = s.brand, s.cfg.noDashboard
 	o.Listens, o.AdminHosts = s.listens(), s.cfg.adminHosts
@@ -402,7 +429,8 @@ func (s *server) serveAPI(baseURL string) error {
 	s.parts.run("settings", s.reloadWhenAsked)
 	drainOnStop(s.parts, server, s.say.Log)
 	s.parts.onStop("settling", func() error { // first: it goes on while clients finish
-		s.core.store.Settle()
+		s.core.store.Settle(s.parts.began.Add(settleBy))
+		s.core.engine.CloseBy(s.parts.began.Add(flushBy))
 		return nil
 	})
 	if s.cfg.allowHTTP {

@@ -64,7 +64,7 @@ func addServeSettings(cmd *cobra.Command, cfg *serveConfig) {
 		"address or network of a proxy to trust; may be repeated or a list with commas")
 	settings.Var(fs, &cfg.clientIPHeader, "client-ip-header", "HEADER", "X-Forwarded-For",
 		"the header in which a trusted proxy names the client", settings.ParseHeaderName)
-	fs.StringVar(&cfg.geoIP, "geoip", "", "`FILE` in MaxMind's DB format for the countries of visitors; read once, at start")
+	fs.StringVar(&cfg.geoIP, "geoip", "", "`FILE` in MaxMind's DB format for the countries of visitors; read again when it changes (within a minute) and on SIGHUP")
 	settings.Var(fs, &cfg.countryHeader, "country-header", "HEADER", "",
 		"the header in which a trusted proxy gives the country of the visitor, such as CF-IPCountry; it takes precedence over --geoip",
 		settings.ParseHeaderName)
@@ -79,9 +79,9 @@ func addServeSettings(cmd *cobra.Command, cfg *serveConfig) {
 		"memory for cached blocks of the store, such as 256MiB (auto: a sixteenth of the memory, from 64MiB to 1GiB)", parseCacheSize)
 	addMemoryLimit(fs, &cfg.memoryLimit)
 	settings.Var(fs, &cfg.keptHours, "keep-hours", "N", strconv.Itoa(engine.DefaultKeptHours),
-		"how many hours to keep hourly figures", settings.CountUpTo(engine.MaxKeptHours))
+		"how many hours to keep hourly figures; hours in which the server is off do not count", settings.CountUpTo(engine.MaxKeptHours))
 	settings.Var(fs, &cfg.keptDays, "keep-days", "N", strconv.Itoa(engine.DefaultKeptDays),
-		"how many days to keep daily figures; the figures of a link's whole life are always kept", settings.CountUpTo(engine.MaxKeptDays))
+		"how many days to keep daily figures, not counting those in which the server is off; the figures of a link's whole life are always kept", settings.CountUpTo(engine.MaxKeptDays))
 	addAuditSettings(fs, &cfg.audit)
 	settings.Var(fs, &cfg.connections, "max-connections", "N", "auto",
 		"most clients connected at once (auto: 32768, or as many as file descriptors allow)",

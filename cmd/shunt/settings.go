@@ -192,9 +192,9 @@ func parseOrigin(text string) (string, error) {
 // defaultPorts are the ports that an origin does not name, as browsers do not.
 var defaultPorts = map[string]string{"http": "80", "https": "443"}
 
-// parseTarget reads an address that a link could lead to.
+// parseTarget reads an address that a link could lead to, as people type it.
 func parseTarget(text string) (string, error) {
-	target, err := engine.TargetPolicy{}.Parse(text)
+	target, err := engine.TargetPolicy{}.ParseTyped(text)
 	if err != nil {
 		return "", errors.New(strings.TrimPrefix(err.Error(), "url: "))
 	}

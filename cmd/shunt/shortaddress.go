@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -26,6 +27,12 @@ func parseLinkName(text string) (linkName, error) {
 	if engine.ValidCode([]byte(text)) {
 		return linkName{code: text}, nil
 	}
+	if strings.HasPrefix(text, "/") { // the path of a short address
+		_, _, path := splitAddress("http://host" + text)
+		if code := codeInPath(path); code != "" {
+			return linkName{code: code}, nil
+		}
+	}
 	if !strings.Contains(text, "/") {
 		return linkName{}, settings.UsageErrorf("%q is not a code (letters, digits, - and _) and not a short address", text)
 	}
@@ -33,9 +40,9 @@ func parseLinkName(text string) (linkName, error) {
 	if !strings.Contains(text, "://") {
 		address = "http://" + text // sho.rt/spring
 	}
-	scheme, _, path := splitAddress(address)
+	scheme, host, path := splitAddress(address)
 	code := codeInPath(path)
-	if code == "" || !slices.Contains([]string{"http", "https"}, strings.ToLower(scheme)) {
+	if code == "" || host == "" || !slices.Contains([]string{"http", "https"}, strings.ToLower(scheme)) {
 		return linkName{}, settings.UsageErrorf("%q is not a short address: that is an origin, a slash and a code, such as https://sho.rt/spring", text)
 	}
 	return linkName{code: code, address: address}, nil
@@ -88,17 +95,48 @@ func (c *connection) codeOf(ctx context.Context, name linkName) (string, error) 
 	return "", settings.UsageErrorf("%s is not this server (%s)", console.Printable(host), console.Printable(ownHost))
 }
 
-// withLink is with for a command about the one link that text names.
-func (t *localTarget) withLink(ctx context.Context, text string, stderr io.Writer, fn func(c *connection, code string) error) error {
-	name, err := parseLinkName(text)
-	if err != nil {
-		return err
+// withLinks is with for a command about the links that texts name: it calls fn for each of them, once for a link
+// that is named twice. verb is what the command does, for errors. A name that cannot be a link here ends it
+// before anything is done. If fn fails for one of several links, withLinks says so and goes on with the next;
+// in the end its error says how many have failed.
+func (t *localTarget) withLinks(
+	ctx context.Context, verb string, texts []string, stderr io.Writer, fn func(c *connection, code string) error,
+) error {
+	failure := func(text string, err error) error { return fmt.Errorf("%s %s: %w", verb, console.Printable(text), err) }
+	names := make([]linkName, len(texts))
+	for i, text := range texts {
+		name, err := parseLinkName(text)
+		if err != nil {
+			return failure(text, err)
+		}
+		names[i] = name
 	}
 	return t.with(ctx, stderr, func(c *connection) error {
-		code, err := c.codeOf(ctx, name)
-		if err != nil {
-			return err
+		var codes, named []string
+		for i, name := range names {
+			code, err := c.codeOf(ctx, name)
+			if err != nil {
+				return failure(texts[i], err)
+			}
+			if !slices.Contains(codes, code) {
+				codes, named = append(codes, code), append(named, texts[i])
+			}
 		}
-		return fn(c, code)
+		failed := 0
+		for i, code := range codes {
+			err := fn(c, code)
+			switch {
+			case err == nil:
+			case len(codes) == 1 || ctx.Err() != nil:
+				return failure(named[i], err)
+			default:
+				failed++
+				fmt.Fprintln(stderr, "shunt:", failure(named[i], err))
+			}
+		}
+		if failed > 0 {
+			return fmt.Errorf("%s: %d of %d links failed", verb, failed, len(codes))
+		}
+		return nil
 	})
 }

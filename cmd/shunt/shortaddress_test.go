@@ -26,7 +26,12 @@ func TestALinkIsNamedByCodeOrShortAddress(t *testing.T) {
 		"bit.ly":                               {},
 		"a b":                                  {},
 		"spring+":                              {},
-		"/spring":                              {"spring", "http:///spring"}, // of no host, so of no server
+		"/spring":                              {code: "spring"},
+		"/spring+":                             {code: "spring"},
+		"/spring?utm_source=a/b":               {code: "spring"},
+		"//spring":                             {},
+		"/":                                    {},
+		"http:///spring":                       {},
 		"a/b/c":                                {},
 		"https://sho.rt":                       {},
 		"https://sho.rt/":                      {},

@@ -1,7 +1,8 @@
 package main
 
 import (
-	"context"
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
@@ -17,20 +18,28 @@ import (
 )
 
 func newShow(stdout, stderr io.Writer) *cobra.Command {
-	where, asJSON := localTarget{}, false
+	where, asJSON := localTarget{reads: true}, false
 	cmd := &cobra.Command{
-		Use:   "show CODE",
-		Short: "Print a link",
-		Long: `Print a link: one line per field, its name first; or the link object of the API.
+		Use:   "show CODE…",
+		Short: "Print links",
+		Long: `Print a link: one line per field, its name first; or the link object of the API, one a line if there are
+several. A link that cannot be read is named, the others are printed, and the exit code is 1.
 'shunt edit --if-match' takes the version: it changes with each edit, but not with hits. CODE may be
 the whole short address.
 ` + whereTokensAre,
 		Example: `  shunt show spring
   shunt show https://sho.rt/spring
   shunt show spring --json | jq -r .url`,
-		Args: exactly("CODE"),
+		Args: oneOrMore("CODE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return showLink(cmd.Context(), &where, args[0], asJSON, stdout, stderr)
+			ctx, p := cmd.Context(), &severalPrinter{w: stdout, asJSON: asJSON, several: len(args) > 1}
+			return where.withLinks(ctx, "show", args, stderr, func(c *connection, code string) error {
+				link, err := c.Link(ctx, code)
+				if err != nil {
+					return err
+				}
+				return p.print(link.Raw, linkText(&link))
+			})
 		},
 	}
 	addLocalSettings(cmd, &where)
@@ -39,24 +48,26 @@ the whole short address.
 	return cmd
 }
 
-func showLink(ctx context.Context, where *localTarget, name string, asJSON bool, stdout, stderr io.Writer) error {
-	var link client.Link
-	err := where.withLink(ctx, name, stderr, func(c *connection, code string) (err error) {
-		link, err = c.Link(ctx, code)
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("show %s: %w", console.Printable(name), err)
-	}
-	return printLink(stdout, &link, asJSON)
+// severalPrinter prints what a command says of each link: texts with an empty line between them, or objects,
+// each on a line of its own if there are several.
+type severalPrinter struct {
+	w               io.Writer
+	asJSON, several bool
+	begun           bool
 }
 
-// printLink prints a link that was read or edited.
-func printLink(stdout io.Writer, l *client.Link, asJSON bool) error {
-	if asJSON {
-		return console.PrintJSON(stdout, l.Raw)
+// print prints one, as object or as text.
+func (p *severalPrinter) print(object json.RawMessage, text string) error {
+	switch {
+	case p.asJSON && !p.several:
+		return console.PrintJSON(p.w, object)
+	case p.asJSON:
+		text = string(bytes.TrimSpace(object)) + "\n"
+	case p.begun:
+		text = "\n" + text
 	}
-	_, err := io.WriteString(stdout, linkText(l))
+	p.begun = true
+	_, err := io.WriteString(p.w, text)
 	return err
 }
 

@@ -142,7 +142,8 @@ column.`,
 	return cmd
 }
 
-// checkFiles reads the files that settings name, as serve does before it starts.
+// checkFiles reads the files that settings name, as serve does before it starts. What serve only warns
+// about is an error here: whoever asks wants to know.
 func (cfg *serveConfig) checkFiles(stderr io.Writer) error {
 	log := console.New(stderr, "text", slog.LevelWarn).Log
 	var errs []error

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync/atomic"
 	"time"
 
@@ -14,11 +15,21 @@ import (
 // it, and stopped in reverse. It is used by one goroutine; the parts run on their own.
 type stack struct {
 	stops    []func() error
+	timeout  time.Duration          // of stop
+	began    time.Time              // when stop began; of stop's goroutine and what it calls
+	at       atomic.Pointer[string] // the part that is being stopped
 	stopping atomic.Bool
 	failed   chan error // the first part that ended by itself
 }
 
-func newStack() *stack { return &stack{failed: make(chan error, 1)} }
+func newStack() *stack { return &stack{timeout: commandTimeout, failed: make(chan error, 1)} }
+
+// newServeStack is newStack for a server.
+func newServeStack() *stack {
+	s := newStack()
+	s.timeout = serveTimeout
+	return s
+}
 
 // run starts a part on a goroutine of its own. At its turn in stop, the part's ctx ends and its
 // return is awaited. A part that returns before stop, even without an error, has failed: fails
@@ -45,6 +56,7 @@ func (s *stack) run(name string, run func(ctx context.Context) error) {
 // onStop registers what stop does when it comes back to this place.
 func (s *stack) onStop(name string, stop func() error) {
 	s.stops = append(s.stops, func() error {
+		s.at.Store(&name)
 		if err := stop(); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
@@ -65,24 +77,55 @@ func (s *stack) fail(name string, err error) {
 	}
 }
 
-// stopTimeout is how long stopping may take: the draining of clients, the end of the engine's
-// loops, its last flush, and what is below.
-const stopTimeout = drainTimeout + 2*engine.DefaultCloseTimeout + 5*time.Second
+// How long a stop may take, from its begin. Docker and many a script wait 10 s before they kill, and a
+// machine that shuts down does not wait for long either. Each part of a server has until a fixed time, so that what one does not
+// need is left for the next: requests until drainBy, the last flush until flushBy, tables until settleBy.
+const (
+	serveTimeout = 8 * time.Second
+	drainBy      = 5 * time.Second // with api's time for what is cut off it is 6 s
+	leastDrain   = time.Second     // however long a node of a cluster took to stop leading
+	settleBy     = 7 * time.Second
+	flushBy      = serveTimeout - 500*time.Millisecond
+
+	// commandTimeout is for commands, which have a person and no manager.
+	commandTimeout = 2*engine.DefaultCloseTimeout + 15*time.Second
+)
+
+// A lateError says that a part took too long to stop.
+type lateError struct {
+	part  string
+	after time.Duration
+}
+
+func (e *lateError) Error() string {
+	return fmt.Sprintf("%s: not stopped within %v: the disk is full or does not answer; hits that are not written yet are in the "+
+		"journal, and the next start counts them", e.part, e.after)
+}
+
+// withoutLateStore returns the error of a stop. That the store was not closed in time is only logged: all that was
+// acknowledged, and every hit, is in its log then.
+func withoutLateStore(err error, log *slog.Logger) error {
+	if late := (*lateError)(nil); errors.As(err, &late) && late.part == storePart {
+		log.Warn("the store was still writing tables; all is in its log, and the next start takes longer", "after", late.after)
+		return nil
+	}
+	return err
+}
 
 // stop stops every part in reverse order, whatever fails on the way, and joins their goroutines. A
-// disk that is full or does not answer may hold a part for ever: after stopTimeout that is an
-// error. If a part reports it itself (engine.ErrStalled), the parts below it are not stopped.
+// disk that is full or does not answer may hold a part for ever: after the timeout that is a lateError.
+// If a part reports it itself (engine.ErrStalled), the parts below it are not stopped.
 // Either way the caller ends the process.
 func (s *stack) stop() error {
+	s.began = time.Now()
 	s.stopping.Store(true)
 	stopped := make(chan error, 1)
 	go func() { stopped <- s.stopAll() }()
 	select {
 	case err := <-stopped:
 		return err
-	case <-time.After(stopTimeout):
-		return fmt.Errorf("not stopped within %v: the disk is full or does not answer; hits that are not written yet are in the "+
-			"journal, and the next start counts them", stopTimeout)
+	case <-time.After(s.timeout):
+		return &lateError{*s.at.Load(), s.timeout}
 	}
 }
 

@@ -3,9 +3,12 @@ package main
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"shunt/engine"
 )
@@ -68,5 +71,24 @@ func TestNothingBelowAPartThatHangsIsStopped(t *testing.T) {
 	s.onStop("server", func() error { closed = true; return nil })
 	if err := s.stop(); !errors.Is(err, engine.ErrStalled) || !closed {
 		t.Errorf("got %v, server closed %v", err, closed)
+	}
+}
+
+// Docker kills after 10 s.
+func TestAServerStopsWithin8SecondsWhateverHangs(t *testing.T) {
+	for part, fails := range map[string]bool{"last flush": true, storePart: false} {
+		synctest.Test(t, func(t *testing.T) {
+			hangs := make(chan struct{})
+			s := newServeStack()
+			s.onStop(part, func() error { <-hangs; return nil })
+			s.onStop("drain", func() error { time.Sleep(drainBy); return nil })
+			start := time.Now()
+			err := withoutLateStore(s.stop(), slog.New(slog.DiscardHandler))
+			if took := time.Since(start); took != 8*time.Second || (err != nil) != fails {
+				t.Errorf("%s hangs: got %v after %v", part, err, took)
+			}
+			close(hangs)
+			synctest.Wait()
+		})
 	}
 }

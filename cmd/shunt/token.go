@@ -40,8 +40,8 @@ first token of the first user, an admin, has all scopes; later tokens have all b
 	hide(cmd.Flags(), "base-url") // a token names no link
 	fs := cmd.Flags()
 	fs.StringVar(&draft.Name, "name", "", "`NAME` of the token (required)")
-	fs.StringSliceVar(&scopes, "scopes", nil, "`SCOPES`, with commas: links:read, links:write, stats:read, tokens:write, admin")
-	settings.CompleteWords(fs, "scopes", "links:read", "links:write", "stats:read", "tokens:write", "admin")
+	settings.WordsVar(fs, &scopes, "scopes", "SCOPES", "with commas: links:read, links:write, stats:read, tokens:write, admin",
+		"links:read", "links:write", "stats:read", "tokens:write", "admin")
 	fs.Var(&expires, "expires", "when it ends: 90d, 1y, 12h, 2030-12-31 (the end of that day here) or 2030-12-31T23:59:59Z (default never)")
 	settings.MarkArguments(fs, "name", "scopes", "expires")
 	return cmd

@@ -20,11 +20,12 @@ func newToken(stdout, stderr io.Writer) *cobra.Command {
 }
 
 const whereTokensAre = `
-It uses the server that runs on the data folder. If none runs, it opens the folder itself. With
---server (and the token in SHUNT_TOKEN) it uses a server elsewhere.`
+It uses the server that runs on the data folder. If none runs, it opens the folder itself: to read it
+changes nothing there, and to write as root it becomes the folder's owner. With --server (and the token
+in SHUNT_TOKEN) it uses a server elsewhere.`
 
 func newTokenLs(stdout, stderr io.Writer) *cobra.Command {
-	where, asJSON := localTarget{}, false
+	where, asJSON := localTarget{reads: true}, false
 	cmd := &cobra.Command{
 		Use:   "ls",
 		Short: "List a user's API tokens",

@@ -106,7 +106,7 @@ func (t *localTarget) with(ctx context.Context, stderr io.Writer, fn func(c *con
 }
 
 func newUserLs(stdout, stderr io.Writer) *cobra.Command {
-	where, asJSON := localTarget{}, false
+	where, asJSON := localTarget{reads: true}, false
 	cmd := &cobra.Command{
 		Use:   "ls",
 		Short: "List the users",
@@ -154,40 +154,52 @@ func usersTable(users []client.User) [][]string {
 }
 
 func newUserRm(stderr io.Writer) *cobra.Command {
-	where, keepLinks := localTarget{}, false
+	where, keepLinks, moveTo := localTarget{}, false, ""
 	cmd := &cobra.Command{
 		Use:   "rm EMAIL",
 		Short: "Delete a user",
 		Long: `Delete a user, with all tokens and sessions, at once. A user who has links is deleted only with
---keep-links: the links go on redirecting, under the user's number, and admins can change them
-(owner=NUMBER in the API). The number and the links are never given to anybody else, not even to a
-new user with the same address.
+--move-links-to or --keep-links. With the former, another user gets the links, with their figures; what was
+counted so far stays in the sums of the deleted user. With the latter, the links go on redirecting, under the
+user's number, and admins can change them (owner=NUMBER in the API). The number is never given to anybody
+else, not even to a new user with the same address.
 ` + whereUsersAre,
+		Example: `  shunt user rm ann@example.com
+  shunt user rm ann@example.com --move-links-to bob@example.com`,
 		Args: exactly("EMAIL"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return removeUser(cmd.Context(), &where, args[0], keepLinks, stderr)
+			moves := cmd.Flags().Changed("move-links-to")
+			switch {
+			case moves && keepLinks:
+				return settings.UsageErrorf("--move-links-to and --keep-links exclude each other")
+			case moves && strings.TrimSpace(moveTo) == "":
+				return settings.UsageErrorf("--move-links-to must be the e-mail address or the ID of a user, not empty")
+			}
+			return removeUser(cmd.Context(), &where, args[0], keepLinks, moveTo, stderr)
 		},
 	}
 	addUserSettings(cmd, &where)
+	cmd.Flags().StringVar(&moveTo, "move-links-to", "", "give the links to this `USER` first: an e-mail address or an ID")
 	cmd.Flags().BoolVar(&keepLinks, "keep-links", false, "delete the user and keep the links")
-	settings.MarkArguments(cmd.Flags(), "keep-links")
+	settings.MarkArguments(cmd.Flags(), "move-links-to", "keep-links")
 	return cmd
 }
 
-func removeUser(ctx context.Context, where *localTarget, email string, keepLinks bool, stderr io.Writer) error {
-	var options []client.Option
-	if keepLinks {
-		options = append(options, client.KeepLinks())
-	}
+func removeUser(ctx context.Context, where *localTarget, email string, keepLinks bool, moveTo string, stderr io.Writer) error {
 	err := where.with(ctx, stderr, func(c *connection) error {
 		u, err := c.findUser(ctx, email)
-		if err != nil {
+		switch {
+		case err != nil:
 			return err
+		case moveTo != "":
+			return c.removeAndMove(ctx, u, moveTo)
+		case keepLinks:
+			return c.RemoveUser(ctx, u.ID, client.KeepLinks())
 		}
-		return c.RemoveUser(ctx, u.ID, options...)
+		return c.RemoveUser(ctx, u.ID)
 	})
 	if p := (*client.Problem)(nil); errors.As(err, &p) && len(p.Errors) == 1 && p.Errors[0].Field == "links" {
-		return errors.New("user rm: this user has links; with --keep-links they stay, under the user's number")
+		return errors.New("user rm: this user has links; with --move-links-to USER another user gets them, with --keep-links they stay, under the user's number")
 	}
 	if err != nil {
 		return fmt.Errorf("user rm: %w", err)
@@ -195,16 +207,42 @@ func removeUser(ctx context.Context, where *localTarget, email string, keepLinks
 	return nil
 }
 
+// removeAndMove deletes u, whose links another user gets. The server moves many links in several requests, each
+// of which says that there are more: as long as it moves any, the next is sent.
+func (c *connection) removeAndMove(ctx context.Context, u client.User, moveTo string) error {
+	to, err := c.findUserOrID(ctx, moveTo)
+	if err != nil {
+		return err
+	}
+	for {
+		err := c.RemoveUser(ctx, u.ID, client.MoveLinksTo(to.ID))
+		if p := (*client.Problem)(nil); !errors.As(err, &p) || p.Status != http.StatusServiceUnavailable || !strings.Contains(p.Detail, " moved; there are more") || strings.HasPrefix(p.Detail, "0 ") || ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
 // findUser returns the user of an e-mail address, in any case.
 func (c *connection) findUser(ctx context.Context, email string) (client.User, error) {
+	return c.userWhere(ctx, email, func(u *client.User, name string) bool { return strings.EqualFold(u.Email, name) })
+}
+
+// findUserOrID is findUser that also takes an ID.
+func (c *connection) findUserOrID(ctx context.Context, name string) (client.User, error) {
+	return c.userWhere(ctx, name, func(u *client.User, name string) bool {
+		return strings.EqualFold(u.Email, name) || strconv.FormatUint(uint64(u.ID), 10) == name
+	})
+}
+
+func (c *connection) userWhere(ctx context.Context, name string, is func(u *client.User, name string) bool) (client.User, error) {
 	users, err := c.Users(ctx)
 	if err != nil {
 		return client.User{}, err
 	}
-	for _, u := range users {
-		if strings.EqualFold(u.Email, strings.TrimSpace(email)) {
-			return u, nil
+	for i := range users {
+		if is(&users[i], strings.TrimSpace(name)) {
+			return users[i], nil
 		}
 	}
-	return client.User{}, fmt.Errorf("there is no user %q; 'shunt user ls' lists them", email)
+	return client.User{}, fmt.Errorf("there is no user %q; 'shunt user ls' lists them", name)
 }

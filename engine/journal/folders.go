@@ -18,13 +18,21 @@ type Folders struct {
 	rings   string
 	standby string // in memory; "" or missing: standby rings are in the memory of the process
 	of      string // the owner that the standby folder's note names
+	reads   bool   // see ForReading
+}
+
+// ForReading returns d for a process that reads the files of another user's server, such as root. The
+// folder of standby rings is then that user's.
+func (d Folders) ForReading() Folders {
+	d.reads = true
+	return d
 }
 
 // NewFolders returns the folders of a store's journal: dir, and a folder of the store in
 // standbyDir, which is in memory ("": there is none). A note in the latter names its owner: of, the
 // path of the data folder. NewFolders touches neither folder.
 func NewFolders(storeID [16]byte, dir, standbyDir, of string) Folders {
-	return Folders{storeID, dir, standbyFolder(standbyDir, storeID), of}
+	return Folders{storeID: storeID, rings: dir, standby: standbyFolder(standbyDir, storeID), of: of}
 }
 
 // standbyFolder returns the path of a store's folder in dir. Anybody may be able to write to dir.
@@ -52,7 +60,23 @@ func (d *Folders) ring(epoch uint64, i, n int) string {
 	return filepath.Join(d.standby, name)
 }
 
-func (d *Folders) hasStandby() bool { return d.standby != "" && private(d.standby) == nil }
+func (d *Folders) hasStandby() bool {
+	if d.reads {
+		standby, err := os.Lstat(d.standby)
+		return err == nil && standby.IsDir() && standby.Mode().Perm()&0o077 == 0 && d.mayBeOurs(standby)
+	}
+	return d.standby != "" && private(d.standby) == nil
+}
+
+// mayBeOurs reports whether a folder of standby rings belongs to a user that may have run this store:
+// this one, the owner of its journal, or root. A stranger may have put there one of any other user.
+func (d *Folders) mayBeOurs(standby fs.FileInfo) bool {
+	if of := owner(standby); of == os.Geteuid() || of == 0 {
+		return true
+	}
+	rings, err := os.Stat(d.rings)
+	return err == nil && owner(rings) == owner(standby)
+}
 
 // isStandby reports whether ring i of n is a standby ring. A power cut loses its file.
 func isStandby(i, n int) bool { return i >= n/2 }
@@ -122,17 +146,14 @@ func removeIn(dir string, storeID [16]byte, which func(epoch uint64) bool) error
 }
 
 // Foreign returns an error if the folder of standby rings cannot be read because it belongs to
-// another user that may have run this store: the owner of its journal, or root. A folder of any
-// other user is ignored, because a stranger may have put it there.
+// another user that may have run this store. A folder of any other user is ignored. Whoever only reads
+// finds out when it opens the files.
 func (d *Folders) Foreign() error {
-	if d.standby == "" {
+	if d.standby == "" || d.reads {
 		return nil
 	}
 	standby, err := os.Lstat(d.standby)
-	if err != nil || owner(standby) == os.Geteuid() {
-		return nil
-	}
-	if rings, err := os.Stat(d.rings); owner(standby) != 0 && (err != nil || owner(rings) != owner(standby)) {
+	if err != nil || owner(standby) == os.Geteuid() || !d.mayBeOurs(standby) {
 		return nil
 	}
 	return &fs.PathError{Op: "open", Path: d.standby, Err: fs.ErrPermission}

@@ -127,6 +127,20 @@ func createRings(d *Disk, dir string, h ringHeader, n int) ([]*Ring, error) {
 	return rings, nil
 }
 
+// InMemory returns a journal without files, for an engine that records no hit. Its names are those of
+// the dictionary that an earlier run left.
+func InMemory(names *Referrers) *Journal {
+	j := &Journal{Referrers: names}
+	for i := range 2 {
+		j.Rings = append(j.Rings, newMemoryRing(ringHeader{index: uint32(i), rings: 2, records: MinRingRecords}))
+	}
+	for i := range j.tables[0] {
+		j.tables[0][i], j.tables[1][i] = j.Rings[0], j.Rings[1]
+	}
+	j.UseStandby(false)
+	return j
+}
+
 // FileBytes returns the bytes that the files of such a journal take on the disk, without standby
 // rings.
 func FileBytes(rings, records int) int64 {

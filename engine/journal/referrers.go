@@ -278,7 +278,12 @@ func appendDictionaryHeader(dst []byte, storeID [16]byte, epoch uint64) []byte {
 const dictionaryHeaderBytes = 44
 
 // close closes the file. The names in committed records are in the store.
-func (r *Referrers) close() error { return closeJournalFile(r.file, r.mapping) }
+func (r *Referrers) close() error {
+	if r.file == nil { // of an earlier run
+		return nil
+	}
+	return closeJournalFile(r.file, r.mapping)
+}
 
 // ReadReferrers reads the dictionary file of an earlier run. Only Name may be called on the result.
 func (d *Folders) ReadReferrers(epoch uint64) (*Referrers, error) {

@@ -5,7 +5,7 @@
 //
 // # Terminology
 //
-// A redirect is counted by its class: a hit of a visitor, a bot, a prefetch, or a HEAD request. A
+// A request for a link that works is counted by its class: a hit of a visitor, a bot, a prefetch, or a HEAD request. A
 // sketch is a set of visitors. A breakdown is hits by the values of a dimension (referrers,
 // countries, devices, browsers). A tally is counts, a sketch and breakdowns; tallies add up. A
 // delta is the tally of one link or owner in one hour that is not in the store yet.

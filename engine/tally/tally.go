@@ -26,7 +26,7 @@ const (
 	Breakdowns                   // the dimensions
 )
 
-// Class is the kind of request that a redirect answered. Its numbers are part of the journal's
+// Class is the kind of request for a link that works. Its numbers are part of the journal's
 // format.
 type Class uint8
 

@@ -17,8 +17,13 @@
 // carries an IPv4 one (privatehost.go). Only the host of a target is rewritten before it is stored;
 // clients are sent it in ASCII (engine/internal/ascii), of which policies and lists say the same.
 //
+// People type addresses without a scheme and paste them with blanks around them. ParseTyped mends
+// the text first (typed.go), and then reads it like any other, so policies judge what is stored.
+// Every way in uses it; an import first tries Parse, because it must keep what is valid byte for byte.
+//
 // # Layout
 //
+//	ParseTyped:    typed ─▶ raw
 //	Policy.Parse:  raw ─▶ scheme │ authority │ rest
 //	                                 └─▶ host ─▶ private? ─▶ own? ─▶ stored form ─▶ blocked? ─▶ target
 //

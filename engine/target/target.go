@@ -42,12 +42,23 @@ const CodeBlocked = "blocked"
 // they are valid UTF-8. Names are never looked up. Parse returns a target that Parse returned
 // unchanged.
 func (p Policy) Parse(raw string) (target string, err error) {
-	h, ok := plainHost(raw)
-	if target = raw; !ok {
-		if target, h, err = parse(raw); err != nil {
-			return "", err
-		}
+	if h, ok := plainHost(raw); ok {
+		return p.checked(h, raw)
 	}
+	return p.parseAny(raw)
+}
+
+// parseAny is Parse of a target that need not be plain.
+func (p Policy) parseAny(raw string) (string, error) {
+	target, h, err := parse(raw)
+	if err != nil {
+		return "", err
+	}
+	return p.checked(h, target)
+}
+
+// checked returns target, of host h, unless the policy refuses it.
+func (p Policy) checked(h host, target string) (string, error) {
 	if err := p.check(h, target); err != nil {
 		return "", err
 	}
@@ -73,7 +84,7 @@ func parse(raw string) (target string, h host, err error) {
 func (p Policy) check(h host, target string) error {
 	switch {
 	case p.RefusePrivate && h.private():
-		return targetError("private", "must not lead to a private, loopback, link-local or reserved address")
+		return targetError("private", "must not lead to a private, loopback, link-local or reserved address, unless the server is started with --private-targets allow")
 	case p.own(h):
 		return targetError("own_origin", "must not lead back to this server")
 	case len(target) > limits.MaxTargetBytes:
@@ -122,10 +133,10 @@ func forbiddenInTarget(r rune) bool {
 func splitTarget(raw string) (scheme, authority, rest string, err error) {
 	scheme, after, found := strings.Cut(raw, ":")
 	if !found || !isScheme(scheme) {
-		return "", "", "", targetError("not_absolute", "must be an absolute address, with http:// or https:// before it")
+		return "", "", "", notAbsolute(raw)
 	}
 	if !strings.EqualFold(scheme, "http") && !strings.EqualFold(scheme, "https") {
-		return "", "", "", targetError("scheme", "must be http or https")
+		return "", "", "", wrongScheme(after)
 	}
 	after, found = strings.CutPrefix(after, "//")
 	if !found {
@@ -136,6 +147,29 @@ func splitTarget(raw string) (scheme, authority, rest string, err error) {
 		end = len(after)
 	}
 	return scheme, after[:end], after[end:], nil
+}
+
+var errNotAbsolute = targetError("not_absolute", "must be an absolute address, with http:// or https:// before it")
+
+// notAbsolute returns the error of a target without a scheme.
+func notAbsolute(raw string) error {
+	if end := strings.IndexAny(raw, "/?#@"); end > 0 && raw[end] == '@' {
+		return targetError("not_absolute", "must be the address of a page, and this looks like an e-mail address")
+	}
+	return errNotAbsolute
+}
+
+// wrongScheme returns the error of a target with another scheme than http and https, which after
+// follows. If that is a port, as in localhost:8080/x, the scheme is meant as a host.
+func wrongScheme(after string) error {
+	port := after
+	if end := strings.IndexAny(after, "/?#"); end >= 0 {
+		port = after[:end]
+	}
+	if port != "" && isDigits(port) {
+		return errNotAbsolute
+	}
+	return targetError("scheme", "must be http or https")
 }
 
 // isScheme reports whether s is a scheme by RFC 3986, 3.1.
@@ -245,6 +279,9 @@ func asciiHost(name string) (string, error) {
 	if isASCII(name) {
 		name = strings.ToLower(name)
 	} else {
+		if len(name) > maxNameBytes*utf8.UTFMax { // the time for punycode grows with the square of its length
+			return "", errHost
+		}
 		ascii, err := toASCII.ToASCII(name)
 		if err != nil {
 			return "", targetError("host", "must have a host name that IDNA allows")

@@ -118,7 +118,7 @@ var malformedTargets = map[string]struct{ raw, want string }{
 	"relative name":                  {"example.com/a", "not_absolute"},
 	"scheme-relative":                {"//example.com/", "not_absolute"},
 	"colon without scheme":           {"://example.com/", "not_absolute"},
-	"host and port without scheme":   {"example.com:80/", "scheme"},
+	"host and port without scheme":   {"example.com:80/", "not_absolute"},
 	"javascript":                     {"javascript:alert(1)", "scheme"},
 	"javascript with slashes":        {"javascript://example.com/%0aalert(1)", "scheme"},
 	"ftp":                            {"ftp://example.com/", "scheme"},

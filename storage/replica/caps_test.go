@@ -130,6 +130,64 @@ func TestMembersShareCaps(t *testing.T) {
 	alike(t, members)
 }
 
+// TestHitsFromBeforeAResetCountAtNoMember has hits of each member wait in its outbox when another resets their link.
+func TestHitsFromBeforeAResetCountAtNoMember(t *testing.T) {
+	t.Parallel()
+	id := clusterlog.NewID()
+	log := newMemLog(id)
+	members := newMembers(t, log, id, "a", "b", "c")
+	createSomewhere(t, members, engine.Draft{Alias: "x", Owner: 1, Target: "https://example.com/"})
+	caughtUp(t, log, members)
+	var all []*sharing
+	for _, m := range members {
+		all = append(all, &sharing{member: m})
+	}
+	hits := func(each int) {
+		for _, s := range all {
+			for range each {
+				if !s.hit("x") {
+					t.Errorf("%s does not redirect", s.name)
+				}
+			}
+		}
+	}
+	hits(10)
+	eventually(t, "the figures are reset", func() bool {
+		for _, m := range members {
+			if _, err := m.engine.Reset(context.Background(), "x", engine.Guard{AnyOwner: true}); err == nil {
+				return true
+			}
+		}
+		return false
+	})
+	caughtUp(t, log, members)
+	hits(5)
+	ctx, cancel := context.WithCancel(context.Background())
+	var pulling sync.WaitGroup
+	defer pulling.Wait()
+	defer cancel()
+	for _, s := range all {
+		s.all = all
+		pulling.Go(func() { s.pull(ctx) })
+	}
+	for _, s := range all {
+		eventually(t, s.name+" has the hits since the reset", func() bool {
+			got, err := s.engine.Stats(ctx, "x")
+			return err == nil && got.Hits == 15
+		})
+	}
+	for _, s := range all { // all outboxes were read to their ends, hits of before too
+		eventually(t, s.name+" has all hits of the owner", func() bool {
+			r, err := s.engine.OwnerReport(ctx, []uint32{1}, "", engine.Query{})
+			return err == nil && r.Hits == 45
+		})
+		if got, err := s.engine.Stats(ctx, "x"); err != nil || got.Hits != 15 {
+			t.Errorf("%s, in the end: got %+v, %v, want 15 hits", s.name, got, err)
+		}
+	}
+	alike(t, members)
+}
+
 func (s *sharing) follow(ctx context.Context, admitted map[string]*atomic.Int64) {
 	for ctx.Err() == nil {
 		for code, n := range admitted {

@@ -319,7 +319,14 @@ func client(members []*member, c int, made map[string]uint64, stop <-chan struct
 			continue
 		}
 		made[code] = detail.ID
-		switch rng.IntN(8) {
+		switch guard := (engine.Guard{Owner: uint32(c), By: &engine.By{Name: "c"}}); rng.IntN(8) {
+		case 2: // it gets another id
+			delete(made, code)
+			if detail, err := m.engine.Reset(context.Background(), code, guard); err == nil {
+				made[code] = detail.ID
+			}
+		case 3:
+			_, _ = m.engine.Give(context.Background(), code, guard, 100+uint32(c), func(*engine.Record) error { return nil })
 		case 0:
 			delete(made, code) // whatever becomes of it
 			_ = m.engine.Delete(context.Background(), code, engine.Guard{Owner: uint32(c)})

@@ -19,6 +19,10 @@ var (
 		Stamp: 9 << 20, Action: engine.LinkEdited, By: goldenBy,
 		Before: &engine.Record{Hot: goldenTombstone, Cold: goldenCold}, After: &engine.Record{Hot: goldenHot, Cold: goldenCold},
 	}
+	goldenAuditReset = engine.AuditEntry{
+		Stamp: 9 << 20, Action: engine.LinkReset, By: engine.By{AtMs: 9},
+		Before: &engine.Record{Hot: goldenTombstone, Cold: goldenCold}, After: &engine.Record{Hot: goldenTombstone, Cold: goldenCold},
+	}
 	goldenAuditBulk = engine.AuditEntry{
 		Stamp: 9 << 20, Action: engine.LinksImported, By: engine.By{AtMs: 9, Local: true}, Created: 300, Existing: 1, Failed: 2, FirstCode: "a", LastCode: "zz",
 	}
@@ -36,9 +40,14 @@ func TestAuditEntriesAreAsPinned(t *testing.T) {
 	}{
 		"edit": {
 			goldenAuditEdit, "01 02 03 ac02 03616e6e 01 03746f6b 03722d31 0c3139322e302e322e302f3234 03 04636f6465 " +
-				"000a 01 20 05 07 82a0abfef962 0019 01 04636f6465 02 8080f4f6905d 01 8101 025469 02 0178 02797a " +
+				"000a 01 20 05 07 82a0abfef962 001b 02 04636f6465 02 8080f4f6905d 01 8101 d804 025469 02 0178 02797a " +
 				"001f 01 19 85808080808040 ac02 80a0abfef962 e807 68747470733a2f2f612e622f " +
-				"0019 01 04636f6465 02 8080f4f6905d 01 8101 025469 02 0178 02797a",
+				"001b 02 04636f6465 02 8080f4f6905d 01 8101 d804 025469 02 0178 02797a",
+		},
+		"reset": {
+			goldenAuditReset, "01 0f 00 00 00 00 00 00 03 04636f6465 " +
+				"000a 01 20 05 07 82a0abfef962 001b 02 04636f6465 02 8080f4f6905d 01 8101 d804 025469 02 0178 02797a " +
+				"000a 01 20 05 07 82a0abfef962 001b 02 04636f6465 02 8080f4f6905d 01 8101 d804 025469 02 0178 02797a",
 		},
 		"import":     {goldenAuditBulk, "01 05 00 00 00 03 00 00 ac02 01 02 0161 027a7a"},
 		"user":       {goldenAuditUser, "01 07 c604 01 0162 02 0173 00 00 07 00 02 04726f6c65 066d656d626572 0561646d696e 0870617373776f7264 00 00"},
@@ -56,7 +65,7 @@ func TestMalformedAuditEntriesAreRefused(t *testing.T) {
 	for name, value := range map[string]string{
 		"of a newer format":         "02",
 		"of no action":              "01 00 " + by,
-		"of an unknown action":      "01 0f " + by + "00 00 00",
+		"of an unknown action":      "01 10 " + by + "00 00 00",
 		"by an unknown way in":      "01 0a 00 00 00 04 00 00 00 00 00",
 		"by a token without an id":  "01 0a 00 00 00 01 00 00 00 00 00 00",
 		"from before 1970":          "01 0a 05 00 00 00 00 00 00 00 00",

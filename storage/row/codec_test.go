@@ -47,7 +47,11 @@ var codecs = map[string]func(v []byte) ([]byte, error){
 	},
 	"mark": func(v []byte) ([]byte, error) {
 		m, err := DecodeMark(v)
-		return AppendMark(nil, m), err
+		return AppendMark(nil, &m), err
+	},
+	"clock": func(v []byte) ([]byte, error) {
+		c, err := DecodeClock(v)
+		return AppendClock(nil, &c), err
 	},
 	"receipt": func(v []byte) ([]byte, error) {
 		r, err := DecodeReceipt(goldenReceipt.RequestKey, v)
@@ -91,7 +95,7 @@ var (
 		Code: "code", ID: 5, Owner: 7, Flags: engine.FlagTombstone, DeletedAtMs: 1_700_000_000_001,
 	}
 	goldenCold = engine.Cold{
-		Code: "code", Version: 2, CreatedAtMs: 1_600_000_000_000, UpdatedAtMs: -1, ImportedHits: 129,
+		Code: "code", Version: 2, CreatedAtMs: 1_600_000_000_000, UpdatedAtMs: -1, ImportedHits: 129, ImportedAtMs: 300,
 		Title: "Ti", Tags: []string{"x", "yz"},
 	}
 	goldenPositions = engine.Positions{Epoch: 3, FlushSeq: 200, OpenHour: 472_222, Rings: []uint64{0, 1 << 40}}
@@ -106,7 +110,14 @@ var (
 			{Outcome: engine.OutcomeTaken}, {Outcome: engine.OutcomeRefused},
 		},
 	}
-	goldenMark = Mark{Hour: 472_222, Stage: StageOwners, Next: 128}
+	goldenMark  = Mark{Hour: 472_222, Stage: StageOwners, Next: 128, Ahead: []uint32{472_222, 472_224, 484_222}}
+	goldenClock = engine.SeenClock{
+		Ran: 300_000, Last: engine.SeenJump{At: 1_700_000_000_002, By: -3_600_000, Ran: 250_000},
+		Runs: []engine.SeenRun{
+			{From: 1_700_000_000_000, To: 1_700_000_250_000, Until: 250_000, Ahead: 1 - 1_700_000_000_000},
+			{From: -5, To: 49_995, Until: 300_000, Ahead: 250_005},
+		},
+	}
 )
 
 // TestFormatsAreAsPinned pins the bytes on disk. A change of one of these literals is a change of a
@@ -116,20 +127,22 @@ func TestFormatsAreAsPinned(t *testing.T) {
 		got  []byte
 		want string
 	}{
-		"hot":        {AppendHot(nil, &goldenHot), "01 19 85808080808040 ac02 80a0abfef962 e807 68747470733a2f2f612e622f"},
-		"tombstone":  {AppendHot(nil, &goldenTombstone), "01 20 05 07 82a0abfef962"},
-		"cold":       {AppendCold(nil, &goldenCold), "01 04636f6465 02 8080f4f6905d 01 8101 025469 02 0178 02797a"},
-		"index":      {AppendIndexValue(nil, IndexValue{"code", "a.b", "Ti"}), "01 04636f6465 03612e62 5469"},
-		"deletion":   {AppendDeletion(nil, "aZ"), "01 615a"},
-		"positions":  {AppendPositions(nil, &goldenPositions), "01 03 c801 9ee91c 02 00 808080808020"},
-		"mark":       {AppendMark(nil, goldenMark), "01 9ee91c 01 8001"},
-		"first mark": {AppendMark(nil, Mark{}), "01 00 00 00"},
-		"sweep":      {AppendSweep(nil, goldenSweep), "01 99e601 01 8001"},
-		"log":        {AppendLogPosition(nil, LogPosition{Cluster: [16]byte{5}, Sequence: 300, Epoch: 7, Hash: [32]byte{31: 9}}), "01 05" + strings.Repeat(" 00", 15) + " ac02 07" + strings.Repeat(" 00", 31) + " 09"},
+		"hot":                {AppendHot(nil, &goldenHot), "01 19 85808080808040 ac02 80a0abfef962 e807 68747470733a2f2f612e622f"},
+		"tombstone":          {AppendHot(nil, &goldenTombstone), "01 20 05 07 82a0abfef962"},
+		"cold":               {AppendCold(nil, &goldenCold), "02 04636f6465 02 8080f4f6905d 01 8101 d804 025469 02 0178 02797a"},
+		"cold, not imported": {AppendCold(nil, &engine.Cold{Code: "code", Version: 2, ImportedHits: 1}), "01 04636f6465 02 00 00 01 00 00"},
+		"index":              {AppendIndexValue(nil, IndexValue{"code", "a.b", "Ti"}), "01 04636f6465 03612e62 5469"},
+		"deletion":           {AppendDeletion(nil, "aZ"), "01 615a"},
+		"positions":          {AppendPositions(nil, &goldenPositions), "01 03 c801 9ee91c 02 00 808080808020"},
+		"mark":               {AppendMark(nil, &goldenMark), "01 9ee91c 01 8001 03 00 02 de5d"},
+		"first mark":         {AppendMark(nil, &Mark{}), "01 00 00 00 00"},
+		"clock":              {AppendClock(nil, &goldenClock), "01 c0cf24 84a0abfef962 ffb9b703 a0c21e 02 80a0abfef962 a0c21e a0c21e 02 09 a08d06 c0cf24 a0c21e"},
+		"sweep":              {AppendSweep(nil, goldenSweep), "01 99e601 01 8001"},
+		"log":                {AppendLogPosition(nil, LogPosition{Cluster: [16]byte{5}, Sequence: 300, Epoch: 7, Hash: [32]byte{31: 9}}), "01 05" + strings.Repeat(" 00", 15) + " ac02 07" + strings.Repeat(" 00", 31) + " 09"},
 		"receipt": {
 			AppendReceipt(nil, &goldenReceipt, &goldenHot, &goldenCold), "01 84a0abfef962 010200000000000000000000000000ff 01 " +
 				"1f 01 19 85808080808040 ac02 80a0abfef962 e807 68747470733a2f2f612e622f " +
-				"01 04636f6465 02 8080f4f6905d 01 8101 025469 02 0178 02797a",
+				"02 04636f6465 02 8080f4f6905d 01 8101 d804 025469 02 0178 02797a",
 		},
 		"bulk receipt": {
 			AppendBulkReceipt(nil, &goldenBulkReceipt), "01 84a0abfef962 010200000000000000000000000000ff 02 04 " +
@@ -200,6 +213,9 @@ func genCold() *rapid.Generator[engine.Cold] {
 			CreatedAtMs: rapid.Int64().Draw(t, "created"), UpdatedAtMs: rapid.Int64().Draw(t, "updated"),
 			ImportedHits: rapid.Uint64().Draw(t, "imported"), Title: genText(engine.MaxTitleBytes).Draw(t, "title"),
 		}
+		if c.ImportedHits > 0 {
+			c.ImportedAtMs = rapid.Int64().Draw(t, "imported at")
+		}
 		if tags := rapid.SliceOfN(genText(engine.MaxTagBytes), 0, engine.MaxTags).Draw(t, "tags"); len(tags) > 0 {
 			c.Tags = tags
 		}
@@ -249,8 +265,13 @@ func TestPositionsAndMarksAreReadAsTheyWereWritten(t *testing.T) {
 		if got, err := DecodePositions(AppendPositions(nil, &p)); err != nil || !reflect.DeepEqual(got, p) {
 			t.Fatalf("positions: got %+v, %v, want %+v", got, err, p)
 		}
-		m := Mark{rapid.Uint32().Draw(t, "hour"), Stage(rapid.IntRange(0, 1).Draw(t, "stage")), rapid.Uint64().Draw(t, "next")}
-		if got, err := DecodeMark(AppendMark(nil, m)); err != nil || got != m {
+		m := Mark{Hour: rapid.Uint32Max(1<<31).Draw(t, "hour"), Stage: Stage(rapid.IntRange(0, 1).Draw(t, "stage")), Next: rapid.Uint64().Draw(t, "next")}
+		at := m.Hour
+		for _, step := range rapid.SliceOfN(rapid.Uint32Range(1, 1<<20), 0, 64).Draw(t, "ahead") {
+			at += step
+			m.Ahead = append(m.Ahead, at)
+		}
+		if got, err := DecodeMark(AppendMark(nil, &m)); err != nil || !reflect.DeepEqual(got, m) {
 			t.Fatalf("mark: got %+v, %v, want %+v", got, err, m)
 		}
 		w := Sweep{rapid.Uint32().Draw(t, "day"), Stage(rapid.IntRange(0, 1).Draw(t, "stage")), rapid.Uint64().Draw(t, "next")}
@@ -262,25 +283,29 @@ func TestPositionsAndMarksAreReadAsTheyWereWritten(t *testing.T) {
 
 func TestMalformedValuesAreRefusedAsCorrupt(t *testing.T) {
 	for name, c := range map[string]struct{ codec, value string }{
-		"hot of a newer format":          {"hot", "02 00 05 07"},
-		"hot with an unknown flag":       {"hot", "01 80 05 07"},
-		"hot with a padded id":           {"hot", "01 00 8500 07"},
-		"hot with an owner over 32 bits": {"hot", "01 00 05 8080808010"},
-		"hot without an id":              {"hot", "01 00"},
-		"hot without its cap":            {"hot", "01 10 05 07"},
-		"tombstone with a target":        {"hot", "01 20 05 07 02 61"},
-		"cold with bytes after it":       {"cold", "01 0161 01 00 00 00 00 00 00"},
-		"cold with 33 tags":              {"cold", "01 0161 01 00 00 00 00 21" + strings.Repeat(" 00", 33)},
-		"cold whose title is cut off":    {"cold", "01 0161 01 00 00 00 05 61"},
-		"cold with a long code":          {"cold", "01 41" + strings.Repeat("61", 65) + "01 00 00 00 00 00"},
-		"index without a host":           {"index", "01 0161"},
-		"deletion of a newer format":     {"deletion", "02 61"},
-		"deletion of no code":            {"deletion", "01"},
-		"deletion of a long code":        {"deletion", "01" + strings.Repeat("61", 65)},
-		"positions with 1,025 rings":     {"positions", "01 00 00 00 8108"},
-		"positions without their rings":  {"positions", "01 00 00 00 02 00"},
-		"mark of an unknown stage":       {"mark", "01 00 02 00"},
-		"mark with bytes after it":       {"mark", "01 00 00 00 00"},
+		"hot of a newer format":                       {"hot", "02 00 05 07"},
+		"hot with an unknown flag":                    {"hot", "01 80 05 07"},
+		"hot with a padded id":                        {"hot", "01 00 8500 07"},
+		"hot with an owner over 32 bits":              {"hot", "01 00 05 8080808010"},
+		"hot without an id":                           {"hot", "01 00"},
+		"hot without its cap":                         {"hot", "01 10 05 07"},
+		"tombstone with a target":                     {"hot", "01 20 05 07 02 61"},
+		"cold with bytes after it":                    {"cold", "01 0161 01 00 00 00 00 00 00"},
+		"cold with 33 tags":                           {"cold", "01 0161 01 00 00 00 00 21" + strings.Repeat(" 00", 33)},
+		"cold whose title is cut off":                 {"cold", "01 0161 01 00 00 00 05 61"},
+		"cold with a long code":                       {"cold", "01 41" + strings.Repeat("61", 65) + "01 00 00 00 00 00"},
+		"index without a host":                        {"index", "01 0161"},
+		"deletion of a newer format":                  {"deletion", "02 61"},
+		"deletion of no code":                         {"deletion", "01"},
+		"deletion of a long code":                     {"deletion", "01" + strings.Repeat("61", 65)},
+		"positions with 1,025 rings":                  {"positions", "01 00 00 00 8108"},
+		"positions without their rings":               {"positions", "01 00 00 00 02 00"},
+		"mark of an unknown stage":                    {"mark", "01 00 02 00"},
+		"mark with bytes after it":                    {"mark", "01 00 00 00 00 00"},
+		"mark of hours that do not ascend":            {"mark", "01 05 00 00 02 01 00"},
+		"mark of too many hours ahead":                {"mark", "01 05 00 00 8120"},
+		"clock with a run after it":                   {"clock", "01 02 00 00 00 01 00 00 04 00"},
+		"clock with a run that ends before it begins": {"clock", "01 04 00 00 00 01 00 01 00 00"},
 		"nothing":                        {"mark", ""},
 		"sweep of an unknown stage":      {"sweep", "01 05 03 00"},
 		"sweep that is done but goes on": {"sweep", "01 05 02 01"},
@@ -370,7 +395,9 @@ func FuzzDeletion(f *testing.F) { fuzzCodec(f, "deletion", AppendDeletion(nil, "
 
 func FuzzPositions(f *testing.F) { fuzzCodec(f, "positions", AppendPositions(nil, &goldenPositions)) }
 
-func FuzzMark(f *testing.F) { fuzzCodec(f, "mark", AppendMark(nil, goldenMark)) }
+func FuzzMark(f *testing.F) { fuzzCodec(f, "mark", AppendMark(nil, &goldenMark)) }
+
+func FuzzClock(f *testing.F) { fuzzCodec(f, "clock", AppendClock(nil, &goldenClock)) }
 
 func FuzzOutboxState(f *testing.F) {
 	fuzzCodec(f, "outbox", AppendOutboxState(nil, goldenOutboxState))

@@ -39,7 +39,8 @@
 //
 // Each value begins with the version of its format; all formats are at version 1. LayoutVersion
 // covers everything that no single value shows: tables, keys, the merger and the set of formats. Version
-// 2 added the audit log; a store of version 1 is converted when it is opened (storage/convert.go).
+// 2 added the audit log, version 3 folds tags in keys; an older store is converted when it is opened
+// (convert in storage/meta.go).
 //
 // Everything has exactly one encoding, so decoding and encoding are inverse to each other; the fuzz
 // tests check this. A value that is not canonical, cut off, too long or of an unknown version is

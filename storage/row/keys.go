@@ -12,7 +12,10 @@ import (
 // LayoutVersion is the version of everything below DIR/db: tables, keys, and the set of value
 // formats. It is stored in DIR/format and in the meta table. Each value format also has a version
 // byte of its own. Version 2 has the audit log, and the row of the last backup.
-const LayoutVersion = 2
+const LayoutVersion = 3
+
+// FoldedTags is the first layout version in which the keys of the index by tag have folded tags.
+const FoldedTags = 3
 
 // Tables. Every key begins with the byte of its table; numbers in keys are big-endian, so that keys
 // sort as numbers do. A table's byte never changes its meaning, and the byte of a removed table is
@@ -25,7 +28,7 @@ const LayoutVersion = 2
 //	│ 20 │ hot         │ code 1…64                                     │ hot record, tombstones   │
 //	│ 21 │ cold        │ link id 8                                     │ cold record              │
 //	│ 22 │ by owner    │ owner 4 · ^link id 8                          │ index value              │
-//	│ 23 │ by tag      │ owner 4 · tag length 1 · tag · ^link id 8     │ index value              │
+//	│ 23 │ by tag      │ owner 4 · folded tag · 0 · ^link id 8         │ index value              │
 //	│ 24 │ by deletion │ hour of deletion 4 · link id 8                │ deletion: the code       │
 //	│ 25 │ caps        │ link id 8                                     │ cap                      │
 //	├────┼─────────────┼───────────────────────────────────────────────┼──────────────────────────┤
@@ -34,6 +37,7 @@ const LayoutVersion = 2
 //	│ 32 │ link days   │ link id 8 · day 4                             │ tally row (merged)       │
 //	│ 33 │ link lives  │ link id 8                                     │ tally row (merged)       │
 //	│ 34 │ owner days  │ owner 4 · day 4                               │ tally row (merged)       │
+//	│ 35 │ imports     │ owner 4 · hour of the import 4                │ tally row (merged): hits │
 //	├────┼─────────────┼───────────────────────────────────────────────┼──────────────────────────┤
 //	│ 40 │ idempotency │ sender hash 32 · key hash 32                  │ receipt                  │
 //	│ 50 │ accounts    │ what api/account lays out: users, names,      │ what api/account encodes │
@@ -47,12 +51,16 @@ const LayoutVersion = 2
 //
 // Hours are Unix time / 3600, days hours / 24. The complement ^link id makes the newest link come
 // first. Hour rows begin with the hour, not the link, so that an hour is rolled up by one
-// sequential scan, and old hours are deleted by one range deletion. The length comes before the
-// tag, so that no byte is forbidden in tags and no tag is a prefix of another.
+// sequential scan, and old hours are deleted by one range deletion. A tag is folded (engine.FoldTag), so
+// that it is found in any case, and ends in a zero byte, which no tag contains, so that tags are in their
+// order and no tag is a prefix of another.
 //
 // The index by deletion lets a purge find the oldest deleted links. It has a row for each deleted
 // link that still has other rows, even if its code belongs to another link by now. An unknown hour
 // is 0.
+//
+// Imports have the hits that an owner's links brought along when they were imported. They have no time, so
+// they are in no row of an hour or a day.
 //
 // In a cluster, each flush also leaves its rows in the outbox, from which other nodes pull them; pulled
 // has the positions that this node has reached in their outboxes. Caps say how the caps of links are
@@ -71,6 +79,7 @@ const (
 	TableLinkDays   = 0x32
 	TableLinkLives  = 0x33
 	TableOwnerDays  = 0x34
+	TableImports    = 0x35
 	TableReceipts   = 0x40
 	TableAccounts   = 0x50
 	TableAudit      = 0x60
@@ -89,6 +98,7 @@ const (
 //	p  positions                 epoch, flush sequence number, open hour, rings: see AppendPositions
 //	m  roll-up mark              see AppendMark
 //	d  sweep mark                see AppendSweep
+//	c  clock                     see AppendClock; absent until a server has run
 //	h  first whole hour          4 bytes big-endian: hour rows before it are deleted
 //	q  sequence of writes        (merged) see AppendSequence
 //	b  base URL                  see AppendBaseURL; absent until a server has run
@@ -106,6 +116,7 @@ const (
 	MetaMark       = 'm'
 	MetaSweep      = 'd'
 	MetaFirstHour  = 'h'
+	MetaClock      = 'c'
 	MetaSequence   = 'q'
 	MetaBaseURL    = 'b'
 	MetaLastBackup = 'k'
@@ -127,7 +138,8 @@ func Shared(key []byte) bool {
 		return false
 	}
 	switch key[0] {
-	case TableHot, TableCold, TableByOwner, TableByTag, TableByDeletion, TableCaps, TableReceipts, TableAccounts, TableAudit, TableLinkLives, TableLinkDays:
+	case TableHot, TableCold, TableByOwner, TableByTag, TableByDeletion, TableCaps, TableReceipts, TableAccounts, TableAudit, TableLinkLives, TableLinkDays,
+		TableImports:
 		return true
 	case TableMeta:
 		return len(key) == 2 && key[1] == MetaIDBound
@@ -174,12 +186,17 @@ func AppendByOwnerKey(dst []byte, owner uint32, id uint64) []byte {
 	return binary.BigEndian.AppendUint64(dst, ^id)
 }
 
-// AppendByTagKey appends the key of a link in the index by tag. The tag must have at most 255
-// bytes.
+// AppendByTagKey appends the key of a link in the index by tag. All spellings of a tag have one key. The
+// tag must not contain a zero byte. The key without its last 8 bytes is the prefix of all links with the tag.
 func AppendByTagKey(dst []byte, owner uint32, tag string, id uint64) []byte {
-	dst = binary.BigEndian.AppendUint32(append(dst, TableByTag), owner)
-	dst = append(append(dst, byte(len(tag))), tag...)
-	return binary.BigEndian.AppendUint64(dst, ^id)
+	dst = AppendTagsPrefix(dst, owner, engine.FoldTag(tag))
+	return binary.BigEndian.AppendUint64(append(dst, 0), ^id)
+}
+
+// AppendTagsPrefix appends the prefix of the keys in the index by tag of an owner's tags whose folded
+// forms begin with prefix.
+func AppendTagsPrefix(dst []byte, owner uint32, prefix string) []byte {
+	return append(binary.BigEndian.AppendUint32(append(dst, TableByTag), owner), prefix...)
 }
 
 // AppendByDeletionKey appends the key of a link in the index by deletion.
@@ -231,6 +248,20 @@ func AppendDayKey(dst []byte, table byte, id uint64, day uint32) []byte {
 func AppendOwnerDayKey(dst []byte, owner, day uint32) []byte {
 	dst = binary.BigEndian.AppendUint32(append(dst, TableOwnerDays), owner)
 	return binary.BigEndian.AppendUint32(dst, day)
+}
+
+// AppendImportKey appends the key of what an owner imported in an hour.
+func AppendImportKey(dst []byte, owner, hour uint32) []byte {
+	dst = binary.BigEndian.AppendUint32(append(dst, TableImports), owner)
+	return binary.BigEndian.AppendUint32(dst, hour)
+}
+
+// SplitImportKey splits a key of the imports.
+func SplitImportKey(key []byte) (owner, hour uint32, err error) {
+	if len(key) != 1+4+4 || key[0] != TableImports {
+		return 0, 0, fmt.Errorf("%w: key %x in the table of imports", ErrCorrupt, key)
+	}
+	return binary.BigEndian.Uint32(key[1:]), binary.BigEndian.Uint32(key[5:]), nil
 }
 
 // AppendReceiptKey appends the key of the receipt of a request.
@@ -323,7 +354,7 @@ func AppendSuffix(dst []byte, table byte, suffix uint64) []byte {
 // AccountKey returns the key of a row of accounts. Package api/account lays out the argument.
 func AccountKey(key []byte) []byte { return append([]byte{TableAccounts}, key...) }
 
-// SplitIndexKey returns the tag and the id of a key of an index. The tag is empty in the index by
+// SplitIndexKey returns the folded tag and the id of a key of an index. The tag is empty in the index by
 // owner.
 func SplitIndexKey(key []byte) (tag string, id uint64, ok bool) {
 	if len(key) < 1+4+8 {
@@ -331,10 +362,11 @@ func SplitIndexKey(key []byte) (tag string, id uint64, ok bool) {
 	}
 	middle := key[5 : len(key)-8]
 	if key[0] == TableByTag {
-		if len(middle) == 0 || int(middle[0]) != len(middle)-1 {
+		end := bytes.IndexByte(middle, 0)
+		if end < 0 || end != len(middle)-1 {
 			return "", 0, false
 		}
-		tag = string(middle[1:])
+		tag = string(middle[:end])
 	} else if len(middle) > 0 {
 		return "", 0, false
 	}
@@ -343,10 +375,9 @@ func SplitIndexKey(key []byte) (tag string, id uint64, ok bool) {
 
 const msPerHour = 3600 * 1000
 
-// DeletionHour returns the hour of a deletion as the index has it: the nearest that the key can
-// hold.
-func DeletionHour(deletedAtMs int64) uint32 {
-	return uint32(min(max(deletedAtMs/msPerHour, 0), math.MaxUint32))
+// HourAt returns the hour of a time as keys have it: the nearest that a key can hold.
+func HourAt(ms int64) uint32 {
+	return uint32(min(max(ms/msPerHour, 0), math.MaxUint32))
 }
 
 // DaysOfLink returns the range of the day rows of a link.

@@ -20,23 +20,26 @@ func TestKeysAreAsPinned(t *testing.T) {
 		got  []byte
 		want string
 	}{
-		"meta":        {MetaKey(MetaPositions), "10 70"},
-		"sequence":    {MetaKey(MetaSequence), "10 71"},
-		"base URL":    {MetaKey(MetaBaseURL), "10 62"},
-		"last backup": {MetaKey(MetaLastBackup), "10 6b"},
-		"log":         {MetaKey(MetaLog), "10 6c"},
-		"outbox":      {MetaKey(MetaOutbox), "10 6f"},
-		"edge":        {MetaKey(MetaEdge), "10 65"},
-		"hot":         {AppendHotKey(nil, "aZ"), "20 615a"},
-		"cold":        {AppendColdKey(nil, 0x0102), "21 0000000000000102"},
-		"by owner":    {AppendByOwnerKey(nil, 7, 1), "22 00000007 fffffffffffffffe"},
-		"by tag":      {AppendByTagKey(nil, 7, "ab", 1), "23 00000007 02 6162 fffffffffffffffe"},
-		"by deletion": {AppendByDeletionKey(nil, 0x0102, 3), "24 00000102 0000000000000003"},
-		"link hours":  {AppendLinkHourKey(nil, 0x0102, 3), "30 00000102 0000000000000003"},
-		"owner hours": {AppendOwnerHourKey(nil, 0x0102, 3), "31 00000102 00000003"},
-		"link days":   {AppendLinkDayKey(nil, 3, 0x0102), "32 0000000000000003 00000102"},
-		"link lives":  {AppendLinkLifeKey(nil, 3), "33 0000000000000003"},
-		"owner days":  {AppendOwnerDayKey(nil, 3, 0x0102), "34 00000003 00000102"},
+		"meta":           {MetaKey(MetaPositions), "10 70"},
+		"sequence":       {MetaKey(MetaSequence), "10 71"},
+		"base URL":       {MetaKey(MetaBaseURL), "10 62"},
+		"last backup":    {MetaKey(MetaLastBackup), "10 6b"},
+		"log":            {MetaKey(MetaLog), "10 6c"},
+		"outbox":         {MetaKey(MetaOutbox), "10 6f"},
+		"clock":          {MetaKey(MetaClock), "10 63"},
+		"edge":           {MetaKey(MetaEdge), "10 65"},
+		"hot":            {AppendHotKey(nil, "aZ"), "20 615a"},
+		"cold":           {AppendColdKey(nil, 0x0102), "21 0000000000000102"},
+		"by owner":       {AppendByOwnerKey(nil, 7, 1), "22 00000007 fffffffffffffffe"},
+		"by tag":         {AppendByTagKey(nil, 7, "ab", 1), "23 00000007 6162 00 fffffffffffffffe"},
+		"by tag, folded": {AppendByTagKey(nil, 7, "StraẞE", 1), "23 00000007 73747261c39f65 00 fffffffffffffffe"},
+		"by deletion":    {AppendByDeletionKey(nil, 0x0102, 3), "24 00000102 0000000000000003"},
+		"link hours":     {AppendLinkHourKey(nil, 0x0102, 3), "30 00000102 0000000000000003"},
+		"owner hours":    {AppendOwnerHourKey(nil, 0x0102, 3), "31 00000102 00000003"},
+		"link days":      {AppendLinkDayKey(nil, 3, 0x0102), "32 0000000000000003 00000102"},
+		"link lives":     {AppendLinkLifeKey(nil, 3), "33 0000000000000003"},
+		"owner days":     {AppendOwnerDayKey(nil, 3, 0x0102), "34 00000003 00000102"},
+		"imports":        {AppendImportKey(nil, 3, 0x0102), "35 00000003 00000102"},
 		"receipt": {
 			AppendReceiptKey(nil, &engine.RequestKey{Sender: [32]byte{1}, Key: [32]byte{31: 2}}),
 			"40 01" + strings.Repeat("00", 62) + "02",
@@ -242,6 +245,9 @@ type fields struct {
 	text   string // a code or a tag
 }
 
+// tag returns the text without zero bytes, which no tag has.
+func (x fields) tag() string { return strings.ReplaceAll(x.text, "\x00", "") }
+
 // tableOrders are the keys of each table and the order that keys.go promises for them.
 var tableOrders = map[string]struct {
 	key     func(x fields) []byte
@@ -252,8 +258,8 @@ var tableOrders = map[string]struct {
 	"by owner": {func(x fields) []byte { return AppendByOwnerKey(nil, x.number, x.id) }, func(a, b fields) int {
 		return cmp.Or(cmp.Compare(a.number, b.number), cmp.Compare(b.id, a.id))
 	}},
-	"by tag": {func(x fields) []byte { return AppendByTagKey(nil, x.number, x.text, x.id) }, func(a, b fields) int {
-		byTag := cmp.Or(cmp.Compare(len(a.text), len(b.text)), cmp.Compare(a.text, b.text))
+	"by tag": {func(x fields) []byte { return AppendByTagKey(nil, x.number, x.tag(), x.id) }, func(a, b fields) int {
+		byTag := cmp.Compare(engine.FoldTag(a.tag()), engine.FoldTag(b.tag()))
 		return cmp.Or(cmp.Compare(a.number, b.number), byTag, cmp.Compare(b.id, a.id))
 	}},
 	"by deletion": {func(x fields) []byte { return AppendByDeletionKey(nil, x.number, x.id) }, func(a, b fields) int {
@@ -292,10 +298,10 @@ func FuzzKeyOrder(f *testing.F) {
 				t.Errorf("%s: %x and %x sort by %d, and what they hold by %d", table, keyA, keyB, got, want)
 			}
 		}
-		list := AppendByTagKey(nil, a.number, a.text, a.id)
+		list := AppendByTagKey(nil, a.number, a.tag(), a.id)
 		list = list[:len(list)-8]
-		inList := bytes.HasPrefix(AppendByTagKey(nil, b.number, b.text, b.id), list)
-		if want := a.number == b.number && a.text == b.text; inList != want {
+		inList := bytes.HasPrefix(AppendByTagKey(nil, b.number, b.tag(), b.id), list)
+		if want := a.number == b.number && engine.FoldTag(a.tag()) == engine.FoldTag(b.tag()); inList != want {
 			t.Errorf("%+v in the list of tag %q of owner %d: got %v, want %v", b, a.text, a.number, inList, want)
 		}
 	})

@@ -13,6 +13,7 @@ import (
 const (
 	hotVersion      = 1
 	coldVersion     = 1
+	importedVersion = 2 // of a cold record that says when its hits were imported
 	indexVersion    = 1
 	deletionVersion = 1
 
@@ -120,16 +121,26 @@ func OwnHot(h *engine.HotView) engine.Hot {
 
 // AppendCold appends a cold record; its id is in the key.
 //
-//	┌───────────┬──────┬─────────┬──────────────┬──────────────┬──────────┬───────┬───────────────┐
-//	│ version 1 │ code │ version │ created, ms  │ updated, ms  │ imported │ title │ number of     │
-//	│ (format)  │      │ of link │ zigzag       │ zigzag       │ hits     │       │ tags · tags   │
-//	└───────────┴──────┴─────────┴──────────────┴──────────────┴──────────┴───────┴───────────────┘
+//	┌───────────┬──────┬─────────┬──────────────┬──────────────┬──────────┬───────────────┬───────┬───────────────┐
+//	│ version 1 │ code │ version │ created, ms  │ updated, ms  │ imported │ [imported, ms │ title │ number of     │
+//	│ or 2      │      │ of link │ zigzag       │ zigzag       │ hits     │  zigzag]      │       │ tags · tags   │
+//	└───────────┴──────┴─────────┴──────────────┴──────────────┴──────────┴───────────────┴───────┴───────────────┘
+//
+// Version 2 has the time at which hits were imported, version 1 has not: hits were not, or by a program that
+// did not keep that time.
 func AppendCold(dst []byte, c *engine.Cold) []byte {
-	dst = appendString(append(dst, coldVersion), c.Code)
+	version := byte(coldVersion)
+	if c.ImportedAtMs != 0 {
+		version = importedVersion
+	}
+	dst = appendString(append(dst, version), c.Code)
 	dst = binary.AppendUvarint(dst, c.Version)
 	dst = binary.AppendVarint(dst, c.CreatedAtMs)
 	dst = binary.AppendVarint(dst, c.UpdatedAtMs)
 	dst = binary.AppendUvarint(dst, c.ImportedHits)
+	if version == importedVersion {
+		dst = binary.AppendVarint(dst, c.ImportedAtMs)
+	}
 	dst = appendString(dst, c.Title)
 	dst = binary.AppendUvarint(dst, uint64(len(c.Tags)))
 	for _, tag := range c.Tags {
@@ -145,18 +156,27 @@ func ColdOfEdge(v []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.Title, c.Tags, c.ImportedHits = "", nil, 0
+	c.Title, c.Tags, c.ImportedHits, c.ImportedAtMs = "", nil, 0, 0
 	return AppendCold(nil, &c), nil
 }
 
 // DecodeCold decodes a cold record. The result shares no memory with v.
 func DecodeCold(v []byte) (engine.Cold, error) {
-	r := readValue("cold record", v, coldVersion)
+	version := byte(coldVersion)
+	if len(v) > 0 && v[0] == importedVersion {
+		version = importedVersion
+	}
+	r := readValue("cold record", v, version)
 	c := engine.Cold{
 		Code: string(r.bytes(engine.MaxCodeBytes)), Version: r.uvarint(),
 		CreatedAtMs: r.varint(), UpdatedAtMs: r.varint(), ImportedHits: r.uvarint(),
-		Title: string(r.bytes(engine.MaxTitleBytes)),
 	}
+	if version == importedVersion {
+		if c.ImportedAtMs = r.varint(); c.ImportedAtMs == 0 {
+			r.fail("no time of the import")
+		}
+	}
+	c.Title = string(r.bytes(engine.MaxTitleBytes))
 	n := r.uvarint()
 	if n > engine.MaxTags {
 		r.fail("too many tags")
@@ -257,6 +277,8 @@ func CheckMutation(m *engine.Mutation) error {
 		return nil
 	case c.Code != h.Code:
 		return fmt.Errorf("cold record of %q for %q", c.Code, h.Code)
+	case m.ResetAtMs != 0 && (m.Before == nil || m.Before.Hot.ID == h.ID):
+		return fmt.Errorf("figures of %q are reset without another id", h.Code)
 	case len(c.Title) > engine.MaxTitleBytes:
 		return fmt.Errorf("title of %d bytes", len(c.Title))
 	}
@@ -292,6 +314,9 @@ func checkTags(tags []string) error {
 	for _, tag := range tags {
 		if len(tag) > engine.MaxTagBytes {
 			return fmt.Errorf("tag of %d bytes", len(tag))
+		}
+		if strings.IndexByte(tag, 0) >= 0 { // it ends a tag in keys
+			return errors.New("tag with a zero byte")
 		}
 	}
 	return nil

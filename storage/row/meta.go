@@ -3,6 +3,8 @@ package row
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
+	"slices"
 	"strings"
 
 	"shunt/engine"
@@ -11,11 +13,17 @@ import (
 const (
 	positionsVersion = 1
 	markVersion      = 1
+	clockVersion     = 1
 	sweepVersion     = 1
 	logVersion       = 1
 
 	// maxRings bounds the rings of a decoded value; the engine has at most 64.
 	maxRings = 1024
+
+	maxClockMs = 1 << 50 // 35,000 years
+
+	// MaxAhead bounds the hours ahead of a mark.
+	MaxAhead = 4096
 )
 
 // AppendPositions appends the positions of a flush.
@@ -63,35 +71,82 @@ const (
 )
 
 // Mark is the point that the roll-up has reached. In the order of (hour, stage, link id or owner),
-// every row before (Hour, Stage, Next) is contained in day and life rows, and no other row is.
+// every row before (Hour, Stage, Next) is contained in day and life rows, and so is every row of the
+// hours ahead; no other row is.
 type Mark struct {
 	Hour  uint32
 	Stage Stage
 	Next  uint64
+
+	// Ahead is the hours from Hour on that are contained, ascending; replaced, never changed. They were
+	// rolled up while the clock was ahead, before the mark moved back.
+	Ahead []uint32
 }
 
 // Passed reports whether the row of (hour, id) in the stage's table is contained in day and life
 // rows.
-func (m Mark) Passed(s Stage, hour uint32, id uint64) bool {
-	return hour < m.Hour || hour == m.Hour && (s < m.Stage || s == m.Stage && id < m.Next)
+func (m *Mark) Passed(s Stage, hour uint32, id uint64) bool {
+	return hour < m.Hour || hour == m.Hour && (s < m.Stage || s == m.Stage && id < m.Next) || m.ahead(hour)
+}
+
+func (m *Mark) ahead(hour uint32) bool {
+	if len(m.Ahead) == 0 {
+		return false
+	}
+	_, found := slices.BinarySearch(m.Ahead, hour)
+	return found
+}
+
+// Open returns those of ascending hours that may have rows that are not contained. It may share memory with hours.
+func (m *Mark) Open(hours []uint32) []uint32 {
+	at, _ := slices.BinarySearch(hours, m.Hour)
+	hours = hours[at:]
+	if len(m.Ahead) == 0 {
+		return hours
+	}
+	return slices.DeleteFunc(slices.Clone(hours), m.ahead)
+}
+
+// Begun reports whether some rows of the hour are contained and others are not.
+func (m *Mark) Begun() bool { return m.Stage != StageLinks || m.Next != 0 }
+
+// At returns the mark at the beginning of an hour that is not before m's: the hours between have no
+// rows that are not contained.
+func (m *Mark) At(hour uint32) Mark {
+	at, _ := slices.BinarySearch(m.Ahead, hour)
+	return Mark{Hour: hour, Ahead: m.Ahead[at:]}
 }
 
 // NextStage returns the mark at the end of a table of an hour.
-func (m Mark) NextStage() Mark {
+func (m *Mark) NextStage() Mark {
 	if m.Stage == StageLinks {
-		return Mark{Hour: m.Hour, Stage: StageOwners}
+		return Mark{Hour: m.Hour, Stage: StageOwners, Ahead: m.Ahead}
 	}
-	return Mark{Hour: m.Hour + 1}
+	return m.At(m.Hour + 1)
 }
 
-// AppendMark appends the roll-up mark.
+// Last returns the last hour of which rows may be contained.
+func (m *Mark) Last() uint32 {
+	if n := len(m.Ahead); n > 0 {
+		return max(m.Hour, m.Ahead[n-1])
+	}
+	return m.Hour
+}
+
+// AppendMark appends the roll-up mark. Each hour ahead is its distance from the one before.
 //
-//	┌───────────┬──────┬─────────┬──────────────────────────┐
-//	│ version 1 │ hour │ stage 1 │ next link id, or owner   │
-//	└───────────┴──────┴─────────┴──────────────────────────┘
-func AppendMark(dst []byte, m Mark) []byte {
+//	┌───────────┬──────┬─────────┬──────────────────────────┬─────────────────────────────────┐
+//	│ version 1 │ hour │ stage 1 │ next link id, or owner   │ number of hours ahead · hours   │
+//	└───────────┴──────┴─────────┴──────────────────────────┴─────────────────────────────────┘
+func AppendMark(dst []byte, m *Mark) []byte {
 	dst = binary.AppendUvarint(append(dst, markVersion), uint64(m.Hour))
-	return binary.AppendUvarint(append(dst, byte(m.Stage)), m.Next)
+	dst = binary.AppendUvarint(append(dst, byte(m.Stage)), m.Next)
+	dst = binary.AppendUvarint(dst, uint64(len(m.Ahead)))
+	for last, i := m.Hour, 0; i < len(m.Ahead); i++ {
+		dst = binary.AppendUvarint(dst, uint64(m.Ahead[i]-last))
+		last = m.Ahead[i]
+	}
+	return dst
 }
 
 // DecodeMark decodes the roll-up mark.
@@ -101,7 +156,63 @@ func DecodeMark(v []byte) (Mark, error) {
 	if m.Stage > StageOwners {
 		r.fail("unknown stage")
 	}
+	n := r.uvarint()
+	if n > MaxAhead {
+		r.fail("too many hours ahead")
+		return Mark{}, r.err
+	}
+	last := uint64(m.Hour)
+	for i := range n {
+		step := r.uvarint()
+		if last += step; step == 0 && i > 0 || step > math.MaxUint32 || last > math.MaxUint32 {
+			r.fail("hours ahead that do not ascend")
+			break
+		}
+		m.Ahead = append(m.Ahead, uint32(last))
+	}
 	return m, r.end()
+}
+
+// AppendClock appends the time that the store has seen passing. The number of a wall-clock time may be negative.
+//
+//	┌───────────┬─────┬──────────────────────┬─────────────────────────────────────────┐
+//	│ version 1 │ ran │ last jump: at by ran │ number of runs · from, to, until, ahead │
+//	└───────────┴─────┴──────────────────────┴─────────────────────────────────────────┘
+func AppendClock(dst []byte, c *engine.SeenClock) []byte {
+	dst = binary.AppendVarint(append(dst, clockVersion), c.Ran)
+	for _, n := range []int64{c.Last.At, c.Last.By, c.Last.Ran} {
+		dst = binary.AppendVarint(dst, n)
+	}
+	dst = binary.AppendUvarint(dst, uint64(len(c.Runs)))
+	for i := range c.Runs {
+		x := &c.Runs[i]
+		for _, n := range []int64{x.From, x.To - x.From, x.Until, x.Ahead + x.From} { // small ones are short
+			dst = binary.AppendVarint(dst, n)
+		}
+	}
+	return dst
+}
+
+// DecodeClock decodes the time that a store has seen passing. The result shares no memory with v.
+func DecodeClock(v []byte) (engine.SeenClock, error) {
+	r := readValue("clock", v, clockVersion)
+	c := engine.SeenClock{Ran: r.varint(), Last: engine.SeenJump{At: r.varint(), By: r.varint(), Ran: r.varint()}}
+	n := r.uvarint()
+	if n > engine.MaxSeenRuns {
+		r.fail("too many runs")
+		return engine.SeenClock{}, r.err
+	}
+	for range n {
+		if r.err != nil {
+			break
+		}
+		from, lasted, until, ahead := r.varint(), r.varint(), r.varint(), r.varint()
+		if lasted < 0 || until < 0 || until > c.Ran || max(from, -from, lasted, ahead, -ahead) > maxClockMs {
+			r.fail("a run that ends before it begins, or after the clock")
+		}
+		c.Runs = append(c.Runs, engine.SeenRun{From: from, To: from + lasted, Until: until, Ahead: ahead - from})
+	}
+	return c, r.end()
 }
 
 // Sweep is the point that the deletion of old day rows has reached. In the order of (Stage, link id

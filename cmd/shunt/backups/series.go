@@ -22,7 +22,6 @@ const (
 	// nameLayout is the name of a backup as a layout of package time, in UTC.
 	nameLayout = "shunt-20060102T150405Z"
 	partSuffix = ".part"
-	markName   = ".shunt-backups"
 	markPrefix = "shunt backups of store "
 
 	// maxMarkBytes bounds the part of the mark that is read.
@@ -31,6 +30,9 @@ const (
 	folderMode = 0o700
 	fileMode   = 0o600
 )
+
+// MarkName is the file in a series that names its store.
+const MarkName = ".shunt-backups"
 
 // MaxKeep is the largest number of backups that a series may keep.
 const MaxKeep = 10_000
@@ -54,7 +56,7 @@ func Open(dir string, storeID [16]byte) (*Series, error) {
 	if err := os.MkdirAll(dir, folderMode); err != nil {
 		return nil, err
 	}
-	mark, err := os.OpenFile(filepath.Join(dir, markName), os.O_RDWR|os.O_CREATE, fileMode)
+	mark, err := os.OpenFile(filepath.Join(dir, MarkName), os.O_RDWR|os.O_CREATE, fileMode)
 	if err != nil {
 		return nil, err
 	}

@@ -141,7 +141,7 @@ func TestASeriesIsForOneStoreAndOneBackupAtATime(t *testing.T) {
 		t.Errorf("another store: got %v", err)
 	}
 	for _, torn := range []string{"", "shunt backups of st"} { // by a crash
-		if err := os.WriteFile(filepath.Join(dir, markName), []byte(torn), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, MarkName), []byte(torn), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		if err := openSeries(t, dir).Close(); err != nil {

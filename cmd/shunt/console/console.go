@@ -96,14 +96,15 @@ func (c *Console) Deserted() bool {
 // only if Person.
 func (c *Console) Open(address string) { fmt.Fprintf(c.w, "open %s\n\n", address) }
 
-// Next shows the command to run next.
-func (c *Console) Next(why string, command ...string) {
+// Next shows the command to run next. address is where the server is found meanwhile; it is not secret, and a log
+// has it, because whoever reads that may not know.
+func (c *Console) Next(why, address string, command ...string) {
 	for i, word := range command {
 		command[i] = Quote(word)
 	}
 	line := strings.Join(command, " ")
 	if !c.person {
-		c.Log.Info(why, "run", line)
+		c.Log.Info(why, "run", line, "address", address)
 		return
 	}
 	fmt.Fprintf(c.w, "%s. In another terminal, run:\n\n  %s\n\n", why, line)

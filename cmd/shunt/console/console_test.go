@@ -61,8 +61,17 @@ func TestNextCommandsCanBePastedIntoAShell(t *testing.T) {
 	var out strings.Builder
 	c := New(&out, "text", slog.LevelInfo)
 	c.person = true
-	c.Next("Nobody can sign in yet", "./shunt", "user", "setup-link", "--data", "/tmp/it's here")
+	c.Next("Nobody can sign in yet", "http://127.0.0.1:8080/_/", "./shunt", "user", "setup-link", "--data", "/tmp/it's here")
 	if want := `  ./shunt user setup-link --data '/tmp/it'\''s here'` + "\n"; !strings.Contains(out.String(), want) {
+		t.Errorf("got %q, want %q in it", out.String(), want)
+	}
+}
+
+func TestALogNamesTheAddressBesideTheNextCommand(t *testing.T) {
+	var out strings.Builder
+	c := New(&out, "text", slog.LevelInfo)
+	c.Next("Nobody can sign in yet", "http://127.0.0.1:8080/_/", "./shunt", "user", "setup-link")
+	if want := `msg="Nobody can sign in yet" run="./shunt user setup-link" address=http://127.0.0.1:8080/_/`; !strings.Contains(out.String(), want) {
 		t.Errorf("got %q, want %q in it", out.String(), want)
 	}
 }

@@ -33,6 +33,7 @@ type front struct {
 // places are where a proxy of a test listens, finds its server, and keeps its files.
 type places struct {
 	server, listen, tls string // addresses
+	second              string // of another server; empty: there is one only
 	dir                 string
 	cert, key, both     string // files of its certificate
 }
@@ -54,7 +55,11 @@ var fronts = map[string]struct {
 			for _, kind := range []string{"client_body", "proxy", "fastcgi", "uwsgi", "scgi"} {
 				temp += kind + "_temp_path " + filepath.Join(at.dir, kind) + ";\n"
 			}
-			return []string{"server 127.0.0.1:8080;", "server " + at.server + ";", "listen 80 ", "listen " + at.listen + " ", "listen 443 ", "listen " + at.tls + " ",
+			servers := "server " + at.server + ";"
+			if at.second != "" {
+				servers += " server " + at.second + ";"
+			}
+			return []string{"server 127.0.0.1:8080;", servers, "listen 80 ", "listen " + at.listen + " ", "listen 443 ", "listen " + at.tls + " ",
 				"        listen [::]:80 default_server backlog=4096;\n", "", "        listen [::]:443 ssl http2 default_server backlog=4096;\n", "",
 				"/etc/shunt/tls/cert.pem", at.cert, "/etc/shunt/tls/key.pem", at.key,
 				"worker_processes auto;", "worker_processes 1;",
@@ -65,7 +70,11 @@ var fronts = map[string]struct {
 		"haproxy.cfg", "haproxy",
 		func(config string) []string { return []string{"-db", "-f", config} },
 		func(at places) []string {
-			return []string{"server shunt 127.0.0.1:8080", "server shunt " + at.server, "bind :80\n", "bind " + at.listen + "\n",
+			servers := "server shunt " + at.server
+			if at.second != "" {
+				servers = "server second " + at.second + " maxconn 4096\n    " + servers
+			}
+			return []string{"server shunt 127.0.0.1:8080", servers, "bind :80\n", "bind " + at.listen + "\n",
 				"bind :443 ", "bind " + at.tls + " ", "/etc/shunt/tls/shunt.pem", at.both,
 				"    maxconn 16384\n", "    maxconn 512\n"}
 		},
@@ -105,8 +114,14 @@ const sentinels = 64
 // startFront starts a server with these arguments, and a proxy before it.
 func startFront(t *testing.T, name string, args ...string) *front {
 	t.Helper()
-	f := fronts[name]
 	server := startServer(t, filepath.Join(t.TempDir(), "data"), append(args, "--trusted-proxy", "127.0.0.1")...)
+	return startProxy(t, name, server, nil)
+}
+
+// startProxy starts a proxy before a server, or before two if second is not nil.
+func startProxy(t *testing.T, name string, server, second *process) *front {
+	t.Helper()
+	f := fronts[name]
 	p := &front{t: t, server: server, addr: freeAddress(t), tls: freeAddress(t), token: server.token()}
 	text, err := os.ReadFile(filepath.Join("..", "..", "deploy", f.config))
 	if err != nil {
@@ -114,6 +129,9 @@ func startFront(t *testing.T, name string, args ...string) *front {
 	}
 	dir := t.TempDir()
 	at := places{server: strings.TrimPrefix(server.public, "http://"), listen: p.addr, tls: p.tls, dir: dir}
+	if second != nil {
+		at.second = strings.TrimPrefix(second.public, "http://")
+	}
 	at.writeCertificate(t)
 	pairs := f.replace(at)
 	for i := 0; i < len(pairs); i += 2 {

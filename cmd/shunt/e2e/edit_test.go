@@ -23,7 +23,7 @@ func TestEditSetsAndResetsEveryFieldOfAPatch(t *testing.T) {
 		return link
 	}
 	run("add", "https://example.org/old", "--alias", "spring")
-	set := []string{"edit", "spring", "--url", "https://example.org/new", "--title", "T", "--tag", "a, b", "--tag", "c",
+	set := []string{"edit", "spring", "--url", "https://example.org/new", "--title", "T", "--tag", `"a, b"`, "--tag", "c",
 		"--expires", "2099-12-31", "--max-hits", "7", "--status", "307"}
 	reset := []string{"edit", p.public + "/spring", "--title", "", "--tag", "", "--expires", "never", "--max-hits", "none", "--status", "302"}
 	wants := map[string][2]any{
@@ -123,4 +123,16 @@ func TestAddReportsTheLinkThatHasTheAlias(t *testing.T) {
 	run("add", "https://example.org/new", "--alias", "Promo").want(t, exitFailed, "",
 		`^shunt: add: alias is taken: "Promo" leads to https://example\.org/old \(409 alias_taken\)\n$`)
 	run("add", "https://example.org/new", "--alias", "promo").want(t, exitFailed, "", `differs only by case from "Promo", which leads to https://example\.org/old`)
+}
+
+func TestAddressesAreReadAsPeopleTypeThem(t *testing.T) {
+	home := t.TempDir()
+	run := func(args ...string) result { return shunt(t, home, nil, args...) }
+	run("token", "add", "--name", "n", "--init")
+	run("add", " example.org:8080/a b ", "--alias", "spring").want(t, exitDone, `/spring\n$`, "")
+	run("show", "spring").want(t, exitDone, `\nurl +https://example\.org:8080/a%20b\n`, "")
+	run("edit", "spring", "--url", "\u00a0www.example.org\u200b").want(t, exitDone, `\nurl +https://www\.example\.org\n`, "")
+	run("add", "localhost:8080/x").want(t, exitFailed, "", `^shunt: add: .*must be an absolute address, with http:// or https:// before it`)
+	run("add", "ann@example.org").want(t, exitFailed, "", `^shunt: add: .*looks like an e-mail address`)
+	run("ls", "--json").want(t, exitDone, `^[^\n]*\n$`, "")
 }

@@ -9,8 +9,11 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/maxmind/mmdbwriter" // of tests only: see api/country_test.go
 	"github.com/maxmind/mmdbwriter/mmdbtype"
@@ -41,28 +44,49 @@ func germany(t *testing.T) (path string) {
 	return geoIPFile(t, "91.0.0.0/10", "GeoLite2-Country", mmdbtype.Map{"country": mmdbtype.Map{"iso_code": mmdbtype.String("DE")}})
 }
 
-func TestAnUnreadableFileOfCountriesStopsTheStart(t *testing.T) {
-	dir := t.TempDir()
+// What redirects do not need stops no start: a warning says what is missing, and countries are known once
+// a good file comes and SIGHUP says so.
+func TestAnOptionalFileThatCannotBeReadStopsNoStart(t *testing.T) {
 	good, err := os.ReadFile(germany(t))
 	if err != nil {
 		t.Fatal(err)
 	}
+	missing := filepath.Join(t.TempDir(), "none.mmdb")
 	asn := geoIPFile(t, "91.0.0.0/10", "GeoLite2-ASN", mmdbtype.Map{"autonomous_system_number": mmdbtype.Uint32(3320)})
 	for name, c := range map[string]struct{ path, want string }{
-		"it does not exist": {"/does/not/exist.mmdb", `--geoip: /does/not/exist\.mmdb does not exist`},
-		"it is a text file": {writeFile(t, "a.mmdb", "91.0.0.0/10 DE\n"), `--geoip: .*a\.mmdb: `},
-		"it is truncated":   {writeFile(t, "b.mmdb", string(good[:len(good)/2])), `--geoip: .*b\.mmdb: `},
-		"it has no country": {asn, `--geoip: .*knows no country; its type is "GeoLite2-ASN"`},
-		"it is a folder":    {t.TempDir(), `--geoip: .* is a folder`},
-		"it is empty":       {writeFile(t, "c.mmdb", ""), `--geoip: .*c\.mmdb`},
+		"it does not exist": {missing, "none.mmdb"},
+		"it is a text file": {writeFile(t, "a.mmdb", "91.0.0.0/10 DE\n"), "a.mmdb"},
+		"it is truncated":   {writeFile(t, "b.mmdb", string(good[:len(good)/2])), "b.mmdb"},
+		"it has no country": {asn, "knows no country; its type is"},
+		"it is empty":       {writeFile(t, "c.mmdb", ""), "c.mmdb"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := shunt(t, dir, []string{"SHUNT_GEOIP=" + c.path}, "serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0")
-			r.want(t, exitFailed, "", c.want)
+			p := startServer(t, filepath.Join(t.TempDir(), "data"), "--geoip", c.path, "--brand-logo", writeFile(t, "logo.svg", ""))
+			for _, want := range []string{`"WARN".*no country is known until it can be read.*` + c.want, `"WARN".*the public pages have no logo.*logo.svg`} {
+				if !regexp.MustCompile(want).MatchString(p.stderr()) {
+					t.Errorf("got\n%s\nwant a line with %s", p.stderr(), want)
+				}
+			}
+			if got := p.figure("shunt_geoip_failing"); got != "1" {
+				t.Errorf("the metric is %s, want 1", got)
+			}
+			if err := os.WriteFile(c.path+".new", good, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Rename(c.path+".new", c.path); err != nil {
+				t.Fatal(err)
+			}
+			if err := p.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+				t.Fatal(err)
+			}
+			for p.figure("shunt_geoip_failing") != "0" {
+				time.Sleep(5 * time.Millisecond)
+			}
+			if !strings.Contains(p.stderr(), "the file of countries has been read again") {
+				t.Errorf("got\n%s\nwant a line about the file", p.stderr())
+			}
+			p.terminate()
 		})
-	}
-	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
-		t.Errorf("the folder has %v, %v, want nothing made", entries, err)
 	}
 }
 

@@ -23,8 +23,9 @@ import (
 const insideEnv = "SHUNTTEST_INSIDE" // this process is in a namespace of networks that a test has made
 
 // TestHalfHeadsHarmNobody attacks each port, from 50 IPv4 addresses and from 40 /64s of one /48: 2,000 connections a
-// second that send nothing or half a head. Of 200 requests from elsewhere at most one may fail. It runs
-// in a namespace of networks, where all addresses lead to this machine and none is of loopback.
+// second that send nothing or half a head (half a handshake, if the port speaks TLS). Of 200 requests from elsewhere
+// at most one may fail. It runs in a namespace of networks, where all addresses lead to this machine and none is of
+// loopback.
 func TestHalfHeadsHarmNobody(t *testing.T) {
 	if _, asked := floodSizes[os.Getenv("SHUNTTEST_FLOOD")]; !asked {
 		t.Skip("make floods runs this test; SHUNTTEST_FLOOD is short or long")
@@ -51,8 +52,11 @@ func TestHalfHeadsHarmNobody(t *testing.T) {
 		{"redirect", "8082", "/x", "HTTP/1.1 301 ", false}, {"tls", "8443", "/x", "HTTP/1.1 302 ", true},
 	} {
 		for name, from := range map[string]attackers{
-			"50 IPv4 addresses": {"10.64.0.1", "10.99.0.1", 50, "10.65.%d.1"}, "40 IPv6 sites": {"fd00:1::1", "fd00:2::1", 40, "fd00:3:4:%x::1"},
+			"50 IPv4 addresses": {"10.64.0.1", "10.99.0.1", 50, "10.65.%d.1", halfHead}, "40 IPv6 sites": {"fd00:1::1", "fd00:2::1", 40, "fd00:3:4:%x::1", halfHead},
 		} {
+			if at.secure {
+				from.half = halfHandshake
+			}
 			t.Run(at.name+" from "+name, func(t *testing.T) { at.attack(t, from) })
 		}
 	}
@@ -84,7 +88,14 @@ type attackers struct {
 	server, visitor string
 	n               int
 	address         string // of the i-th
+	half            string // what every second connection sends; the others send nothing
 }
+
+// The beginnings of a head and of a handshake (the header of TLS's first record, RFC 8446, 5.1).
+const (
+	halfHead      = "GET /x HTTP/1.1\r\nHost: "
+	halfHandshake = "\x16\x03\x01\x02\x00"
+)
 
 func (at *attacked) attack(t *testing.T, from attackers) {
 	addr := net.JoinHostPort(from.server, at.port)
@@ -143,7 +154,7 @@ func (h *held) connect(addr string, from attackers, part int, over chan struct{}
 			continue
 		}
 		if h.made.Add(1); i%2 == 0 {
-			_, _ = io.WriteString(c, "GET /x HTTP/1.1\r\nHost: ")
+			_, _ = io.WriteString(c, from.half)
 		}
 		h.mu.Lock()
 		h.conns = append(h.conns, c)

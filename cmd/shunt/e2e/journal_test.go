@@ -49,7 +49,8 @@ func TestAJournalFolderThatIsAFileIsAnError(t *testing.T) {
 	if err := os.WriteFile(old, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	shunt(t, "", nil, "stats", code, "--data", dir).want(t, exitFailed, "", "--journal-dir")
+	shunt(t, "", nil, "add", "https://example.org/b", "--data", dir).want(t, exitFailed, "", "--journal-dir")
+	wantHits(t, dir, code, "1", "cannot be replayed whole.*"+regexp.QuoteMeta(old))
 	p := startServer(t, dir, "--journal-dir", filepath.Join(journals, "new"))
 	p.terminate()
 	if said := p.stderr(); strings.Count(said, "cannot be replayed whole") != 1 || !strings.Contains(said, old) {
@@ -82,7 +83,8 @@ func TestACopyOfAUsedFolderLeavesTheJournalAlone(t *testing.T) {
 	follow(t, p.public+"/"+code, "https://example.org/a")
 	before := names(t, live)
 	shunt(t, "", nil, "token", "add", "--name", "a", "--data", copied).want(t, exitFailed, "", regexp.QuoteMeta(live)+".*running server.*--journal-dir")
-	shunt(t, "", nil, "stats", code, "--data", copied, "--journal-dir", filepath.Join(journals, "own")).want(t, exitDone, "^hits    0\n", regexp.QuoteMeta(live))
+	wantHits(t, copied, code, "0", "counted there, and not here.*"+regexp.QuoteMeta(live))
+	shunt(t, "", nil, "token", "add", "--name", "a", "--data", copied, "--journal-dir", filepath.Join(journals, "own")).want(t, exitDone, tokenLine.String(), regexp.QuoteMeta(live))
 	if after := names(t, live); !slices.Equal(after, before) {
 		t.Errorf("the journal has changed from %q to %q", before, after)
 	}
@@ -108,6 +110,7 @@ func TestAnEmptiedFileOfTheJournalFolderCountsAsAbsent(t *testing.T) {
 				t.Fatal(err)
 			}
 			shunt(t, "", nil, "stats", code, "--data", dir).want(t, exitDone, "^hits    2\n", regexp.QuoteMeta(remembered))
+			shunt(t, "", nil, "add", "https://example.org/b", "--data", dir).want(t, exitDone, "^http", regexp.QuoteMeta(remembered))
 			wantHits(t, dir, code, "2", "^$")
 		})
 	}

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -45,8 +44,8 @@ func TestLeftoversOfAKilledServerAreLoggedThenRemoved(t *testing.T) {
 	}
 	p = startServer(t, other)
 	p.terminate()
-	if s := p.stderr(); strings.Count(s, fmt.Sprintf(`"folder":%q,"data":%q,"size":"`, folder, gone)) != 1 {
-		t.Errorf("a start logs\n%s\nwant one line about %s", s, folder)
+	if s := p.stderr(); strings.Count(s, "killed servers left") != 1 { // others may have left more than it names: TestFoldersThatKilledServersLeftTakeOneLine
+		t.Errorf("a start logs\n%s\nwant one line about what is left", s)
 	}
 	shunt(t, base, nil, "check", "--force").want(t, exitUsage, "", "--remove-standby")
 	shunt(t, base, nil, "check", "--remove-standby", base).want(t, exitFailed, "", "such folders are .*; nothing was removed")

@@ -40,15 +40,20 @@ var mistakeFiles = map[string]string{
 	"marks.toml":   "listen = \"127.0.0.1:0\" \"127.0.0.1:1\"\n",
 	"cert.toml":    "tls-cert = \"none.pem\"\ntls-key = \"none.pem\"\nbase-url = \"https://sho.rt\"\n",
 	"public.toml":  "listen = \":8080\"\n",
+	"geoip.toml":   "geoip = \"none.mmdb\"\n",
+	"logo.toml":    "brand-logo = \"none.svg\"\n",
+	"logos.toml":   "brand-logo = \"folder\"\n",
+	"nologo.toml":  "brand-logo = \"file\"\n",
 	"other.toml":   "config = \"cert.toml\"\n",
 	"confg.toml":   "confg = \"cert.toml\"\n",
 }
 
 const (
-	seeServe = " (see 'shunt serve --help')\n"
-	seeAdd   = " (see 'shunt add --help')\n"
-	noPath   = "must be an origin: scheme, host and port, nothing else, such as https://sho.rt"
-	noScheme = "must begin with http:// or https:// and a host, such as https://sho.rt"
+	withoutBlocks = " (without the list, links that it blocks would work; if it is to block nothing, make an empty file)\n"
+	seeServe      = " (see 'shunt serve --help')\n"
+	seeAdd        = " (see 'shunt add --help')\n"
+	noPath        = "must be an origin: scheme, host and port, nothing else, such as https://sho.rt"
+	noScheme      = "must begin with http:// or https:// and a host, such as https://sho.rt"
 )
 
 var mistakes = []mistake{
@@ -94,11 +99,12 @@ var mistakes = []mistake{
 	{call: "serve --listen 192.0.2.1:8080 --base-url http://a.b", code: 1,
 		stderr: "shunt: --listen 192.0.2.1:8080: this machine does not have that address; use one of its own, or :8080 for all of them\n"},
 	{call: "serve --data file", code: 1, stderr: "shunt: DIR/file is not a folder; is your server's data elsewhere? Name its folder with --data\n"},
-	{call: "serve --geoip none.mmdb", code: 1, stderr: "shunt: --geoip: none.mmdb does not exist\n"},
-	{call: "serve --block-list folder", code: 1, stderr: "shunt: --block-list: folder is not a regular file\n"},
-	{call: "serve --brand-logo none.svg", code: 1, stderr: "shunt: --brand-logo: none.svg does not exist\n"},
-	{call: "serve --brand-logo folder", code: 1, stderr: "shunt: --brand-logo: folder is not a regular file\n"},
-	{call: "serve --brand-logo file", code: 1, stderr: "shunt: --brand-logo: file is neither an SVG nor a PNG image\n"},
+	{call: "config check geoip.toml", code: 1, stderr: "shunt: geoip.toml: --geoip: none.mmdb does not exist\n"},
+	{call: "serve --block-list folder", code: 1, stderr: "shunt: --block-list: folder is not a regular file" + withoutBlocks},
+	{call: "serve --block-list none", code: 1, stderr: "shunt: --block-list: none does not exist" + withoutBlocks},
+	{call: "config check logo.toml", code: 1, stderr: "shunt: logo.toml: --brand-logo: none.svg does not exist\n"},
+	{call: "config check logos.toml", code: 1, stderr: "shunt: logos.toml: --brand-logo: folder is not a regular file\n"},
+	{call: "config check nologo.toml", code: 1, stderr: "shunt: nologo.toml: --brand-logo: file is neither an SVG nor a PNG image\n"},
 	{call: "serve --support-url javascript:alert(1)", code: 2, stderr: "shunt: --support-url: must be an address such as https://help.example or " +
 		"mailto:help@example.org; it is \"javascript:alert(1)\"" + seeServe},
 	{call: "serve --base-url https://a.b --tls-cert file --tls-key file", code: 1,

@@ -117,7 +117,7 @@ var plantedWays = []plantedWay{
 	{name: "a redirect in absolute form", status: 302, line: "GET http://{secret}.example/known"},
 	{name: "a forwarded query", status: 302, line: "GET /forward?{secret}"},
 	{name: "HEAD", status: 302, line: "HEAD /known"},
-	{name: "a prefetch", status: 302, line: "GET /known", fields: "Sec-Purpose: prefetch\r\n"},
+	{name: "a prefetch", status: 503, line: "GET /known", fields: "Sec-Purpose: prefetch\r\n"},
 	{name: "a POST that is redirected", status: 307, line: "POST /keep", body: "{secret}"},
 	{name: "many redirects", status: 302, line: "GET /known", times: 20},
 	{name: "another method", status: 405, line: "DELETE /known"},

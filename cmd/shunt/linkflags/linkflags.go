@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"shunt/api/client"
+	"shunt/api/tagtext"
 	"shunt/cmd/shunt/console"
 	"shunt/cmd/shunt/settings"
 )
@@ -29,12 +30,12 @@ type Field struct {
 
 // Fields has a row for each field: a flag of add and of edit, and a line of show.
 var Fields = []Field{
-	{"url", "url", "URL", "where it leads", "", "",
+	{"url", "url", "URL", "where it leads; https:// may be left out", "", "",
 		last(readText), func(l *client.Link) string { return l.URL }},
 	{"title", "title", "TEXT", "for people", "", "'': none",
 		last(readText), func(l *client.Link) string { return cmp.Or(l.Title, "-") }},
-	{"tag", "tags", "TAG", "label; may be repeated", "", "'': none",
-		readTags, func(l *client.Link) string { return cmp.Or(strings.Join(l.Tags, ", "), "-") }},
+	{"tag", "tags", "TAG", "label; several have commas between them, or the flag is repeated", "", "'': none",
+		readTags, func(l *client.Link) string { return cmp.Or(tagtext.Join(l.Tags), "-") }},
 	{"expires", "expires_at", "TIME", "when it ends: 30d, 2w, 1y, 12h, 2030-12-31 (the end of that day here) or 2030-12-31T23:59:59Z", "default never", "or never",
 		last(readExpiry), func(l *client.Link) string { return console.TimeOrNever(l.ExpiresAt) }},
 	{"max-hits", "max_hits", "HITS", "hits after which it stops redirecting", "default: any number", "none: any number",
@@ -102,11 +103,16 @@ func last(read func(text string) (any, error)) func(texts []string) (any, error)
 
 func readText(text string) (any, error) { return text, nil }
 
+// readTags reads each text as the pages read theirs.
 func readTags(texts []string) (any, error) {
-	if len(texts) == 1 && texts[0] == "" {
+	var tags []string
+	for _, text := range texts {
+		tags = append(tags, tagtext.Split(text)...)
+	}
+	if len(tags) == 0 {
 		return nil, nil
 	}
-	return texts, nil
+	return tags, nil
 }
 
 func readExpiry(text string) (any, error) {

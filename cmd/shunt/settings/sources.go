@@ -6,10 +6,13 @@ import (
 	"io"
 	"maps"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
+
+	"shunt/engine/plural"
 )
 
 const (
@@ -20,6 +23,7 @@ const (
 	secretAnnotation   = "shunt secret"   // may be given as the path of a file, and is never shown
 	sourceAnnotation   = "shunt source"   // the variable, or FILE:LINE:COLUMN, that has set it
 	wordsAnnotation    = "shunt words"    // the words that it may be
+	listAnnotation     = "shunt list"     // it takes several words
 
 	// maxSecretFileBytes stops a wrong path (a device, a log) from being read whole. A token has 43
 	// bytes.
@@ -74,6 +78,7 @@ func settingName(variable string) string {
 // readEnvironment returns the values of the SHUNT_ variables by setting.
 func readEnvironment(environ []string, known map[string]*pflag.Flag, stderr io.Writer) (map[string]given, error) {
 	var errs []error
+	var strange []string
 	settings := map[string]given{}
 	for _, entry := range environ {
 		variable, value, _ := strings.Cut(entry, "=")
@@ -86,15 +91,59 @@ func readEnvironment(environ []string, known map[string]*pflag.Flag, stderr io.W
 		case err != nil:
 			errs = append(errs, UsageErrorf("%s: %w", variable, err))
 		case known[name] == nil || variable != strings.ToUpper(variable):
-			fmt.Fprintf(stderr, "shunt: warning: %s is ignored: there is no such setting%s\n", variable,
-				DidYouMean(name, slices.Collect(maps.Keys(known)), environmentName))
+			strange = append(strange, variable)
 		case settings[name].source != "":
 			errs = append(errs, UsageErrorf("%s and %s are both set; choose one", settings[name].source, variable))
 		default:
 			settings[name] = given{text: value, source: variable}
 		}
 	}
+	warnOfStrange(strange, known, stderr)
 	return settings, errors.Join(errs...)
+}
+
+// ofServices are the variables that Kubernetes and links of Docker set for a service called shunt, or
+// shunt- and more.
+var ofServices = regexp.MustCompile(`^SHUNT_([A-Z0-9_]+_)?(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT(_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$`)
+
+// warnOfStrange names the variables that are no settings, with one line for each kind: others stand in
+// the way of the first lines of a log.
+func warnOfStrange(variables []string, known map[string]*pflag.Flag, stderr io.Writer) {
+	slices.Sort(variables)
+	var services, others []string
+	for _, variable := range variables {
+		service, _ := strings.CutSuffix(variable, "_PORT")
+		mistake := variable == EnvPrefix+"PORT" && !slices.Contains(variables, service+"_SERVICE_HOST") // a person's
+		if ofServices.MatchString(variable) && !mistake {
+			services = append(services, variable)
+			continue
+		}
+		others = append(others, variable+DidYouMean(settingName(variable), slices.Collect(maps.Keys(known)), environmentName))
+	}
+	switch {
+	case len(others) == 1:
+		name, hint, _ := strings.Cut(others[0], ";")
+		if hint != "" {
+			hint = ";" + hint
+		}
+		fmt.Fprintf(stderr, "shunt: warning: %s is ignored: there is no such setting%s\n", name, hint)
+	case len(others) > 1:
+		fmt.Fprintf(stderr, "shunt: warning: %d variables are ignored, because there are no such settings: %s\n", len(others), firstFew(others))
+	}
+	if len(services) > 0 {
+		fmt.Fprintf(stderr, "shunt: warning: ignored: %s of a service of Kubernetes, %s (enableServiceLinks: false leaves them out)\n",
+			plural.Of(uint64(len(services)), "variable", "variables"), firstFew(services))
+	}
+}
+
+// firstFew lists the first names, and how many more there are.
+func firstFew(names []string) string {
+	const few = 3
+	text := strings.Join(names[:min(few, len(names))], ", ")
+	if more := len(names) - few; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }
 
 // secretFromFile reads value's file if name is a secret's name and fileSuffix, and takes the suffix

@@ -1,10 +1,12 @@
-package dashboard
+// Package tagtext reads and writes several tags in one text, as people type them: on the pages and on the
+// command line. It knows nothing of ours, and not what a tag may be.
+package tagtext
 
 import "strings"
 
-// joinTags returns tags as a person types them: with commas between them. A tag that would not be
+// Join returns tags as a person types them: with commas between them. A tag that would not be
 // read back so stands in quotation marks, and those in it are doubled.
-func joinTags(tags []string) string {
+func Join(tags []string) string {
 	texts := make([]string, len(tags))
 	for i, tag := range tags {
 		texts[i] = tag
@@ -15,8 +17,8 @@ func joinTags(tags []string) string {
 	return strings.Join(texts, ", ")
 }
 
-// splitTags reads tags that a person typed. Empty ones are left out, unless they are quoted.
-func splitTags(text string) (tags []string) {
+// Split reads tags that a person typed. Empty ones are left out, unless they are quoted.
+func Split(text string) (tags []string) {
 	for {
 		text = strings.TrimSpace(text)
 		tag, rest, quoted := cutQuoted(text)

@@ -1,4 +1,4 @@
-package dashboard
+package tagtext
 
 import (
 	"slices"
@@ -20,7 +20,7 @@ func TestTypedTagsAreSplitAtCommas(t *testing.T) {
 		`"a" b, c`:        {`"a" b`, "c"},
 		`" spaces ", "x"`: {" spaces ", "x"},
 	} {
-		if got := splitTags(text); !slices.Equal(got, want) {
+		if got := Split(text); !slices.Equal(got, want) {
 			t.Errorf("%q: got %q, want %q", text, got, want)
 		}
 	}
@@ -35,8 +35,8 @@ func FuzzTags(f *testing.F) {
 		tags := slices.DeleteFunc(strings.Split(text, "\n"), func(tag string) bool {
 			return tag == "" || strings.ContainsFunc(tag, unicode.IsControl)
 		})
-		if got := splitTags(joinTags(tags)); !slices.Equal(got, tags) {
-			t.Errorf("%q: shown as %q, read as %q", tags, joinTags(tags), got)
+		if got := Split(Join(tags)); !slices.Equal(got, tags) {
+			t.Errorf("%q: shown as %q, read as %q", tags, Join(tags), got)
 		}
 	})
 }

@@ -1,0 +1,109 @@
+package dashboard
+
+import (
+	"errors"
+	"strconv"
+
+	"github.com/valyala/fasthttp"
+
+	"shunt/api/account"
+	"shunt/api/jsonbody"
+	"shunt/engine"
+)
+
+// confirmReset is GET /_/link/{code}/reset: it asks whether the figures of a link are to be reset.
+func (r *request) confirmReset() error { return r.showReset(fasthttp.StatusOK) }
+
+func (r *request) showReset(status int) error {
+	view, err := r.confirmView(status)
+	if err != nil {
+		return err
+	}
+	return r.show(status, "link-reset", "Reset "+view.Link.Code, view)
+}
+
+// resetLink is POST /_/link/{code}/reset.
+func (r *request) resetLink() error {
+	code, guard, owner, err := r.whoseLink()
+	if err != nil {
+		return err
+	}
+	page, err := r.once(func() (string, error) {
+		_, err := r.calls.Reset(r.caller, code, guard, []uint64{versionOf(r.sent("version"))})
+		if err == nil {
+			r.say("done", "The figures of the link are zero now.")
+		}
+		return linkPath(code, owner), err
+	})
+	if errors.Is(err, engine.ErrVersion) {
+		return r.showReset(fasthttp.StatusPreconditionFailed)
+	}
+	if err != nil {
+		return err
+	}
+	return r.seeOther(page)
+}
+
+// ownerView is what the page shows that gives a link to another user.
+type ownerView struct {
+	confirmView
+	Now   string // the owner's e-mail address; empty: the user was deleted
+	To    string // as typed
+	Error string
+}
+
+// ownerPage is GET /_/link/{code}/owner.
+func (r *request) ownerPage() error { return r.showOwner(fasthttp.StatusOK, "") }
+
+// The page of the owner exists for admins only. Its row says signedIn, because the navigation of pages of links differs
+// from that of pages that are nowhere.
+
+func (r *request) showOwner(status int, wrong string) error {
+	if !r.admin() {
+		return r.missing()
+	}
+	confirm, err := r.confirmView(status)
+	if err != nil {
+		return err
+	}
+	view := ownerView{confirmView: confirm, Error: wrong}
+	view.To, _ = r.typed("to")
+	now, err := r.userNamed(strconv.FormatUint(uint64(confirm.Link.Owner), 10))
+	if err != nil && !errors.Is(err, account.ErrNoUser) {
+		return err
+	}
+	view.Now = now.Name
+	return r.show(status, "link-owner", "Owner of "+confirm.Link.Code, view)
+}
+
+// giveLink is POST /_/link/{code}/owner.
+func (r *request) giveLink() error {
+	if !r.admin() {
+		return r.missing()
+	}
+	code, guard, _, err := r.whoseLink()
+	if err != nil {
+		return err
+	}
+	to, err := r.userNamed(r.sent("to"))
+	if errors.Is(err, account.ErrNoUser) {
+		return r.showOwner(fasthttp.StatusUnprocessableEntity, "There is no such user.")
+	}
+	if err != nil {
+		return err
+	}
+	id := strconv.FormatUint(uint64(to.ID), 10)
+	body := jsonbody.Body{MediaType: []byte(jsonbody.JSON), Text: []byte(`{"owner":` + id + `}`)}
+	_, err = r.calls.Update(r.caller, code, guard, []uint64{versionOf(r.sent("version"))}, body)
+	switch {
+	case errors.Is(err, engine.ErrVersion):
+		return r.showOwner(fasthttp.StatusPreconditionFailed, "")
+	case err != nil:
+		return err
+	}
+	r.say("done", "The link is that of "+to.Name+" now.")
+	if to.ID == r.caller.User.ID {
+		id = ""
+	}
+	return r.seeOther(linkPath(code, id))
+}

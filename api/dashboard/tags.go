@@ -1,0 +1,205 @@
+package dashboard
+
+import (
+	"encoding/json"
+	"net/url"
+	"strings"
+
+	"github.com/valyala/fasthttp"
+
+	"shunt/api/jsonbody"
+	"shunt/api/ops"
+	"shunt/api/problem"
+	"shunt/engine"
+)
+
+// The paths of the pages about tags. A tag is a parameter, because it may have any letters.
+const (
+	tagsPath      = Root + "tags"
+	renameTagPath = Root + "tags/rename"
+	deleteTagPath = Root + "tags/delete"
+)
+
+// listedTags is how many tags a page has, as text for the call.
+const listedTags = "100"
+
+// tagsView is what the page of tags shows.
+type tagsView struct {
+	Q, Owner string
+	Rows     []tagRow
+	Error    string // why there is no list
+	First    string // address of the first page; empty: this is it
+	More     string // address of the next page; empty: there is none
+	All      string // address of the list of all tags
+}
+
+// A tagRow is a tag in the list.
+type tagRow struct {
+	ops.Tag
+	Found, Rename, Delete string // paths
+}
+
+// tagView is what the pages show that rename or delete a tag.
+type tagView struct {
+	ops.Tag
+	Key, Owner, Error string
+	NewName           string
+	Back              string
+}
+
+// tagAddress returns the address of a page about tags; empty parameters are left out.
+func tagAddress(path string, pairs ...string) string {
+	values := url.Values{}
+	for i := 0; i < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			values.Set(pairs[i], pairs[i+1])
+		}
+	}
+	if len(values) == 0 {
+		return path
+	}
+	return path + "?" + values.Encode()
+}
+
+// tagsPage is GET /_/tags.
+func (r *request) tagsPage() error {
+	view := tagsView{Q: strings.TrimSpace(r.query("q")), Owner: r.query("owner")}
+	view.All = tagAddress(tagsPath, "owner", view.Owner)
+	cursor := r.query("cursor")
+	if cursor != "" {
+		view.First = tagAddress(tagsPath, "q", view.Q, "owner", view.Owner)
+	}
+	page, err := r.tags("q", view.Q, "owner", view.Owner, "cursor", cursor, "limit", listedTags)
+	if err != nil {
+		at, general, ok := fieldErrors(err, "q", "cursor", "owner")
+		if !ok {
+			return err
+		}
+		view.Error = sentence(firstOf(labelled("The search", at["q"]), labelled("The owner", at["owner"]),
+			labelled("The address of this page", at["cursor"]), general))
+		return r.show(fasthttp.StatusUnprocessableEntity, "tags", "Tags", &view)
+	}
+	for _, tag := range page.Data {
+		view.Rows = append(view.Rows, tagRow{
+			Tag: tag, Found: (&linkSearch{Tag: tag.Name, Owner: view.Owner}).address(),
+			Rename: tagAddress(renameTagPath, "tag", tag.Name, "owner", view.Owner),
+			Delete: tagAddress(deleteTagPath, "tag", tag.Name, "owner", view.Owner),
+		})
+	}
+	if page.NextCursor != nil {
+		view.More = tagAddress(tagsPath, "q", view.Q, "owner", view.Owner, "cursor", *page.NextCursor)
+	}
+	return r.show(fasthttp.StatusOK, "tags", "Tags", &view)
+}
+
+// tags returns a page of tags.
+func (r *request) tags(pairs ...string) (page ops.TagPage, err error) {
+	q, err := ops.ParseTags(r.caller, parameters(pairs...))
+	if err != nil {
+		return page, err
+	}
+	err = r.heavily(func() error {
+		page, err = r.calls.Tags(r.caller, q)
+		return err
+	})
+	return page, err
+}
+
+// tagAsked returns the tag that a page or a form is about, as it is now. Errors: engine.ErrNotFound.
+func (r *request) tagAsked(asked func(name string) string) (view tagView, guard engine.Guard, err error) {
+	view = tagView{Key: r.formKey(), Owner: asked("owner")}
+	if guard, err = ops.ParseGuard(r.caller, parameters("owner", view.Owner)); err != nil {
+		return view, guard, err
+	}
+	view.Back = tagAddress(tagsPath, "owner", view.Owner)
+	wanted, err := ops.NamedTag(asked("tag"))
+	if err != nil {
+		return view, guard, err
+	}
+	page, err := r.tags("q", wanted, "owner", view.Owner, "limit", "1") // the tag itself comes before those that begin with it
+	if err == nil && (len(page.Data) == 0 || !engine.HasTag([]string{page.Data[0].Name}, wanted)) {
+		err = engine.ErrNotFound
+	}
+	if err != nil {
+		return view, guard, err
+	}
+	view.Tag = page.Data[0]
+	view.NewName = view.Name
+	return view, guard, nil
+}
+
+// renameTagPage is GET /_/tags/rename.
+func (r *request) renameTagPage() error { return r.showTag("tag-rename", "Rename ") }
+
+// deleteTagPage is GET /_/tags/delete.
+func (r *request) deleteTagPage() error { return r.showTag("tag-delete", "Delete ") }
+
+func (r *request) showTag(template, title string) error {
+	view, _, err := r.tagAsked(r.query)
+	if err != nil {
+		return err
+	}
+	return r.show(fasthttp.StatusOK, template, title+view.Name, view)
+}
+
+// renameTag is POST /_/tags/rename.
+func (r *request) renameTag() error {
+	name := strings.TrimSpace(r.sent("name"))
+	text, err := json.Marshal(map[string]string{"name": name})
+	if err != nil {
+		return err
+	}
+	body := jsonbody.Body{MediaType: []byte(jsonbody.JSON), Text: text}
+	return r.changeTag("tag-rename", "Rename ", func(guard engine.Guard, tag string) (ops.Retagged, string, error) {
+		done, err := r.calls.RenameTag(r.caller, guard, tag, body)
+		return done, "is renamed to “" + name + "” on ", err
+	})
+}
+
+// deleteTag is POST /_/tags/delete.
+func (r *request) deleteTag() error {
+	return r.changeTag("tag-delete", "Delete ", func(guard engine.Guard, tag string) (ops.Retagged, string, error) {
+		done, err := r.calls.DeleteTag(r.caller, guard, tag)
+		return done, "is taken off ", err
+	})
+}
+
+// changeTag makes a change of a tag and shows the list, or the form again.
+func (r *request) changeTag(template, title string, change func(guard engine.Guard, tag string) (ops.Retagged, string, error)) error {
+	tag, owner := r.sent("tag"), r.sent("owner")
+	page, err := r.once(func() (string, error) {
+		guard, err := ops.ParseGuard(r.caller, parameters("owner", owner))
+		if err != nil {
+			return "", err
+		}
+		wanted, err := ops.NamedTag(tag)
+		if err != nil {
+			return "", err
+		}
+		done, what, err := change(guard, wanted)
+		if err != nil {
+			return "", err
+		}
+		said := "The tag “" + wanted + "” " + what + plural(done.Links, "link", "links")
+		if done.Complete {
+			r.say("done", said+".")
+		} else {
+			r.say("warning", said+" so far. There are more: do it again to go on.")
+		}
+		return tagAddress(tagsPath, "owner", owner), nil
+	})
+	if err == nil {
+		return r.seeOther(page)
+	}
+	at, general, ok := fieldErrors(err, "name")
+	p, _ := problem.Of(err)
+	if !ok || p.Kind == problem.NotFound {
+		return err
+	}
+	view, _, errAsked := r.tagAsked(r.sent)
+	if errAsked != nil {
+		return errAsked
+	}
+	view.NewName, view.Error = r.sent("name"), sentence(firstOf(at["name"], general))
+	return r.show(p.Kind.Status, template, title+view.Name, view)
+}

@@ -1,0 +1,76 @@
+package api
+
+import (
+	"testing"
+
+	"shunt/api/account"
+)
+
+// TestFiguresAreResetOnAPageWithoutScript also resets a link that was edited meanwhile.
+func TestFiguresAreResetOnAPageWithoutScript(t *testing.T) {
+	st := newSite(t, nil)
+	b := st.browseAs("owner@example.com", account.RoleAdmin)
+	b.post("/_/links", formType, "url=https%3A%2F%2Fexample.com%2F&alias=x&key=k&max_hits=3")
+	st.get("/x", browser)
+	b.open("/_/link/x").want("Reset figures", "Hits 1")
+	page := b.open("/_/link/x/reset")
+	page.want("Reset the figures of x?", "Hits 1 Visitors 1", "It may be followed 3 times again", "The overview keeps what was counted for all links of yours.")
+	form := page.form("/_/link/x/reset")
+	st.call("PATCH", "/links/x?owner=2", `{"title":"t"}`)
+	changed := b.submit(form)
+	if changed.want("The link was changed meanwhile. Nothing is reset."); changed.status != 412 {
+		t.Errorf("after an edit: got %d, want 412", changed.status)
+	}
+	last := changed.form("/_/link/x/reset")
+	b.follow(last).want("The figures of the link are zero now.", "Hits 0")
+	st.get("/x", browser)
+	if again := b.submit(last); again.status != 303 { // as by a double click
+		t.Errorf("once more: got %d, want 303", again.status)
+	}
+	b.open("/_/link/x").want("Hits 1")
+}
+
+// TestAnAdminGivesALinkAwayOnAPage names the user by address and by number.
+func TestAnAdminGivesALinkAwayOnAPage(t *testing.T) {
+	st := newSite(t, nil)
+	b := st.browseAs("owner@example.com", account.RoleAdmin) // user 2
+	ann := st.browseAs("ann@example.com", account.RoleMember)
+	b.post("/_/links", formType, "url=https%3A%2F%2Fexample.com%2F&alias=x&key=k")
+	page := b.open("/_/link/x/owner")
+	page.want("Give x to another user", "Owner owner@example.com")
+	refused := b.submit(page.form("/_/link/x/owner").with("to", "nobody@example.com"))
+	if refused.status != 422 || refused.at("to-error") != "There is no such user." {
+		t.Errorf("to nobody: got %d %q", refused.status, refused.at("to-error"))
+	}
+	given := b.follow(refused.form("/_/link/x/owner").with("to", " ANN@example.com"))
+	if given.want("The link is that of ann@example.com now.", "Owner user 3"); given.path != "/_/link/x?owner=3" {
+		t.Errorf("given away: got %s", given.path)
+	}
+	if p := ann.open("/_/link/x"); p.status != 200 {
+		t.Errorf("ann sees %d", p.status)
+	}
+	if p := ann.get("/_/link/x/owner"); p.status != 404 {
+		t.Errorf("ann, who is no admin, may give it away: got %d", p.status)
+	}
+	back := b.follow(b.open("/_/link/x/owner?owner=3").form("/_/link/x/owner").with("to", "2"))
+	if back.want("The link is that of owner@example.com now."); back.path != "/_/link/x" {
+		t.Errorf("given back: got %s", back.path)
+	}
+}
+
+// TestLinksOfADeletedUserAreGivenToAnotherOnAPage refuses somebody who does not exist first.
+func TestLinksOfADeletedUserAreGivenToAnotherOnAPage(t *testing.T) {
+	st := newSite(t, nil)
+	b := st.browseAs("owner@example.com", account.RoleAdmin) // user 2
+	st.callAs(st.member("ann@example.com"), "POST", "/shorten", `{"url":"http://a/","alias":"x"}`)
+	page := b.open("/_/users/3/delete")
+	for to, want := range map[string]string{"9": "There is no such user.", "3": "Must be another user than the one who is deleted."} {
+		p := b.submit(page.form("/_/users/3/delete").with("move_links_to", to))
+		if p.status != 422 || p.at("move-error") != want {
+			t.Errorf("to %s: got %d %q, want %q", to, p.status, p.at("move-error"), want)
+		}
+	}
+	b.follow(page.form("/_/users/3/delete").with("move_links_to", "owner@example.com")).
+		want("The user ann@example.com is deleted.", "The links are those of owner@example.com now.")
+	b.open("/_/links").want("http://127.0.0.1:8080/ x")
+}

@@ -1,0 +1,171 @@
+package api
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"testing"
+
+	"shunt/api/redirect"
+	"shunt/engine"
+)
+
+// refusedPrefetch is the whole answer to a prefetch, without its date.
+const refusedPrefetch = "HTTP/1.1 503 Service Unavailable\r\nDate: then\r\nContent-Length: 0\r\nCache-Control: no-store\r\n\r\n"
+
+// prefetchLines are what browsers and apps say of a request that nobody looks at yet.
+var prefetchLines = []string{
+	"Sec-Purpose: prefetch", "Sec-Purpose: prefetch;prerender", "Sec-Purpose: prefetch;anonymous-client-ip", "sec-purpose: Prerender",
+	"Purpose: prefetch", "Purpose: preview", "X-Purpose: preview", "X-Moz: prefetch",
+}
+
+// A browser that has followed a redirect ahead does not ask again on a click, so a prefetch is refused
+// where a redirect would follow. The click after it is redirected and counts.
+func TestAPrefetchIsRefusedAndTheClickCountsThroughEveryDoor(t *testing.T) {
+	everyDoor(t, nil, func(t *testing.T, st *site, dial func() net.Conn) {
+		for _, status := range redirect.Statuses {
+			st.shorten(fmt.Sprintf(`{"url":"http://a/","alias":"s%d","redirect_status":%[1]d,"forward_query":true}`, status))
+		}
+		st.shorten(`{"url":"http://a/","alias":"once","max_hits":1}`)
+		c := dial()
+		r := bufio.NewReader(c)
+		ask := func(method, path, body string, lines ...string) string {
+			if _, err := io.WriteString(c, requestText(method, path, body, lines...)); err != nil {
+				t.Fatal(err)
+			}
+			return headOf(t, r, method)
+		}
+		prefetches, clicks := uint64(0), uint64(0)
+		for _, status := range redirect.Statuses {
+			path := fmt.Sprintf("/s%d?q", status)
+			for _, line := range prefetchLines {
+				prefetches++
+				if got := ask("GET", path, "", browser, line, "Accept: application/json, text/html"); got != refusedPrefetch {
+					t.Errorf("GET %s, %s: got\n%s", path, line, got)
+				}
+			}
+			if status >= 307 {
+				prefetches++
+				if got := ask("POST", path, "dropped", browser, prefetchLines[0]); got != refusedPrefetch {
+					t.Errorf("POST %s: got\n%s", path, got)
+				}
+			}
+			clicks++
+			if got := ask("GET", path, "", browser); !strings.HasPrefix(got, fmt.Sprintf("HTTP/1.1 %d ", status)) || !strings.Contains(got, "\r\nLocation: http://a/?q\r\n") {
+				t.Errorf("the click: got\n%s", got)
+			}
+			if got := ask("HEAD", path, "", browser, prefetchLines[0]); !strings.Contains(got, "\r\nLocation: http://a/?q\r\n") {
+				t.Errorf("HEAD: got\n%s", got)
+			}
+		}
+		for range 3 {
+			prefetches++
+			if got := ask("GET", "/once", "", browser, prefetchLines[0]); got != refusedPrefetch {
+				t.Errorf("a link for one visitor: got\n%s", got)
+			}
+		}
+		clicks++
+		if got := ask("GET", "/once", "", browser); !strings.HasPrefix(got, "HTTP/1.1 302 ") {
+			t.Errorf("the visitor for whom the cap is: got\n%s", got)
+		}
+		for _, lines := range [][]string{{browser}, {browser, prefetchLines[0]}} {
+			if got := ask("GET", "/once", "", lines...); !strings.HasPrefix(got, "HTTP/1.1 410 ") {
+				t.Errorf("the second visitor, %q: got\n%s", lines, got)
+			}
+		}
+		st.wantStats("once", 1, 1) // folds
+		heads := uint64(len(redirect.Statuses))
+		if got, want := st.engine.Metrics().Redirects, [...]uint64{clicks, 0, prefetches, heads}; got != want {
+			t.Errorf("by class: got %v, want %v (hit, bot, prefetch, head)", got, want)
+		}
+		var redirects uint64
+		for _, n := range st.redirects.Counts().Redirects {
+			redirects += n
+		}
+		if redirects != clicks+heads {
+			t.Errorf("got %d redirects, want %d", redirects, clicks+heads)
+		}
+	})
+}
+
+// headOf returns the head of the next answer, without its date; its body is read and dropped.
+func headOf(t *testing.T, r *bufio.Reader, method string) string {
+	t.Helper()
+	var head strings.Builder
+	length := 0
+	for {
+		line, err := r.ReadString('\n')
+		if err != nil {
+			t.Fatalf("after %q: %v", head.String(), err)
+		}
+		head.WriteString(line)
+		if _, err := fmt.Sscanf(line, "Content-Length: %d", &length); err != nil && line == "\r\n" {
+			break
+		}
+	}
+	if method != "HEAD" {
+		if _, err := r.Discard(length); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return undated([]byte(head.String()))
+}
+
+func TestAPrefetchWithoutARedirectGetsWhatEverybodyGets(t *testing.T) {
+	st := newSite(t, func(o *Options) {
+		o.Blocks = openBlockFile(t, writeTo(t, "list", []byte("http://b/?evil\n")), o.Logger)
+	})
+	st.shorten(`{"url":"http://a/","alias":"off","disabled":true}`)
+	st.shorten(`{"url":"http://a/","alias":"long","forward_query":true}`)
+	st.shorten(`{"url":"http://b/","alias":"bad","forward_query":true}`)
+	for request, status := range map[string]int{
+		"GET /off": 410, "GET /nope": 404, "DELETE /long": 405, "GET /long?" + strings.Repeat("x", engine.MaxTargetBytes): 414, "GET /bad?evil": 403,
+		"GET /long+": 200, "GET /long.svg": 200, "GET /robots.txt": 200, "GET /": 200,
+	} {
+		method, path, _ := strings.Cut(request, " ")
+		want := send(t, st.publicAt, method, requestText(method, path, "", browser))
+		got := send(t, st.publicAt, method, requestText(method, path, "", browser, prefetchLines[0]))
+		if got.status != status || got.body != want.body {
+			t.Errorf("%.40s: got %d, want %d", request, got.status, status)
+		}
+	}
+	st.wantStats("off", 0, 0) // folds
+	if got := st.engine.Metrics().Redirects; got != [4]uint64{} {
+		t.Errorf("by class: got %v, want nothing", got)
+	}
+}
+
+// The 503 of a prefetch is what the server means to say, so nothing counts it as a failure or a miss.
+func TestAPrefetchIsNoErrorInMetrics(t *testing.T) {
+	st := newSite(t, nil)
+	st.shorten(`{"url":"http://a/","alias":"x"}`)
+	before := st.metricsText()
+	for range 5 {
+		if r := st.get("/x", browser, prefetchLines[0]); r.status != 503 {
+			t.Fatalf("got %+v", r)
+		}
+	}
+	st.wantStats("x", 0, 0) // folds
+	after := st.metricsText()
+	for _, name := range []string{"shunt_redirects_total", "shunt_redirect_misses_total", "shunt_http_requests_total", "shunt_shed_total"} {
+		if got, want := linesOf(after, name), linesOf(before, name); got != want || !strings.Contains(after, "# TYPE "+name+" ") {
+			t.Errorf("%s: got\n%s\nwant\n%s", name, got, want)
+		}
+	}
+	if want := "shunt_hits_total{class=\"prefetch\"} 5\n"; !strings.Contains(after, want) {
+		t.Errorf("got\n%s\nwant %s", linesOf(after, "shunt_hits_total"), want)
+	}
+}
+
+// linesOf returns the values of a metric that are not of the requests for metrics themselves.
+func linesOf(metrics, name string) string {
+	var b strings.Builder
+	for line := range strings.Lines(metrics) {
+		if strings.HasPrefix(line, name+"{") && !strings.HasSuffix(line, " 0\n") && !strings.Contains(line, `code="2`) {
+			b.WriteString(line)
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,186 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"testing"
+
+	"shunt/api/account"
+)
+
+func TestTagsAreFoundInAnyCaseAndKeptAsTheyAreWritten(t *testing.T) {
+	st := newSite(t, nil)
+	if o := st.shorten(`{"url":"http://a/","alias":"x","tags":["News","b","news","B","NEWS"]}`); fmt.Sprint(o.Tags) != "[News b]" {
+		t.Errorf("got %q", o.Tags)
+	}
+	st.shorten(`{"url":"http://a/","alias":"y","tags":["news"]}`)
+	for query, want := range map[string]string{
+		"/links?tag=nEWS": "y x", "/links?tag=B": "x", "/links?tag=new": "", "/links?owner=all&tag=NEWS": "y x",
+	} {
+		var codes []string
+		for _, part := range strings.Split(st.call("GET", query, "").body, `{"code":"`)[1:] {
+			code, _, _ := strings.Cut(part, `"`)
+			codes = append(codes, code)
+		}
+		if got := strings.Join(codes, " "); got != want {
+			t.Errorf("%s: got %q, want %q", query, got, want)
+		}
+	}
+	if r := st.call("GET", "/stats?tag=NEWS&top=5", ""); r.status != 200 || !strings.Contains(r.body, `"top":[]`) {
+		t.Errorf("figures: got %d %s", r.status, r.body)
+	}
+	for tags, want := range map[string]string{`["NEWS"]`: "NEWS", `["c","C","d"]`: "c d"} {
+		st.call("PATCH", "/links/y", `{"tags":`+tags+`}`)
+		if got := strings.Join(st.object("y").Tags, " "); got != want {
+			t.Errorf("PATCH %s: got %q, want %q", tags, got, want)
+		}
+	}
+	if r := st.call("POST", "/shorten", `{"url":"http://a/","alias":"x","tags":["News","b","B"]}`); r.status != 200 {
+		t.Errorf("the same link again: got %d", r.status)
+	}
+	if r := st.call("POST", "/import", `[{"code":"i","url":"http://a/","tags":["Old","OLD"]}]`); strings.Join(st.object("i").Tags, " ") != "Old" {
+		t.Errorf("imported: got %s", r.body)
+	}
+}
+
+func TestTagsAreListedPageByPage(t *testing.T) {
+	st := newSite(t, nil)
+	st.shorten(`{"url":"http://a/","tags":["b","News"]}`)
+	st.shorten(`{"url":"http://a/","tags":["a/b +?#%","ärger","NEWS"]}`)
+	want := `{"data":[{"name":"a/b +?#%","links":1},{"name":"b","links":1},{"name":"NEWS","links":2},{"name":"ärger","links":1}],"next_cursor":null}`
+	if got := strings.TrimSpace(st.call("GET", "/tags", "").body); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	var names []string
+	for path := "/tags?limit=1"; ; {
+		r := st.call("GET", path, "")
+		var page struct {
+			Data []struct{ Name string }
+			Next string `json:"next_cursor"`
+		}
+		check(t, json.Unmarshal([]byte(r.body), &page))
+		for _, tag := range page.Data {
+			names = append(names, tag.Name)
+		}
+		if page.Next == "" {
+			break
+		}
+		path = "/tags?limit=1&cursor=" + page.Next
+	}
+	if got := strings.Join(names, ", "); got != "a/b +?#%, b, NEWS, ärger" {
+		t.Errorf("page by page: got %s", got)
+	}
+	if got := st.call("GET", "/tags?q=nE", "").body; !strings.Contains(got, `[{"name":"NEWS","links":2}]`) {
+		t.Errorf("with a prefix: got %s", got)
+	}
+	for query, code := range map[string]string{
+		"cursor=x": "cursor:invalid", "cursor=AUE": "cursor:invalid", "limit=0": "limit:range", "q=%ff": "q:characters", "owner=all": "owner:range",
+		"x=1": "x:unknown", "cursor=" + strings.Repeat("A", 90): "cursor:too_long",
+	} {
+		if r := st.call("GET", "/tags?"+query, ""); r.status != 422 || r.fields() != code {
+			t.Errorf("%s: got %d %s, want %s", query, r.status, r.fields(), code)
+		}
+	}
+}
+
+func TestATagIsRenamedAndDeletedWhateverLettersItHas(t *testing.T) {
+	st := newSite(t, nil)
+	for i, tag := range []string{"a/b", "a+b", "a b", "100%", "?#&", "..", ".", "Übung 日本", strings.Repeat("é", 32), "%2F"} {
+		code := "c" + strconv.Itoa(i)
+		st.shorten(`{"url":"http://a/","alias":"` + code + `","tags":[` + jsonText(tag) + `,"z"]}`)
+		path := "/tags/" + strings.ReplaceAll(url.PathEscape(tag), ".", "%2E")
+		r := st.call("PATCH", path, `{"name":`+jsonText(tag+"!")+`}`)
+		if len(tag) == 64 {
+			if r.status != 422 {
+				t.Errorf("%q, renamed to a longer one: got %d %s", tag, r.status, r.body)
+			}
+			r = st.call("DELETE", path, "")
+			if r.status != 200 || strings.Join(st.object(code).Tags, " ") != "z" {
+				t.Errorf("%q: got %d %s", tag, r.status, r.body)
+			}
+			continue
+		}
+		if got := st.object(code).Tags; r.status != 200 || len(got) != 2 || got[0] != tag+"!" {
+			t.Errorf("%q: got %d %s, and the tags %q", tag, r.status, r.body, got)
+		}
+	}
+	if r := st.call("DELETE", "/tags/Z", ""); r.status != 200 || strings.TrimSpace(r.body) != `{"name":"Z","links":10,"complete":true}` {
+		t.Errorf("got %d %s", r.status, r.body)
+	}
+}
+
+func TestARenameOntoATagMakesThemOneAndIsAudited(t *testing.T) {
+	st := newSite(t, nil)
+	st.shorten(`{"url":"http://a/","alias":"x","tags":["old","keep","New"]}`)
+	st.shorten(`{"url":"http://a/","alias":"y","tags":["OLD"]}`)
+	st.shorten(`{"url":"http://a/","alias":"z","tags":["new"]}`)
+	if r := st.call("PATCH", "/tags/Old", `{"name":"new"}`, "X-Request-Id: rename-1"); r.status != 200 || strings.TrimSpace(r.body) != `{"name":"new","links":2,"complete":true}` {
+		t.Errorf("got %d %s", r.status, r.body)
+	}
+	for code, want := range map[string]string{"x": "[new keep]", "y": "[new]", "z": "[new]"} {
+		if got := fmt.Sprint(st.object(code).Tags); got != want {
+			t.Errorf("%s: got %s, want %s", code, got, want)
+		}
+	}
+	entries := st.call("GET", "/audit?limit=2", "").body
+	if strings.Count(entries, `"action":"link.edited"`) != 2 || !strings.Contains(entries, `"before":{"tags":["OLD"]}`) || !strings.Contains(entries, `"after":{"tags":["new"]}`) {
+		t.Errorf("the audit log has %s", entries)
+	}
+	for body, code := range map[string]string{
+		`{}`: "name:required", `{"name":""}`: "name:required", `{"name":null}`: "name:required", `{"name":1}`: "name:type", `{"name":"a\u0000"}`: "name:characters",
+		`{"name":"` + strings.Repeat("x", 65) + `"}`: "name:too_long", `{"name":"a","links":1}`: "links:unknown",
+	} {
+		if r := st.call("PATCH", "/tags/new", body); r.status != 422 || r.fields() != code {
+			t.Errorf("%s: got %d %s, want %s", body, r.status, r.fields(), code)
+		}
+	}
+	for _, path := range []string{"/tags/none", "/tags/%ff", "/tags/%zz", "/tags/a%00", "/tags/" + strings.Repeat("x", 65)} {
+		for method, body := range map[string]string{"PATCH": `{"name":"a"}`, "DELETE": ""} {
+			if r := st.call(method, path, body); r.status != 404 {
+				t.Errorf("%s %s: got %d %s, want 404", method, path, r.status, r.body)
+			}
+		}
+	}
+	if r := st.call("DELETE", "/tags/new?owner=all", ""); r.status != 422 || fmt.Sprint(st.object("z").Tags) != "[new]" {
+		t.Errorf("of all owners: got %d %s", r.status, r.body)
+	}
+}
+
+func TestTagsAreRenamedAndDeletedOnPages(t *testing.T) {
+	st := newSite(t, nil)
+	b := st.browseAs("ann@example.com", account.RoleMember)
+	b.open("/_/tags").want("No link has a tag")
+	for _, tags := range []string{"News, x/y &", "news, b"} {
+		b.follow(b.open("/_/links/new").form("/_/links/new").with("url", "https://a.example/", "tags", tags))
+	}
+	list := b.open("/_/links")
+	if !strings.Contains(list.body, `href="/_/tags"`) {
+		t.Error("the list of links does not lead to the tags")
+	}
+	b.open("/_/tags").want("news 2", "x/y & 1", "b 1")
+	b.open("/_/tags?q=NE").want("news 2")
+	form := b.open("/_/tags/rename?tag=X%2Fy+%26").form("/_/tags/rename")
+	if got := form.values.Get("name"); got != "x/y &" {
+		t.Errorf("the form shows %q", got)
+	}
+	if page := b.submit(form.with("name", strings.Repeat("x", 65))); page.status != 422 || page.at("name-error") != "Must be at most 64 bytes." {
+		t.Errorf("a long name: got %d %q", page.status, page.at("name-error"))
+	}
+	renamed := form.with("name", " News ")
+	b.follow(renamed).want("The tag “x/y &” is renamed to “News” on 1 link.")
+	b.follow(renamed) // sent twice, it is done once, and no error
+	b.open("/_/tags").want("news 2", "b 1")
+	b.follow(b.open("/_/tags/delete?tag=NEWS").form("/_/tags/delete")).want("The tag “news” is taken off 2 links.")
+	b.open("/_/tags").want("b 1")
+	if p := b.get("/_/tags/rename?tag=none"); p.status != 404 {
+		t.Errorf("a tag that is not there: got %d", p.status)
+	}
+	ben := st.browseAs("ben@example.com", account.RoleMember)
+	ben.open("/_/tags").want("No link has a tag")
+	if p := ben.get("/_/tags/delete?tag=b"); p.status != 404 {
+		t.Errorf("another user's tag: got %d", p.status)
+	}
+}

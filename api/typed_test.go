@@ -1,0 +1,79 @@
+package api
+
+import (
+	"strings"
+	"testing"
+
+	"shunt/api/account"
+)
+
+// typed are addresses as people type and paste them, and what is stored and shown.
+var typed = map[string]string{
+	"example.com/x":                         "https://example.com/x",
+	"example.com:8080/x":                    "https://example.com:8080/x",
+	"Bücher.example/ü":                      "https://xn--bcher-kva.example/ü",
+	"https://a.example/b c":                 "https://a.example/b%20c",
+	"\u00a0\ufeffhttps://a.example/x\u200b": "https://a.example/x",
+	"\u202ahttps://a.example/?q=a b\u202c":  "https://a.example/?q=a%20b",
+}
+
+func TestAnAddressIsReadAlikeByEveryWayIn(t *testing.T) {
+	t.Parallel()
+	st := newSite(t, nil)
+	st.person("ann@example.com", account.RoleAdmin)
+	b := st.browse("ann@example.com")
+	st.shorten(`{"url":"https://a.example/","alias":"edited"}`)
+	st.shorten(`{"url":"https://a.example/","alias":"patched"}`)
+	want := func(way, code, url string) {
+		t.Helper()
+		if got := st.object(code).URL; got != url {
+			t.Errorf("%s: got %q, want %q", way, got, url)
+		}
+		if got := st.get("/" + code).header.Get("Location"); got != inASCII(url) {
+			t.Errorf("%s, followed: got %q, want %q", way, got, inASCII(url))
+		}
+	}
+	n := 0
+	for raw, url := range typed {
+		n++
+		code := func(way string) string { return way + strings.Repeat("x", n) }
+		text := jsonText(raw)
+		if r := st.call("POST", "/shorten", `{"url":`+text+`,"alias":"`+code("s")+`"}`); r.status != 201 {
+			t.Errorf("%q: got %d %s", raw, r.status, r.body)
+		}
+		want("POST /shorten", code("s"), url)
+		if r := st.call("POST", "/shorten", `{"url":`+jsonText(url)+`,"alias":"`+code("s")+`"}`); r.status != 200 {
+			t.Errorf("%q, asked for again as it is stored: got %d %s", raw, r.status, r.body)
+		}
+		if r := st.call("POST", "/shorten", `{"url":`+text+`,"alias":"`+code("s")+`"}`); r.status != 200 {
+			t.Errorf("%q, asked for again: got %d %s", raw, r.status, r.body)
+		}
+		st.call("POST", "/shorten/bulk", `[{"url":`+text+`,"alias":"`+code("b")+`"}]`)
+		want("POST /shorten/bulk", code("b"), url)
+		st.call("POST", "/import", `[{"url":`+text+`,"code":"`+code("i")+`"}]`)
+		want("POST /import", code("i"), url)
+		st.call("PATCH", "/links/patched", `{"url":`+text+`}`)
+		want("PATCH", "patched", url)
+		b.follow(b.open("/_/links/new").form("/_/links/new").with("url", raw, "alias", code("f")))
+		want("the form that creates", code("f"), url)
+		b.follow(b.open("/_/link/edited/edit?owner=all").form("/_/link/edited/edit").with("url", raw))
+		want("the form that edits", "edited", url)
+	}
+}
+
+// What another server has stored is kept, also what nobody can type here any more.
+func TestAnImportedTargetStaysByteForByte(t *testing.T) {
+	t.Parallel()
+	st := newSite(t, nil)
+	const url = "https://a.example/%7e\u200b"
+	if r := st.call("POST", "/import", `[{"url":`+jsonText(url)+`,"code":"x"}]`); r.status != 200 || st.object("x").URL != url {
+		t.Errorf("imported: got %d %s", r.status, r.body)
+	}
+	read := st.call("GET", "/links/x", "").body
+	if r := st.call("PATCH", "/links/x", read); r.status != 200 || st.object("x").URL != url {
+		t.Errorf("patched as it was read: got %d %s", r.status, r.body)
+	}
+	if r := st.call("PATCH", "/links/x", `{"url":`+jsonText(url+" ")+`}`); r.status != 200 || st.object("x").URL != strings.TrimSuffix(url, "\u200b") {
+		t.Errorf("typed: got %d %s", r.status, r.body)
+	}
+}

@@ -1,0 +1,237 @@
+package engine_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"shunt/engine"
+)
+
+// tagList returns the tags of an owner, page by page: "name links" of each.
+func (e *testEngine) tagList(t testing.TB, q engine.TagQuery) (tags []string) {
+	t.Helper()
+	for {
+		page, err := e.ListTagsInTurns(context.Background(), q, func(step func() error) error { return step() })
+		if err != nil || len(page.Tags) > q.Limit {
+			t.Fatalf("got %d tags, %v", len(page.Tags), err)
+		}
+		for _, tag := range page.Tags {
+			tags = append(tags, fmt.Sprint(tag.Name, " ", tag.Links))
+		}
+		if q.After = page.Next; q.After == "" {
+			return tags
+		}
+	}
+}
+
+// A tagModel is links with tags: a plain map.
+type tagModel struct {
+	*testEngine
+	tags  map[string][]string // by code
+	codes []string            // the oldest first
+}
+
+// counts returns what tagList must.
+func (m *tagModel) counts(prefix string) (want []string) {
+	type count struct {
+		folded, name string
+		links        int
+	}
+	var all []count
+	for _, code := range slices.Backward(m.codes) {
+		for _, tag := range m.tags[code] {
+			at := slices.IndexFunc(all, func(c count) bool { return c.folded == engine.FoldTag(tag) })
+			if at < 0 {
+				at, all = len(all), append(all, count{engine.FoldTag(tag), tag, 0})
+			}
+			all[at].links++
+		}
+	}
+	slices.SortFunc(all, func(a, b count) int { return cmp.Compare(a.folded, b.folded) })
+	for _, c := range all {
+		if strings.HasPrefix(c.folded, engine.FoldTag(prefix)) {
+			want = append(want, fmt.Sprint(c.name, " ", c.links))
+		}
+	}
+	return want
+}
+
+func (m *tagModel) check(rt *rapid.T, t testing.TB) {
+	for _, prefix := range []string{"", "A", "x"} {
+		q := engine.TagQuery{Owner: 1, Prefix: prefix, Limit: rapid.IntRange(1, 4).Draw(rt, "limit")}
+		if got, want := m.tagList(t, q), m.counts(prefix); !slices.Equal(got, want) {
+			rt.Fatalf("tags that begin with %q: got %q, want %q", prefix, got, want)
+		}
+	}
+	tag := rapid.SampledFrom(modelTags).Draw(rt, "listed")
+	var want []string
+	for _, code := range slices.Backward(m.codes) {
+		if engine.HasTag(m.tags[code], tag) {
+			want = append(want, code)
+		}
+	}
+	if got, _ := m.testEngine.codes(t, engine.LinkQuery{ListRange: engine.ListRange{Owner: 1, Tag: tag}, Limit: 3}); !slices.Equal(got, want) {
+		rt.Fatalf("links with %q: got %q, want %q", tag, got, want)
+	}
+}
+
+var modelTags = []string{"a", "A", "ab", "aB", "b", "ß", "ẞ", "x/y"}
+
+// TestTagsAreAPlainMapThroughAnyHistory makes, edits and deletes links, and renames and deletes tags.
+func TestTagsAreAPlainMapThroughAnyHistory(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		m := tagModel{testEngine: newTestEngine(t, engine.Options{}), tags: map[string][]string{}}
+		m.make(t, engine.Draft{Owner: 2, Alias: "foreign", Tags: []string{"a"}})
+		sent := rapid.SliceOfN(rapid.SampledFrom(modelTags), 0, 5)
+		some := rapid.SampledFrom(modelTags)
+		for i := range rapid.IntRange(1, 15).Draw(rt, "steps") {
+			switch what := rapid.IntRange(0, 5).Draw(rt, "step"); {
+			case what < 2 || len(m.codes) == 0:
+				code := fmt.Sprint("c", i)
+				tags := sent.Draw(rt, "tags")
+				m.make(t, engine.Draft{Alias: code, Tags: tags})
+				m.tags[code], m.codes = engine.DistinctTags(tags), append(m.codes, code)
+			case what == 2:
+				code, tags := rapid.SampledFrom(m.codes).Draw(rt, "code"), sent.Draw(rt, "tags")
+				d, err := m.Update(context.Background(), code, engine.Guard{Owner: 1}, func(rec *engine.Record) error { rec.Cold.Tags = tags; return nil })
+				m.tags[code] = engine.DistinctTags(tags)
+				if err != nil || !slices.Equal(d.Tags, m.tags[code]) {
+					rt.Fatalf("got %q, %v, want %q", d.Tags, err, m.tags[code])
+				}
+			case what == 3:
+				code := rapid.SampledFrom(m.codes).Draw(rt, "code")
+				if err := m.Delete(context.Background(), code, engine.Guard{Owner: 1}); err != nil {
+					rt.Fatal(err)
+				}
+				m.codes = slices.DeleteFunc(m.codes, func(c string) bool { return c == code })
+			default:
+				name := ""
+				if what == 4 {
+					name = some.Draw(rt, "name")
+				}
+				m.retag(rt, some.Draw(rt, "tag"), name)
+			}
+			m.check(rt, t)
+		}
+		if got := m.tagList(t, engine.TagQuery{Owner: 2, Limit: 9}); !slices.Equal(got, []string{"a 1"}) {
+			rt.Fatalf("another owner's: got %q", got)
+		}
+	})
+}
+
+// retag renames or deletes a tag in both.
+func (m *tagModel) retag(rt *rapid.T, tag, name string) {
+	found, changed := false, uint64(0)
+	for _, code := range m.codes {
+		old := m.tags[code]
+		if !engine.HasTag(old, tag) {
+			continue
+		}
+		found = true
+		var now []string
+		for _, has := range old {
+			switch {
+			case name != "" && (engine.HasTag([]string{has}, tag) || engine.HasTag([]string{has}, name)):
+				now = append(now, name)
+			case !engine.HasTag([]string{has}, tag):
+				now = append(now, has)
+			}
+		}
+		if now = engine.DistinctTags(now); !slices.Equal(now, old) {
+			changed++
+		}
+		m.tags[code] = now
+	}
+	done, err := m.EditTag(context.Background(), engine.TagEdit{Owner: 1, Tag: tag, Name: name})
+	switch {
+	case !found && !errors.Is(err, engine.ErrNotFound), found && (err != nil || !done.Complete || done.Links != changed):
+		rt.Fatalf("%q to %q: got %+v, %v, want %d links, found %v", tag, name, done, err, changed, found)
+	}
+}
+
+func TestARenameThatIsCutOffGoesOnWhenItIsRepeated(t *testing.T) {
+	e := newTestEngine(t, engine.Options{})
+	for i := range 2500 {
+		e.make(t, engine.Draft{Alias: fmt.Sprint("l", i), Tags: []string{"old"}})
+	}
+	over, cancel := context.WithCancel(context.Background())
+	cancel()
+	if done, err := e.EditTag(over, engine.TagEdit{Owner: 1, Tag: "old", Name: "new"}); done.Complete || done.Links > 0 {
+		t.Errorf("with its time over: got %+v, %v", done, err)
+	}
+	x := engine.TagEdit{Owner: 1, Tag: "OLD", Name: "new", Limit: 1000}
+	var links []uint64
+	for {
+		done, err := e.EditTag(context.Background(), x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if links = append(links, done.Links); done.Complete {
+			break
+		}
+	}
+	if !slices.Equal(links, []uint64{1000, 1000, 500}) {
+		t.Errorf("got %d links in turn", links)
+	}
+	if got := e.tagList(t, engine.TagQuery{Owner: 1, Limit: 9}); !slices.Equal(got, []string{"new 2500"}) {
+		t.Errorf("got %q", got)
+	}
+	if d, err := e.Read("l7"); err != nil || d.Version != 2 {
+		t.Errorf("a link has version %d, %v, want 2: it is edited once", d.Version, err)
+	}
+}
+
+func TestARenameLosesNoEditThatIsMadeMeanwhile(t *testing.T) {
+	e := newTestEngine(t, engine.Options{})
+	const n = 300
+	for i := range n {
+		e.make(t, engine.Draft{Alias: fmt.Sprint("l", i), Tags: []string{"old"}})
+	}
+	var editing sync.WaitGroup
+	editing.Go(func() {
+		for i := range n {
+			code := fmt.Sprint("l", i)
+			var err error
+			if i%3 == 0 {
+				err = e.Delete(context.Background(), code, engine.Guard{Owner: 1})
+			} else {
+				_, err = e.Update(context.Background(), code, engine.Guard{Owner: 1}, func(rec *engine.Record) error {
+					rec.Cold.Title, rec.Cold.Tags = "edited", append(rec.Cold.Tags, "more")
+					return nil
+				})
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	if done, err := e.EditTag(context.Background(), engine.TagEdit{Owner: 1, Tag: "old", Name: "new"}); err != nil || !done.Complete {
+		t.Errorf("got %+v, %v", done, err)
+	}
+	editing.Wait()
+	if got := e.tagList(t, engine.TagQuery{Owner: 1, Limit: 9}); !slices.Equal(got, []string{"more 200", "new 200"}) {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestATagThatNoLinkCanHaveIsRefused(t *testing.T) {
+	e := newTestEngine(t, engine.Options{})
+	e.make(t, engine.Draft{Alias: "x", Tags: []string{"a"}})
+	for _, name := range []string{strings.Repeat("x", engine.MaxTagBytes+1), "a\x00b"} {
+		var invalid engine.InvalidError
+		if _, err := e.EditTag(context.Background(), engine.TagEdit{Owner: 1, Tag: "a", Name: name}); !errors.As(err, &invalid) {
+			t.Errorf("%q: got %v", name, err)
+		}
+		if _, _, err := e.Create(context.Background(), engine.Draft{Owner: 1, Target: "http://a/", Tags: []string{name}}); !errors.As(err, &invalid) {
+			t.Errorf("a link with %q: got %v", name, err)
+		}
+	}
+}

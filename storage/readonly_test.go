@@ -1,0 +1,131 @@
+package storage
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// filesOf returns the size and the time of each file below dir.
+func filesOf(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err == nil {
+			found[path] = fmt.Sprintf("%v %d %v", info.Mode(), info.Size(), info.ModTime())
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+func TestAStoreThatIsReadOnlyIsReadAndNeverChanged(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	if _, err := Open(dir, Options{ReadOnly: true}); !errors.Is(err, ErrNoStore) {
+		t.Errorf("without a store: got %v", err)
+	}
+	s, err := Open(dir, Options{Create: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(dir, Options{ReadOnly: true}); !errors.Is(err, ErrLocked) {
+		t.Errorf("while it is open: got %v", err)
+	}
+	first, err := s.AllocateIDs(100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	identity := s.Identity()
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	before := filesOf(t, dir)
+	r, err := Open(dir, Options{ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Identity() != identity || !r.given(first) {
+		t.Errorf("got %+v, id %d given: %v", r.Identity(), first, r.given(first))
+	}
+	if _, err := Open(dir, Options{}); !errors.Is(err, ErrLocked) {
+		t.Errorf("a writer while it is read: got %v", err)
+	}
+	if _, err := r.AllocateIDs(1); err == nil {
+		t.Error("ids were allocated")
+	}
+	r.Accounts().Write([][2][]byte{{[]byte("k"), []byte("v")}}, nil, nil, func(err error) {
+		if !errors.Is(err, errReads) {
+			t.Errorf("writing accounts: got %v", err)
+		}
+	})
+	if err := r.Close(); err != nil {
+		t.Error(err)
+	}
+	if after := filesOf(t, dir); !maps.Equal(before, after) {
+		t.Errorf("got %v\nbefore %v", after, before)
+	}
+	if s, err = Open(dir, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A backup of a store that is read-only has what Fold adds, and the store stays as it is.
+func TestABackupOfAStoreThatIsReadOnlyIsFoldedInTheCopy(t *testing.T) {
+	dir, to := filepath.Join(t.TempDir(), "data"), filepath.Join(t.TempDir(), "backup")
+	s, err := Open(dir, Options{Create: true})
+	if err == nil {
+		err = s.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := filesOf(t, dir)
+	var added uint64
+	r, err := Open(dir, Options{ReadOnly: true, Fold: func(c *Store) (err error) {
+		added, err = c.AllocateIDs(1)
+		return err
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream, streamErr := r.BackupToStream(t.Context())
+	_, err = r.Backup(t.Context(), to)
+	if err = errors.Join(err, streamErr, IsBackup(to), IsBackup(stream.Dir), r.RemoveStream(), r.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(stream.Dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the stream's folder: got %v", err)
+	}
+	if after := filesOf(t, dir); !maps.Equal(before, after) {
+		t.Errorf("got %v\nbefore %v", after, before)
+	}
+	again := filepath.Join(t.TempDir(), "again")
+	if _, err := Restore(t.Context(), to, again, RestoreOptions{FS: vfs.Default}); err != nil {
+		t.Fatal(err)
+	}
+	if s, err = Open(again, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if !s.given(added) || added == 0 {
+		t.Errorf("the restored store does not have id %d", added)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
