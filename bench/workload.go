@@ -187,6 +187,8 @@ func (d *discard) View() (engine.View, error) { return nothing{d.positions.Flush
 
 func (d *discard) Kept() (firstHour, firstDay uint32) { return 0, 0 }
 
+func (d *discard) LowerKept(uint32, uint32) error { return nil }
+
 func (d *discard) ListLinks(uint32, string, func(uint64, string) bool) error { return nil }
 
 func (d *discard) Listing(context.Context) (engine.Listing, error) { return nothing{}, nil }

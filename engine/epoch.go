@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 	"syscall"
+	"time"
 
 	"shunt/engine/journal"
 	"shunt/engine/tally"
@@ -74,9 +75,34 @@ func (e *Engine) startClock() error {
 	if err != nil {
 		return fmt.Errorf("reading the clock: %w", err)
 	}
+	if err := e.lowerFloors(&kept); err != nil {
+		return fmt.Errorf("lowering what is kept: %w", err)
+	}
 	e.clock.start(&e.options, kept, hourTime(e.firstDay()*hoursPerDay))
 	e.now = e.clock.inUse
 	return nil
+}
+
+// lowerFloors moves back the first hour and day that are kept if they are after any time that the store has
+// seen: a clock that was ahead, in a store that had no clock of its own yet, has put them there. The rows
+// before are lost; those since the store's first run are kept.
+func (e *Engine) lowerFloors(seen *SeenClock) error {
+	now := e.options.Now().UnixMilli()
+	first, last := now, now
+	for i, r := range seen.Runs {
+		if i == 0 {
+			first = r.From
+		}
+		first, last = min(first, r.From), max(last, r.To)
+	}
+	firstHour, firstDay := e.store.Kept()
+	lastHour, seenHour := hourOf(time.UnixMilli(last)), hourOf(time.UnixMilli(first))
+	if firstHour <= lastHour && firstDay <= lastHour/hoursPerDay {
+		return nil
+	}
+	e.options.Logger.Warn("a clock that was ahead has deleted figures; those from now on are kept",
+		"clock_was_at_least", hourTime(max(firstHour, firstDay*hoursPerDay)).UTC())
+	return e.store.LowerKept(min(firstHour, seenHour), min(firstDay, seenHour/hoursPerDay))
 }
 
 // startReading folds the records that the store does not have into deltas, which nothing commits. The
@@ -119,6 +145,9 @@ func (e *Engine) startReading() error {
 	e.pending = newPending(e.journal, &e.index, p, hours, e.options.PendingEntries)
 	e.pending.mu.gathering = &folded
 	e.pending.missing.Store(missing)
+	if missing > 0 {
+		e.log.Warn("there are more hits in the journal than fit into memory: windows and breakdowns lack some; start the server to count them all", "lacking", missing)
+	}
 	e.flusher.init(p)
 	e.flusher.lastUnixNano.Store(e.now().UnixNano())
 	return nil

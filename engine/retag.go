@@ -45,8 +45,8 @@ func (e *Engine) EditTag(ctx context.Context, x TagEdit) (done TagEdited, err er
 		}
 	}
 	r := retagging{engine: e, edit: x, folded: FoldTag(x.Tag)}
-	below, found := uint64(0), false
-	for {
+	found := false
+	for below, before := uint64(0), uint64(0); ; {
 		codes, next, err := r.step(ctx, below)
 		switch {
 		case err != nil:
@@ -58,8 +58,10 @@ func (e *Engine) EditTag(ctx context.Context, x TagEdit) (done TagEdited, err er
 		switch found = true; {
 		case err != nil || !all:
 			return r.done(false), err
-		case next == 0:
+		case next == 0 && r.changed.Load() == before:
 			return r.done(true), nil
+		case next == 0: // a link whose figures were reset meanwhile has a new id, above those that the walk has passed
+			before = r.changed.Load()
 		case x.Limit > 0 && r.changed.Load() >= uint64(x.Limit):
 			return r.done(false), nil
 		}

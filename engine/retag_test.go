@@ -235,3 +235,27 @@ func TestATagThatNoLinkCanHaveIsRefused(t *testing.T) {
 		}
 	}
 }
+
+// A link whose figures are reset has a new id, which the walk may have passed.
+func TestARenameFindsLinksThatAreResetMeanwhile(t *testing.T) {
+	e := newTestEngine(t, engine.Options{})
+	const n = 2500 // several steps
+	for i := range n {
+		e.make(t, engine.Draft{Alias: fmt.Sprint("l", i), Tags: []string{"old"}})
+	}
+	var resetting sync.WaitGroup
+	resetting.Go(func() {
+		for i := range 20 { // the oldest, which come last
+			if _, err := e.Reset(context.Background(), fmt.Sprint("l", i), engine.Guard{Owner: 1}); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	done, err := e.EditTag(context.Background(), engine.TagEdit{Owner: 1, Tag: "old", Name: "new"})
+	if resetting.Wait(); err != nil || !done.Complete || done.Links != n {
+		t.Errorf("got %+v, %v", done, err)
+	}
+	if got := e.tagList(t, engine.TagQuery{Owner: 1, Limit: 9}); !slices.Equal(got, []string{fmt.Sprint("new ", n)}) {
+		t.Errorf("got %q", got)
+	}
+}

@@ -68,6 +68,9 @@ type Store interface {
 	// and days are deleted, or are being deleted. 0: all rows are kept.
 	Kept() (firstHour, firstDay uint32)
 
+	// LowerKept makes Kept return at most these, before the first flush: rows from then on are kept after all.
+	LowerKept(firstHour, firstDay uint32) error
+
 	// ListLinks calls fn for the live links of owner, newest first, until it returns false; with a
 	// tag only for those that have it, in any case.
 	ListLinks(owner uint32, tag string, fn func(id uint64, code string) bool) error

@@ -545,3 +545,51 @@ func TestAClockThreeYearsBehindIsNotUsed(t *testing.T) {
 		t.Errorf("the last day has %d hits, %v, want 10", r.Hits, err)
 	}
 }
+
+// futureFloors is a store whose floors a clock that was ahead has moved into the future.
+type futureFloors struct {
+	*storage.Store
+	hour, day uint32 // until they are lowered
+}
+
+func (f *futureFloors) Kept() (firstHour, firstDay uint32) {
+	firstHour, firstDay = f.Store.Kept()
+	return max(firstHour, f.hour), max(firstDay, f.day)
+}
+
+func (f *futureFloors) LowerKept(firstHour, firstDay uint32) error {
+	f.hour, f.day = min(f.hour, firstHour), min(f.day, firstDay)
+	return f.Store.LowerKept(firstHour, firstDay)
+}
+
+func TestFloorsOfTheFutureMoveBackAtAStart(t *testing.T) {
+	w := newWrongClock(t, engine.Options{})
+	w.close()
+	today := uint32(w.wall().Unix() / (24 * 3600))
+	var err error
+	if w.store, err = storage.Open("data", storage.Options{FS: w.fs}); err != nil {
+		t.Fatal(err)
+	}
+	floors := &futureFloors{w.store, (today + 498) * 24, today + 99}
+	if w.e, err = engine.Open(floors, w.options); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.e.Load(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	w.stop = start(func(ctx context.Context) { _ = floors.Run(ctx) })
+	if hour, day := floors.Kept(); day != today || hour != uint32(w.wall().Unix()/3600) {
+		t.Errorf("hours from %d and days from %d are kept; today is %d", hour, day, today)
+	}
+	if !strings.Contains(w.said.String(), "those from now on are kept") {
+		t.Errorf("the log does not say it: %s", w.said.String())
+	}
+	w.hit(0, 2)
+	w.wantAll(2)
+	w.restart(false, 48*time.Hour)
+	w.hit(0, 1)
+	w.wantAll(3)
+	if now := w.e.Now(); !now.Equal(w.wall()) {
+		t.Errorf("the time in use is %v, want that of the clock, %v", now, w.wall())
+	}
+}

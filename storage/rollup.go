@@ -123,6 +123,26 @@ func (s *Store) readKept() error {
 	return nil
 }
 
+// LowerKept implements engine.Store.
+func (s *Store) LowerKept(firstHour, firstDay uint32) error {
+	s.firstHour.Store(min(s.firstHour.Load(), firstHour))
+	s.firstDay.Store(min(s.firstDay.Load(), firstDay))
+	if s.reads != nil {
+		return nil
+	}
+	w := s.flusher.sweep
+	w.FirstDay = s.firstDay.Load()
+	b := s.db.NewBatch()
+	defer b.Close()
+	set(b, row.MetaKey(row.MetaFirstHour), binary.BigEndian.AppendUint32(nil, s.firstHour.Load()))
+	set(b, row.MetaKey(row.MetaSweep), row.AppendSweep(nil, w))
+	if err := s.sync(b, "noting what is kept"); err != nil {
+		return err
+	}
+	s.flusher.sweep = w
+	return nil
+}
+
 // rollChunk rolls up one chunk that begins at from, in one batch with the new mark.
 func (s *Store) rollChunk(from row.Mark) error {
 	b := s.db.NewBatch()

@@ -2,6 +2,7 @@ package storage
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"maps"
 	"slices"
@@ -435,5 +436,30 @@ func TestReopeningFindsTheHoursWithRows(t *testing.T) {
 	}
 	if hour, ok := s.hours.first(s.flusher.mark.Hour); !ok || hour != 13 {
 		t.Errorf("got the open hour %d, %v, want 13", hour, ok)
+	}
+}
+
+func TestWhatIsKeptIsLoweredForGood(t *testing.T) {
+	mem := vfs.NewMem()
+	s := openMem(t, mem)
+	b := s.db.NewBatch()
+	set(b, row.MetaKey(row.MetaFirstHour), binary.BigEndian.AppendUint32(nil, 5000))
+	set(b, row.MetaKey(row.MetaSweep), row.AppendSweep(nil, row.Sweep{FirstDay: 300, Stage: row.StageDone}))
+	if err := s.sync(b, "test"); err != nil {
+		t.Fatal(err)
+	}
+	closeStore(t, s)
+	s = openMem(t, mem)
+	if hour, day := s.Kept(); hour != 5000 || day != 300 {
+		t.Fatalf("got hours from %d and days from %d", hour, day)
+	}
+	if err := s.LowerKept(4000, 400); err != nil {
+		t.Fatal(err)
+	}
+	closeStore(t, s)
+	s = openMem(t, mem)
+	defer closeStore(t, s)
+	if hour, day := s.Kept(); hour != 4000 || day != 300 {
+		t.Errorf("got hours from %d and days from %d, want 4000 and 300", hour, day)
 	}
 }

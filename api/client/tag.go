@@ -76,7 +76,7 @@ func (c *Client) changeTag(ctx context.Context, asked call, options []Option) (d
 		case part.Complete:
 			return done, nil
 		case part.Links == 0:
-			return done, errors.New("client: the server goes on changing no link")
+			return done, errors.New("client: the server made no progress")
 		}
 	}
 }

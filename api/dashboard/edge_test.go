@@ -23,7 +23,7 @@ func TestTheFormsThatChangeAccountsAreKnown(t *testing.T) {
 	if got, want := strings.Join(refused, " "), "/_/account/password /_/setup /_/tokens /_/tokens/{id}/revoke /_/users /_/users/{id} /_/users/{id}/delete /_/users/{id}/setup-link"; got != want {
 		t.Errorf("refused are %s; want %s", got, want)
 	}
-	if got, want := strings.Join(allowed, " "), "/_/account/sessions /_/link/{code}/delete /_/link/{code}/disabled /_/link/{code}/edit /_/links /_/links/bulk /_/links/new /_/sign-in /_/sign-out /_/transfer"; got != want {
+	if got, want := strings.Join(allowed, " "), "/_/account/sessions /_/link/{code}/delete /_/link/{code}/disabled /_/link/{code}/edit /_/link/{code}/owner /_/link/{code}/reset /_/links /_/links/bulk /_/links/new /_/sign-in /_/sign-out /_/tags/delete /_/tags/rename /_/transfer"; got != want {
 		t.Errorf("allowed are %s; want %s", got, want)
 	}
 }

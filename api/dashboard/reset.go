@@ -101,7 +101,7 @@ func (r *request) giveLink() error {
 	case err != nil:
 		return err
 	}
-	r.say("done", "The link is that of "+to.Name+" now.")
+	r.say("done", "The link now belongs to "+to.Name+".")
 	if to.ID == r.caller.User.ID {
 		id = ""
 	}

@@ -35,13 +35,9 @@ func readTable(path string) (*countryTable, error) {
 	if _, err := statRegular(path); err != nil {
 		return nil, err
 	}
-	db, err := maxminddb.Open(path)
+	c, err := tableOf(func() (*maxminddb.Reader, error) { return maxminddb.Open(path) })
 	if err == nil {
-		var c *countryTable
-		c, err = tableOf(db)
-		if err = errors.Join(err, db.Close()); err == nil {
-			return c, nil
-		}
+		return c, nil
 	}
 	if inPath := (*fs.PathError)(nil); errors.As(err, &inPath) {
 		return nil, err // it names the path
@@ -49,9 +45,9 @@ func readTable(path string) (*countryTable, error) {
 	return nil, fmt.Errorf("%s: %w", path, err)
 }
 
-// tableOf reads the whole of db, whose file is mapped. If somebody cuts the file short meanwhile, the
+// tableOf reads the whole of a file, which open maps, and closes it. If somebody cuts the file short meanwhile, the
 // kernel has no page to give: that fault would end the process, so it is made a panic, and that an error.
-func tableOf(db *maxminddb.Reader) (c *countryTable, err error) {
+func tableOf(open func() (*maxminddb.Reader, error)) (c *countryTable, err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		cause := recover()
@@ -61,6 +57,11 @@ func tableOf(db *maxminddb.Reader) (c *countryTable, err error) {
 			panic(cause)
 		}
 	}()
+	db, err := open()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
 	return newTable(db, maxCountryNetworks)
 }
 

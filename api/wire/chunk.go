@@ -68,6 +68,7 @@ func (c *chunk) stepSize(g *gate, b byte) (keep bool) {
 	case c.state == sizeDigits && hexDigit(b) >= 0 && c.digits < maxChunkDigits:
 		c.size = c.size<<4 | int64(hexDigit(b))
 		c.digits++
+		g.checkCountable(c.size)
 		return true
 	case b == '\r' && c.digits > 0 && (c.state == sizeDigits || c.state == extension):
 		c.state = sizeLF

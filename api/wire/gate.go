@@ -141,6 +141,14 @@ func (g *gate) refuse(k *problem.Kind, detail string) {
 	}
 }
 
+// checkCountable refuses a body or chunk of n bytes if they are more than an int counts, on a 32-bit machine, where
+// fasthttp could not read the number.
+func (g *gate) checkCountable(n int64) {
+	if int64(int(n)) != n {
+		g.refuse(problem.BodyTooLarge, "the body must have less than 2 GiB")
+	}
+}
+
 // readHead reads lines until the head ends or b does.
 func (g *gate) readHead(b []byte) (used int) {
 	for used < len(b) {

@@ -177,9 +177,7 @@ func (h *head) readLength(g *gate, value []byte) {
 		}
 		h.length = 10*h.length + int64(c-'0')
 	}
-	if int64(int(h.length)) != h.length { // of a 32-bit machine: fasthttp could not read it
-		g.refuse(problem.BodyTooLarge, "the body must have less than 2 GiB")
-	}
+	g.checkCountable(h.length)
 }
 
 // readCoding requires chunked, once. An unknown coding is 501 if chunked comes after it. Otherwise

@@ -371,10 +371,13 @@ func backUpAlone(ctx context.Context, s *dataSettings, order api.BackupOrder, r 
 		return done, err
 	}
 	done, err = c.makeBackup(ctx, order, links.Load(), start, r)
-	if !order.Stream {
-		err = errors.Join(err, giveBackup(&heir, order, &done))
+	switch {
+	case order.Stream:
+		return done, err
+	case err != nil: // what is in the folder may be somebody's files
+		return done, errors.Join(err, heir.Give())
 	}
-	return done, err
+	return done, giveBackup(&heir, order, &done)
 }
 
 // giveBackup gives the owner of the folder the backup that root has made in it. Otherwise the server's

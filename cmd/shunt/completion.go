@@ -71,10 +71,8 @@ func argumentOf(cmd *cobra.Command) string {
 
 func flagCompletion(f *pflag.Flag) cobra.CompletionFunc {
 	words := settings.Words(f)
-	_, isList := f.Value.(pflag.SliceValue)
-	isList = isList || f.Name == "include" // a list that goes to the API as it is
 	switch kind, _ := pflag.UnquoteUsage(f); {
-	case len(words) > 0 && isList:
+	case len(words) > 0 && settings.IsList(f):
 		return completeList(words)
 	case len(words) > 0:
 		return cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)

@@ -30,7 +30,7 @@ func (s *server) sayNext(baseURL string) error {
 		}
 		s.say.Log.Warn("no setup link could be made", slog.Any("cause", err))
 	}
-	s.say.Next("Nobody can sign in yet; this command prints the address at which the first admin chooses a password", api.PagesURL(baseURL), s.withData("user", "setup-link")...)
+	s.say.Next("Nobody can sign in yet; this command prints the set-up link for the first admin", api.PagesURL(baseURL), s.withData("user", "setup-link")...)
 	return nil
 }
 

@@ -196,7 +196,7 @@ func newReset(stderr io.Writer) *cobra.Command {
 		Use:   "reset CODE…",
 		Short: "Set the figures of links to zero",
 		Long: `Set the figures of links to zero: hits, visitors and bots, also in windows and breakdowns, and hits that were
-imported. The links go on redirecting, and a limit of hits begins anew. The sums over all links keep what was
+imported. The links go on redirecting, and a limit of hits may be used up again. The sums over all links keep what was
 counted. This cannot be undone. CODE may be the whole short address.
 ` + whereTokensAre,
 		Example: `  shunt reset spring

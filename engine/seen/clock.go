@@ -141,16 +141,20 @@ func (c *Clock) Kept(wall, t, keep int64) bool {
 // is nothing before oldest.
 func (c *Clock) Cutoff(wall, oldest, keep int64) int64 {
 	cutoff := wall - keep
+	young := int64(math.MaxInt64) // the earliest beginning of a run of which nothing was kept for keep
 	for i := range c.Runs {
 		r := &c.Runs[i]
 		if r.To < oldest || c.Ran-r.Until >= keep {
 			continue
 		}
-		young := c.Ran - keep - r.Ahead + 1 // the first stamp of the run that was not kept for keep
-		if young <= r.From {
-			young = c.before(r.From, oldest)
+		if first := c.Ran - keep - r.Ahead + 1; first > r.From { // the first stamp of the run that was not kept for keep
+			cutoff = min(cutoff, first)
+		} else {
+			young = min(young, r.From)
 		}
-		cutoff = min(cutoff, young)
+	}
+	if young != math.MaxInt64 {
+		cutoff = min(cutoff, c.before(young, oldest)) // before never falls with from
 	}
 	return max(cutoff, min(oldest, wall-keep))
 }

@@ -133,7 +133,8 @@ func (m *Mark) Last() uint32 {
 	return m.Hour
 }
 
-// AppendMark appends the roll-up mark. Each hour ahead is its distance from the one before.
+// AppendMark appends the roll-up mark. Each hour ahead is its distance from the one before; their number is
+// there only if there are any.
 //
 //	┌───────────┬──────┬─────────┬──────────────────────────┬─────────────────────────────────┐
 //	│ version 1 │ hour │ stage 1 │ next link id, or owner   │ number of hours ahead · hours   │
@@ -141,7 +142,9 @@ func (m *Mark) Last() uint32 {
 func AppendMark(dst []byte, m *Mark) []byte {
 	dst = binary.AppendUvarint(append(dst, markVersion), uint64(m.Hour))
 	dst = binary.AppendUvarint(append(dst, byte(m.Stage)), m.Next)
-	dst = binary.AppendUvarint(dst, uint64(len(m.Ahead)))
+	if len(m.Ahead) > 0 {
+		dst = binary.AppendUvarint(dst, uint64(len(m.Ahead)))
+	}
 	for last, i := m.Hour, 0; i < len(m.Ahead); i++ {
 		dst = binary.AppendUvarint(dst, uint64(m.Ahead[i]-last))
 		last = m.Ahead[i]
@@ -156,9 +159,12 @@ func DecodeMark(v []byte) (Mark, error) {
 	if m.Stage > StageOwners {
 		r.fail("unknown stage")
 	}
+	if len(r.rest) == 0 {
+		return m, r.end()
+	}
 	n := r.uvarint()
-	if n > MaxAhead {
-		r.fail("too many hours ahead")
+	if n == 0 || n > MaxAhead {
+		r.fail("no hours ahead, or too many")
 		return Mark{}, r.err
 	}
 	last := uint64(m.Hour)

@@ -70,7 +70,7 @@ func TestChangesAreListedWhereverTheServerIs(t *testing.T) {
 			run("audit", "--to", "2999-01-01").want(t, exitDone, `user.added +user 2 +email: ann@example.com; role: member`, "")
 			run("audit", "--from", "tomorrow").want(t, exitUsage, "", "from.*must be a date such as")
 			run("audit", "--all", "--limit", "1").want(t, exitUsage, "", "exclude each other")
-			run("audit", "--code", "a/b").want(t, exitFailed, "", `code: is not a code \(422 invalid\)`)
+			run("audit", "--code", "a!b").want(t, exitUsage, "", `--code: "a!b" is not a code`)
 			run("audit", "--from", "2026-02-01", "--to", "2026-01-01").want(t, exitFailed, "", `from: must be before to`)
 		})
 	}

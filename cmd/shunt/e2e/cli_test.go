@@ -48,7 +48,7 @@ func TestTheFirstStartLogsAddressesAndTheNextCommand(t *testing.T) {
 	mode(t, dir, 0o700)
 	mode(t, filepath.Join(dir, socketName), 0o600|fs.ModeSocket)
 
-	found := regexp.MustCompile(`sign in yet" run="(.*)"\n`).FindStringSubmatch(p.stderr()) // leftovers of other servers are logged with a run, too
+	found := regexp.MustCompile(`sign in yet; [^"]*" run="(.*)" address=`).FindStringSubmatch(p.stderr()) // leftovers of other servers are logged with a run, too
 	if found == nil {
 		t.Fatalf("it does not log what to run next:\n%s", p.stderr())
 	}
@@ -195,7 +195,7 @@ func TestAddSendsEveryField(t *testing.T) {
 			t.Errorf("%s: got %v, want %v", field, got[field], want)
 		}
 	}
-	if string(tags) != `["a, b","c"]` {
+	if string(tags) != `["a","b","c"]` {
 		t.Errorf("got tags %s", tags)
 	}
 }

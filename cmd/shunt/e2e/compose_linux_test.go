@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -217,7 +218,7 @@ func (c *container) RoundTrip(r *http.Request) (*http.Response, error) {
 	if !ok || r.URL.Scheme != "http" {
 		return nil, fmt.Errorf("%s is not published", r.URL)
 	}
-	once := &http.Transport{DisableKeepAlives: true, Dial: func(_, _ string) (net.Conn, error) {
+	once := &http.Transport{DisableKeepAlives: true, DialContext: func(context.Context, string, string) (net.Conn, error) {
 		return dialFrom(&net.TCPAddr{IP: net.ParseIP(bridgeAddress)}, to, 10*time.Second)
 	}}
 	return once.RoundTrip(r)

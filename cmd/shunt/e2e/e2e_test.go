@@ -272,8 +272,9 @@ func storedForm(line string) string {
 		end = len(rest)
 	}
 	host, err := idna.Punycode.ToASCII(strings.ToLower(rest[:end]))
+	rest = rest[:end] + strings.ReplaceAll(rest[end:], " ", "%20")
 	unfit := func(c rune) bool { return c <= ' ' || c == 0x7f || c == '\\' }
-	if err != nil || !possibleHost.MatchString(host) || strings.ContainsFunc(line, unfit) || len(line) > 8192 {
+	if err != nil || !possibleHost.MatchString(host) || strings.ContainsFunc(rest, unfit) || len(line) > 8192 {
 		return ""
 	}
 	stored := scheme + "://" + host + rest[end:]

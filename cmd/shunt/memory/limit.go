@@ -77,6 +77,7 @@ type Limit struct {
 	goLimit int64     // as set; 0: not by us
 	freed   time.Time // when all garbage was last collected
 	said    time.Time // when the log last said that the limit is reached
+	fits    bool      // once loaded, the store was below the limit
 }
 
 // Links are what the engine has in memory.
@@ -138,6 +139,7 @@ func (l *Limit) look(now time.Time, u Usage) {
 	}
 	full := l.reached(u)
 	l.full.Store(full)
+	l.fits = l.fits || !full && !l.links().Loading
 	if full && now.Sub(l.said) >= sayInterval {
 		l.said = now
 		l.say(u)
@@ -156,7 +158,7 @@ func (l *Limit) reached(u Usage) bool {
 func (l *Limit) say(u Usage) {
 	links := l.links()
 	message := "the memory limit is reached: new links are refused until memory is free; give the server more (--memory-limit)"
-	if links.Loading {
+	if !l.fits {
 		message = "the store does not fit in the memory limit: its links are loaded all the same, and new ones are refused; " +
 			"give the server more memory, or the system may end it"
 	}

@@ -28,6 +28,9 @@ func MarkSecret(fs *pflag.FlagSet, name string) {
 // IsSetting reports whether f may also be set by the environment and the file.
 func IsSetting(f *pflag.Flag) bool { return f.Name != "help" && !annotated(f, argumentAnnotation) }
 
+// IsList reports whether f takes several words, separated by commas.
+func IsList(f *pflag.Flag) bool { return annotated(f, listAnnotation) }
+
 // Words returns the words that shells complete for f, nil if it may be anything.
 func Words(f *pflag.Flag) []string { return f.Annotations[wordsAnnotation] }
 
@@ -114,12 +117,13 @@ func WordsVar(fs *pflag.FlagSet, p *[]string, name, kind, usage string, words ..
 		for i, word := range chosen {
 			chosen[i] = strings.TrimSpace(word)
 			if !slices.Contains(words, chosen[i]) {
-				return nil, fmt.Errorf("must be some of %s, separated by commas; %q is none", strings.Join(words, ", "), chosen[i])
+				return nil, fmt.Errorf("must be some of %s, separated by commas; %q is not one of them", strings.Join(words, ", "), chosen[i])
 			}
 		}
 		return append(*p, chosen...), nil
 	})
 	CompleteWords(fs, name, words...)
+	must(fs.SetAnnotation(name, listAnnotation, []string{}))
 }
 
 // maxShownValue is how many bytes of a refused value are shown: enough to recognize it.

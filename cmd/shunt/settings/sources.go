@@ -23,6 +23,7 @@ const (
 	secretAnnotation   = "shunt secret"   // may be given as the path of a file, and is never shown
 	sourceAnnotation   = "shunt source"   // the variable, or FILE:LINE:COLUMN, that has set it
 	wordsAnnotation    = "shunt words"    // the words that it may be
+	listAnnotation     = "shunt list"     // it takes several words
 
 	// maxSecretFileBytes stops a wrong path (a device, a log) from being read whole. A token has 43
 	// bytes.
