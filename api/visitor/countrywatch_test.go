@@ -1,3 +1,7 @@
+//go:build !386 && !arm
+
+// mmdbwriter is not for 32-bit machines.
+
 package visitor
 
 import (
