@@ -54,7 +54,7 @@ test: ## run all tests, including the end-to-end run on the sample of addresses,
 TEST_386 = GOARCH=386 CGO_ENABLED=0 $(GO) test -short
 
 .PHONY: test-386
-test-386: ## run the main tests in 32 bits (half a minute of two cores, and a minute more to compile); on Linux on amd64 only
+test-386: ## run the main tests in 32 bits (a minute on two cores, and one more to compile); on Linux on amd64 only
 	@if test "$$($(GO) env GOHOSTOS)/$$($(GO) env GOHOSTARCH)" != linux/amd64; then \
 		echo "test-386 is skipped: only Linux on amd64 runs programs of 386"; exit; fi; set -x; \
 	$(TEST_386) ./engine/... ./storage/row ./storage/crashtest ./api/wire ./api/ops; \

@@ -43,7 +43,7 @@ const (
 
 // tombstoneHolds reports whether a code that was deleted at deletedAtMs is still taken.
 func (e *Engine) tombstoneHolds(deletedAtMs int64) bool {
-	return !e.clock.kept(deletedAtMs, (tombstoneMs+1)*time.Millisecond)
+	return deletedAtMs >= 0 && !e.clock.kept(deletedAtMs, (tombstoneMs+1)*time.Millisecond) // before 1970: purged (index.HotView.Purged)
 }
 
 // purger is the progress of purging.

@@ -65,7 +65,7 @@ func (a *Address) Answer(ctx *fasthttp.RequestCtx, local netip.Addr) error {
 	}
 	switch {
 	case !found:
-		return problem.New(problem.NotFound, "see /metrics, /healthz and /readyz")
+		return problem.New(problem.NotFound, "this is the admin address, which has /metrics, /healthz and /readyz; API and links are at the public address")
 	case !ctx.IsGet() && !ctx.IsHead():
 		ctx.Response.Header.Set("Allow", "GET, HEAD")
 		return problem.New(problem.Method, "the admin address takes only GET and HEAD")

@@ -154,7 +154,7 @@ func storeError(dir string, err error) error {
 	case errors.Is(err, fs.ErrPermission):
 		return denied(dir, err)
 	case errors.Is(err, storage.ErrLocked):
-		return fmt.Errorf("%s: %w", dir, storage.ErrLocked)
+		return fmt.Errorf("%s: %w, perhaps by another shunt: stop it, or name another folder (--data)", dir, storage.ErrLocked)
 	case errors.Is(err, storage.ErrOldFormat):
 		return fmt.Errorf("%s: %w; nothing was changed. %s", dir, err, keepOldLinks)
 	case errors.Is(err, storage.ErrNewerFormat):

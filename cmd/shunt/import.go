@@ -108,7 +108,11 @@ func importFile(ctx context.Context, where *localTarget, file string, asked impo
 		_, err = fmt.Fprintln(stdout, done)
 	}
 	if err == nil && done.Failed > 0 {
-		err = fmt.Errorf("import: refused: %d of %s", done.Failed, plural.Of(done.Links(), "link", "links"))
+		hint := ""
+		if done.Failed == done.Links() { // perhaps a file of another kind
+			hint = "; an import takes lines of JSON such as 'shunt export' prints"
+		}
+		err = fmt.Errorf("import: refused: %d of %s%s", done.Failed, plural.Of(done.Links(), "link", "links"), hint)
 	}
 	return err
 }
