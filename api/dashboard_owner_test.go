@@ -43,7 +43,7 @@ func TestAnAdminGivesALinkAwayOnAPage(t *testing.T) {
 		t.Errorf("to nobody: got %d %q", refused.status, refused.at("to-error"))
 	}
 	given := b.follow(refused.form("/_/link/x/owner").with("to", " ANN@example.com"))
-	if given.want("The link is that of ann@example.com now.", "Owner user 3"); given.path != "/_/link/x?owner=3" {
+	if given.want("The link now belongs to ann@example.com.", "Owner user 3"); given.path != "/_/link/x?owner=3" {
 		t.Errorf("given away: got %s", given.path)
 	}
 	if p := ann.open("/_/link/x"); p.status != 200 {
@@ -53,7 +53,7 @@ func TestAnAdminGivesALinkAwayOnAPage(t *testing.T) {
 		t.Errorf("ann, who is no admin, may give it away: got %d", p.status)
 	}
 	back := b.follow(b.open("/_/link/x/owner?owner=3").form("/_/link/x/owner").with("to", "2"))
-	if back.want("The link is that of owner@example.com now."); back.path != "/_/link/x" {
+	if back.want("The link now belongs to owner@example.com."); back.path != "/_/link/x" {
 		t.Errorf("given back: got %s", back.path)
 	}
 }
