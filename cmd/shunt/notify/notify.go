@@ -71,7 +71,9 @@ func (n *Notifier) Reloading() {
 }
 
 // Stopping says that the process ends itself.
-func (n *Notifier) Stopping(status string) { n.enter(stopping, status, daemon.SdNotifyStopping, extend()) }
+func (n *Notifier) Stopping(status string) {
+	n.enter(stopping, status, daemon.SdNotifyStopping, extend())
+}
 
 // Run sends the status once a second if it has changed, and asks for more time while the process
 // starts and stops. It returns when ctx ends.
