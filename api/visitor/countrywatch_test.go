@@ -71,11 +71,14 @@ func (w *watched) put(text []byte, inPlace bool) {
 func (w *watched) is(when, country string, failing bool, warnings, readings int) {
 	w.t.Helper()
 	got := w.Countries.Of(netip.MustParseAddr("91.1.2.3"))
-	warned, read := strings.Count(w.log.String(), "level=WARN"), strings.Count(w.log.String(), "has been read again")
+	w.mu.Lock()
+	log := w.log.String() // written while the file is looked at
+	w.mu.Unlock()
+	warned, read := strings.Count(log, "level=WARN"), strings.Count(log, "has been read again")
 	state := w.State()
 	if got != engine.CountryOf(country) || state.Failing != failing || state.LoadedAt.IsZero() != (country == "unknown") || warned != warnings || read != readings {
 		w.t.Errorf("%s: got country %v, %+v, %d warnings, %d readings; want %s, failing %v, %d, %d:\n%s",
-			when, got, state, warned, read, country, failing, warnings, readings, &w.log)
+			when, got, state, warned, read, country, failing, warnings, readings, log)
 	}
 }
 
