@@ -72,7 +72,7 @@ arm: ## build for ARM of 64 and 32 bits, use both servers under qemu, and run te
 # detector looks for accesses that are not ordered, which a tenth of them also makes, and without
 # it all of them run. The invariants are the engine's, so of the tests of the binary only those run again
 # that load, kill, stop or move a server or fill its disk; for the others make test is enough.
-INVARIANTTESTS = Kill|Outlive|Surviv|UnderLoad|UnderPipelinedLoad|Restart|Resumed|Import|Memory|Journal|Loaded|Leftovers|Space|Stall|SecondSignal|Backup|BlockList
+INVARIANTTESTS = Kill|Outlive|Surviv|UnderLoad|UnderPipelinedLoad|Restart|Resumed|Import|Memory|Journal|Loaded|Space|Stall|SecondSignal|Backup|BlockList
 .PHONY: race
 race: ## run the tests with the race detector, and without it those of the binary under load, kills and faults; all with invariant checks
 	SHUNTTEST_CRASHES=10 SHUNTTEST_FLIPS=8 RAPID_CHECKS=10 $(GO) test -race -vet=off -timeout 15m -tags shuntinvariants $$($(GO) list ./... | grep -vE '/(e2e|browser|httpclients)$$')

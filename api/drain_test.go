@@ -34,8 +34,8 @@ func TestShutdownDoesNotWaitForSilentConnections(t *testing.T) {
 	}
 }
 
-// Half a request, and a client that does not read its answer, end with the time of the drain, and no handler is left:
-// what it uses is closed next.
+// Half a request, and a client that does not read its answer, end with the time of the drain. No handler may still run,
+// because the store is closed next.
 func TestWhatDoesNotEndIsCutOff(t *testing.T) {
 	st := newSite(t, nil)
 	st.exported(st.token)

@@ -61,7 +61,7 @@ func TestAnAddressIsReadAlikeByEveryWayIn(t *testing.T) {
 	}
 }
 
-// What another server has stored is kept, also what nobody can type here any more.
+// An import keeps a valid target byte for byte, even if a create would change it.
 func TestAnImportedTargetStaysByteForByte(t *testing.T) {
 	t.Parallel()
 	st := newSite(t, nil)

@@ -9,7 +9,7 @@ import (
 	"shunt/engine/seen"
 )
 
-// What a wrong clock may and may not do. A hit counts in the hour that the wall clock showed, whatever is right. But
+// This file bounds the harm of a wrong clock. A hit counts in the hour that the wall clock showed, right or wrong. But
 // nothing is deleted for its age before the store has run for that time since (engine/seen), and
 // nothing is closed or deleted until the clock has run evenly for a while.
 

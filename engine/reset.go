@@ -14,7 +14,7 @@ import "context"
 // moment (see purge.go). Rejected: to subtract what was counted, which no sketch can; and a mark in the
 // journal, which every hit of every ring would have to be compared with.
 //
-// What was counted for the owner stays, as it does when a link is deleted.
+// The owner's sums keep the link's figures, as they do when a link is deleted.
 func (e *Engine) Reset(ctx context.Context, code string, g Guard) (Detail, error) {
 	var rec Record
 	var detail Detail

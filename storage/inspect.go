@@ -190,8 +190,8 @@ func (s *Store) removeStream() error {
 	return os.RemoveAll(dir)
 }
 
-// copyUnused makes the database of a backup from that of a store that is ReadOnly, and folds into it
-// what Options.Fold has. Tables never change, so they are links: hard ones where that is possible, and
+// copyUnused makes the database of a backup from that of a store that is ReadOnly, and folds the
+// rows of Options.Fold into it. Tables never change, so the copy links to them: by hard links where that is possible, and by
 // symbolic ones in the folder of BackupToStream, which may be on another disk. It needs no Pebble that
 // may write, as a checkpoint does.
 func (s *Store) copyUnused(ctx context.Context, to *folder) error {
@@ -329,7 +329,7 @@ func (l hereLock) Close() error {
 	return l.Closer.Close()
 }
 
-// What changes something.
+// The methods that would change something.
 
 func (onlyRead) Create(name string, _ vfs.DiskWriteCategory) (vfs.File, error) {
 	return nil, refused("create", name)

@@ -68,7 +68,7 @@ type LinksOfRemoved struct {
 }
 
 // RemoveUser deletes a user with all tokens and sessions. A user who has links is deleted only if links says
-// what becomes of them, otherwise the error is about the field "links". Links that are kept go on redirecting
+// whether to delete, keep or move them; otherwise the error is about the field "links". Links that are kept go on redirecting
 // and counting under the user's number, which no other user ever gets, and admins reach them by
 // owner=ID.
 func (c *Calls) RemoveUser(caller account.Caller, id uint32, links LinksOfRemoved) error {

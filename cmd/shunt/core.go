@@ -194,7 +194,7 @@ func denied(dir string, err error) error {
 }
 
 // refuseForeign refuses to serve, as root, the data of another user: that user's server could not use
-// what this one makes.
+// the files that this one makes.
 func (s *dataSettings) refuseForeign() error {
 	owner, foreign := identity.Foreign(s.dataDir, dataPart)
 	if !foreign {

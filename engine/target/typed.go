@@ -34,7 +34,7 @@ func tidied(raw string) string {
 }
 
 // isBlank reports whether r is white space, or a character without width that programs put around
-// what people copy: joiners, byte order marks, and marks of the direction of writing.
+// copied text: joiners, byte order marks, and marks of the direction of writing.
 func isBlank(r rune) bool {
 	switch {
 	case r == '\u00ad', r == '\u061c', r == '\u180e', r == '\ufeff',

@@ -259,7 +259,7 @@ func (c *container) wants(by *http.Client, status int, method, address, token, b
 	return answer, string(read)
 }
 
-// setUp goes through the setup link, signs in anew, makes a link with the first token, and follows it.
+// setUp goes through the setup link, signs in again, makes a link with the first token, and follows it.
 func (c *container) setUp(base string) {
 	c.t.Helper()
 	c.exec("health").want(c.t, exitDone, "^ready\n$", "")

@@ -44,8 +44,8 @@ func germany(t *testing.T) (path string) {
 	return geoIPFile(t, "91.0.0.0/10", "GeoLite2-Country", mmdbtype.Map{"country": mmdbtype.Map{"iso_code": mmdbtype.String("DE")}})
 }
 
-// What redirects do not need stops no start: a warning says what is missing, and countries are known once
-// a good file comes and SIGHUP says so.
+// A server starts without an optional file, with a warning. It knows countries once there is a good file and
+// it gets SIGHUP.
 func TestAnOptionalFileThatCannotBeReadStopsNoStart(t *testing.T) {
 	good, err := os.ReadFile(germany(t))
 	if err != nil {
@@ -79,8 +79,10 @@ func TestAnOptionalFileThatCannotBeReadStopsNoStart(t *testing.T) {
 			if err := p.cmd.Process.Signal(syscall.SIGHUP); err != nil {
 				t.Fatal(err)
 			}
-			for p.figure("shunt_geoip_failing") != "0" {
-				time.Sleep(5 * time.Millisecond)
+			for deadline := time.Now().Add(10 * time.Second); p.figure("shunt_geoip_failing") != "0"; time.Sleep(5 * time.Millisecond) {
+				if time.Now().After(deadline) {
+					t.Fatalf("the good file is not read:\n%s", p.lastWords())
+				}
 			}
 			if !strings.Contains(p.stderr(), "the file of countries has been read again") {
 				t.Errorf("got\n%s\nwant a line about the file", p.stderr())

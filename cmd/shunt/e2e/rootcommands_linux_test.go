@@ -289,7 +289,7 @@ func ran(t *testing.T, command ...string) result {
 	return result{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
 }
 
-// What root makes is the user's whose folder it is made in.
+// Files that root makes belong to the owner of the folder that they are in.
 func TestBackupsAndRestoresOfRootBelongToTheOwnerOfTheirFolder(t *testing.T) {
 	x := newTenant(t)
 	x.visited()
