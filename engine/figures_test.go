@@ -235,10 +235,13 @@ func (f *figures) farBehind(r *engine.Report) bool {
 	return r.From.Unix()/3600 < int64(firstDay)*24 || r.Series != nil && by == time.Hour && r.From.Unix()/3600 < int64(firstHour)
 }
 
-// end returns the end of a report's window: of one in days up to now, all of today counts.
+// end returns the end of a report's window: of one in days up to now, all of today counts. It is in days if it
+// begins before the hours that are kept, which are those of the future if the clock is far behind.
 func (f *figures) end(r *engine.Report) time.Time {
 	hours, _ := f.e.KeptSince()
-	if r.Series == nil && r.To.After(f.now) && r.From.Before(hours) {
+	firstHour, _ := f.store.Kept()
+	inDays := r.From.Before(hours) || r.From.Unix()/3600 < int64(firstHour)
+	if r.Series == nil && r.To.After(f.now) && inDays {
 		return r.To.Add(24*time.Hour - 1).Truncate(24 * time.Hour)
 	}
 	return r.To
