@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -20,7 +21,7 @@ var bodySeeds = []string{
 	`{"url":"http://a/"}`, `{"url":"HTTP://MÜNCHEN.example/%zz?x#é","alias":"b","title":"T","tags":["x","y"],"max_hits":7}`, `{}`,
 	`{"url":"https://b/","expires_at":"2031-01-02T03:04:05.678+01:00","redirect_status":308,"forward_query":true}`, `{"url":"http://a/","url":"http://b/"}`,
 	`{"title":null,"tags":null,"max_hits":null,"expires_at":null,"redirect_status":null,"forward_query":null}`, `{"url":null}`, `{"title":"\u00e9\ud83d\ude00"}`,
-	`{"max_hits":1e3}`, `{"max_hits":9007199254740992}`, `{"redirect_status":303}`, `{"tags":["a","a"]}`, `{"tags":["b","B","b"],"url":" example.com/a b "}`, `{"url":"http://a/\u200b"}`, `{"hits":1}`, `[{"url":"http://a/"}]`, `{"url":"http://a/"}x`,
+	`{"url":"http://a/","expires_at":"2070-01-01"}`, `{"url":"http://a/","expires_at":"2070-01-01t10:11z"}`, `{"max_hits":1e3}`, `{"max_hits":9007199254740992}`, `{"redirect_status":303}`, `{"tags":["a","a"]}`, `{"tags":["b","B","b"],"url":" example.com/a b "}`, `{"url":"http://a/\u200b"}`, `{"hits":1}`, `[{"url":"http://a/"}]`, `{"url":"http://a/"}x`,
 }
 
 // handle returns the API's answer to a request of the admin.
@@ -73,10 +74,7 @@ func (st *site) wantField(o *linkObject, name string, value json.RawMessage) (er
 		o.RedirectStatus = 302
 		return json.Unmarshal(value, &o.RedirectStatus)
 	case "expires_at":
-		o.ExpiresAt = nil
-		if err = json.Unmarshal(value, &o.ExpiresAt); o.ExpiresAt != nil {
-			*o.ExpiresAt = o.ExpiresAt.Truncate(time.Millisecond).UTC()
-		}
+		o.ExpiresAt, err = wantTime(value, func(day time.Time) time.Time { return day.Add(24*time.Hour - time.Second) })
 	case "max_hits":
 		o.MaxHits = nil
 		return json.Unmarshal(value, &o.MaxHits)
@@ -97,6 +95,38 @@ func (st *site) wantField(o *linkObject, name string, value json.RawMessage) (er
 	return err
 }
 
+// wantTime reads a time in the way of encoding/json, whose letters T and Z may be small and whose
+// seconds may be missing, or a date, for which of tells the time.
+func wantTime(value json.RawMessage, of func(day time.Time) time.Time) (*time.Time, error) {
+	var text *string
+	if err := json.Unmarshal(value, &text); err != nil || text == nil {
+		return nil, err
+	}
+	if day, err := time.Parse(time.DateOnly, *text); err == nil {
+		t := of(day)
+		return &t, nil
+	}
+	large := strings.ToUpper(*text)
+	t, err := time.Parse(time.RFC3339, large)
+	if err != nil {
+		t, err = time.Parse("2006-01-02T15:04Z07:00", large)
+	}
+	t = t.Truncate(time.Millisecond).UTC()
+	return &t, err
+}
+
+// emptied removes the links of a fuzz test whose input was a finding, so that the inputs after it
+// are judged by themselves, as when the finding is made smaller.
+func (st *site) emptied(t *testing.T) {
+	var all struct{ Links []linkObject }
+	if err := json.Unmarshal(st.handle("GET", "/links", nil).Body(), &all); err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range all.Links {
+		st.handle("DELETE", "/links/"+l.Code, nil)
+	}
+}
+
 // wantRefusal checks that an answer without success is a problem.
 func wantRefusal(t *testing.T, body []byte, answer *fasthttp.Response) {
 	t.Helper()
@@ -114,6 +144,11 @@ func FuzzShortenBody(f *testing.F) {
 	}
 	st := newSite(f, nil)
 	f.Fuzz(func(t *testing.T, body []byte) {
+		defer func() {
+			if t.Failed() {
+				st.emptied(t)
+			}
+		}()
 		answer := st.handle("POST", "/shorten", body)
 		made := st.engine.Metrics().Links
 		if answer.StatusCode() != 201 {
@@ -176,7 +211,8 @@ func (st *site) wantImported(o *linkObject, name string, value json.RawMessage) 
 	case "hits":
 		return json.Unmarshal(value, &o.Hits)
 	case "created_at", "updated_at":
-		return json.Unmarshal(value, new(time.Time))
+		_, err := wantTime(value, func(day time.Time) time.Time { return day })
+		return err
 	case "short_url", "state", "owner", "unique":
 		return nil
 	case "url": // what is valid is kept byte for byte
@@ -200,6 +236,11 @@ func FuzzImportBody(f *testing.F) {
 	f.Add([]byte(`{"code":"a","url":"http://a/"},{"code":"A","url":"http://b/"},{"code":"a","url":"http://b/"}`))
 	st := newSite(f, nil)
 	f.Fuzz(func(t *testing.T, item []byte) {
+		defer func() {
+			if t.Failed() {
+				st.emptied(t)
+			}
+		}()
 		body := slices.Concat([]byte("["), item, []byte("]"))
 		answer := st.handle("POST", "/import", body)
 		var all bulkAnswer

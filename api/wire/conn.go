@@ -40,6 +40,10 @@ func (c *conn) Read(b []byte) (n int, err error) {
 		if n, err = c.readAhead(b); n == 0 {
 			n, err = c.Conn.Read(b)
 		}
+		if err == io.EOF && c.gate.inBody() {
+			// With io.EOF before a chunk, fasthttp would drop the answers that it has not sent yet.
+			err = io.ErrUnexpectedEOF
+		}
 		if n > 0 && c.opensLane() {
 			n, err = c.answerPlain(b[:n])
 		}
