@@ -13,7 +13,7 @@ func init() {
 	if os.Getenv("RAPID_CHECKS") != "" {
 		return
 	}
-	if err := flag.Set("rapid.checks", "25"); err != nil {
+	if err := flag.Set("rapid.checks", "10"); err != nil {
 		panic(err)
 	}
 }
