@@ -32,12 +32,12 @@ type leadership struct {
 	revision atomic.Int64  // the highest known
 	last     atomic.Uint64 // the sequence of the head
 
-	// turn has room for the one who appends, who owns the fields after it.
+	// turn is a lock: the goroutine that has filled it appends, and owns the fields after it.
 	turn    chan struct{}
 	head    clusterlog.Position
 	pending *pending
 
-	// trimTurn has room for the one who trims, who owns the fields after it.
+	// trimTurn is a lock: the goroutine that has filled it trims, and owns the fields after it.
 	trimTurn  chan struct{}
 	floor     uint64
 	compacted time.Time
@@ -141,7 +141,7 @@ func (l *leadership) renew(ctx context.Context) (time.Duration, error) {
 // renew renews a lease once, and returns how long it lasts from then.
 //
 // It does not use KeepAliveOnce of etcd's client, which repeats a call that fails at once without a
-// pause: a server that refuses connections costs a core until the time is over.
+// pause: a server that refuses connections would keep a core busy until the timeout.
 func (s *server) renew(ctx context.Context, lease clientv3.LeaseID, timeout time.Duration) (ttl time.Duration, err error) {
 	err = s.ask(ctx, timeout, func(ctx context.Context, client *clientv3.Client) error {
 		stream, err := pb.NewLeaseClient(client.ActiveConnection()).LeaseKeepAlive(ctx)
