@@ -37,7 +37,7 @@ type network struct {
 type heads struct {
 	n        int
 	networks map[netip.Addr]*network
-	by       []*network // the first of those that hold so many
+	by       []*network // by number of connections: the first network with that many
 	most     int        // the largest number with a network; 0: there is none
 }
 
@@ -101,7 +101,7 @@ func (t *rows) unlist(r *row) {
 		t.heads.put(of)
 	}
 	if t.heads.by[t.heads.most] == nil {
-		t.heads.most-- // of has so many now, or none is left
+		t.heads.most-- // of has that many now, or no network is left
 	}
 }
 
@@ -130,8 +130,8 @@ func (h *heads) take(of *network) {
 	of.next, of.prev = nil, nil
 }
 
-// finish records that the first request of r has come, or that it has shown a certificate. Its owner calls it
-// again and again.
+// finish records that the first request of r has come, or that its client has shown a certificate. The owner of r
+// may call it repeatedly.
 func (l *listener) finish(r *row) {
 	if !r.finished {
 		l.finishFirst(r)

@@ -269,7 +269,7 @@ func (lp *loop) send(r *row, in []byte, last bool) (all bool) {
 	return false
 }
 
-// sendOn sends what has waited. When nothing waits any more, it goes on with the bytes that follow.
+// sendOn sends what has waited. Once all of it is sent, it continues with the bytes that follow.
 func (lp *loop) sendOn(r *row) {
 	w := r.rest
 	n, errno := sendNow(r.fd, w.out)

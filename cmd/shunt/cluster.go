@@ -115,7 +115,7 @@ func newClusterForget(stderr io.Writer) *cobra.Command {
 	cluster := node.Settings{}
 	cmd := &cobra.Command{
 		Use:   "forget NODE",
-		Short: "Take a node that is gone for good out of a cluster",
+		Short: "Remove a node that is gone for good from a cluster",
 		Long: `Remove a node that is gone for good from its cluster, so that its name is free and nothing waits for it.
 A running node is not removed. One that comes back must join again. Hits that it has counted and no
 other node has pulled yet are lost, and its part of the caps of links counts as used. Its certificate is
