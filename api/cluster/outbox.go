@@ -17,8 +17,8 @@ import (
 //
 //	GET /cluster/outbox?id=HEX&after=N&kept=M
 //
-// id is that of the outbox that it knows, and N the position of the last record that it has applied: 0 at
-// first, and again if the outbox has another id now. The node may still need the records after M, which is N
+// id is of the outbox that it knows, and N the position of the last record that it has applied; with 0
+// it begins, or begins again if the id is another one now. It may yet need those after M, which is N
 // unless a copy of its data is about to become another node. The answer is an Outbox.
 const OutboxPath = PeerPrefix + "outbox"
 
@@ -41,16 +41,16 @@ func ParseOutboxQuery(args *fasthttp.Args) (known [16]byte, after, kept uint64, 
 	}
 	if kept = after; args.Has("kept") {
 		if kept, err = strconv.ParseUint(string(args.Peek("kept")), 10, 64); err != nil || kept > after {
-			return known, 0, 0, problem.New(problem.BadRequest, "kept must be a position that is not after that of after")
+			return known, 0, 0, problem.New(problem.BadRequest, "kept must be a position, not behind that of after")
 		}
 	}
 	return known, after, kept, nil
 }
 
-// ErrLost: a node asks for records that are no longer kept, or never existed.
+// ErrLost: a node asks for records that are not kept any more, or that never were there.
 var ErrLost = errors.New("the outbox does not have the records that come next")
 
-// MaxOutboxBytes is the approximate size of an answer, which has at least one record.
+// MaxOutboxBytes is about how much one answer has: at least one record, and records of about a MiB.
 const MaxOutboxBytes = 4 << 20
 
 // maxOutboxAnswer bounds an answer that is read.

@@ -96,7 +96,7 @@ func (p Peer) Full() error {
 	return nil
 }
 
-// ErrNotAdmitted: a node asks for a copy of the data without an admission.
+// ErrNotAdmitted: a node without an admission asks for a copy of the data.
 var ErrNotAdmitted = errors.New("nobody has admitted the node to a copy of the data")
 
 // StatusNotAdmitted is the answer of the node that leads if a node may not take a copy.

@@ -43,7 +43,7 @@ func (l *listener) sweepUntil(done <-chan struct{}) {
 	}
 }
 
-// health is the state of a connection at a sweep.
+// health says how a connection is doing when it is swept.
 type health uint8
 
 const (

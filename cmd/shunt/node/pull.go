@@ -268,7 +268,7 @@ func (n *Node) Outbox(name string, known [16]byte, after, kept uint64) (cluster.
 		return cluster.Outbox{}, errors.New("this node has no outbox")
 	}
 	if known != id {
-		after = 0 // the caller knows another history of this node, or none
+		after = 0 // it knows another history of this node, or none
 	}
 	part, err := n.store.Outbox(after, cluster.MaxOutboxBytes)
 	switch {
@@ -276,7 +276,7 @@ func (n *Node) Outbox(name string, known [16]byte, after, kept uint64) (cluster.
 		return cluster.Outbox{}, fmt.Errorf("%w: %w", cluster.ErrLost, err)
 	case err != nil:
 		return cluster.Outbox{}, err
-	case known == id: // the caller acknowledges records of this outbox
+	case known == id: // what it says that it has is here
 		n.acknowledge(name, min(kept, after))
 	}
 	o := cluster.Outbox{ID: part.ID, First: part.First, Records: part.Records, More: part.More}
