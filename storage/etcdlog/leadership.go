@@ -75,7 +75,7 @@ func (l *leadership) left() time.Duration {
 	return time.Duration(l.until.Load()) - time.Since(l.began)
 }
 
-// saw remembers a revision, up to which the servers may forget older ones.
+// saw remembers a revision; the servers may drop all older ones.
 func (l *leadership) saw(revision int64) {
 	for known := l.revision.Load(); known < revision && !l.revision.CompareAndSwap(known, revision); {
 		known = l.revision.Load()

@@ -32,7 +32,7 @@ const (
 	trimReportEvery = 10 * time.Second
 )
 
-// retain returns how many of the last entries are kept at least and at most. The size of an entry is
+// retain returns the least and the greatest number of entries to keep. The size of an entry is
 // estimated from what the servers use, which includes other things. So the estimate is too large, never too
 // small.
 func retain(s *clusterlog.Status, maxKept uint64) (least, most uint64) {

@@ -307,8 +307,8 @@ func (n *Node) dropPulled(ctx context.Context) {
 	}
 }
 
-// pulledByAll returns through which position all other full nodes have applied this node's records. One
-// that has not asked since this process began may lack all.
+// pulledByAll returns through which position all other full nodes have applied this node's records. A
+// node that has not asked since this process began may lack all of them.
 func (n *Node) pulledByAll(members []clusterlog.Member) uint64 {
 	through, pulled := n.store.Metrics().OutboxNext-1, !n.Edge()
 	p := n.pulls

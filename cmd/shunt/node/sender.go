@@ -71,7 +71,7 @@ func newClient(gate *cluster.Gate, config *tls.Config) *http.Client {
 	return &http.Client{Transport: &http.Transport{DialTLSContext: gate.Dialer(config), MaxIdleConnsPerHost: 1}, Timeout: senderTimeout}
 }
 
-// sendUses sends when tokens were last used here to the node that leads.
+// sendUses tells the leader when tokens were last used at this node.
 func (n *Node) sendUses(uses []account.Use) error {
 	s := sender{node: n}
 	defer s.close()
