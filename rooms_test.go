@@ -55,7 +55,7 @@ var backShares = map[string]float64{
 }
 
 // A reader who begins with the first file of a room needs little of later files. Which file is first says a line in
-// doc.go: "Files, leaves first: a.go, b.go." A room without it is measured in its best order.
+// doc.go: "Files, leaves first: …" A room without it is measured in its best order.
 func TestFewUsesRunBack(t *testing.T) {
 	rooms, exports := listRooms(t)
 	for _, room := range rooms {
