@@ -126,26 +126,15 @@ compare: compare-tools ## compare shunt with nginx, HAProxy, golink and constant
 		GOBIN=$$tools $(GO) install $(GOLINK) || echo "going on without golink" >&2; \
 		"$$tools/compare" --tools "$$tools" --rounds $(ROUNDS) --seconds $(SECONDS) --links $(LINKS) --data "$(DATA)" --out "$(OUT)" $(ARGS)
 
-# Redis is Debian's package redis-server; it is installed if missing, and not started (policy-rc.d).
-# Without it the rest is measured.
-.PHONY: redis
-redis:
-	@if ! command -v redis-server >/dev/null; then \
-		echo "installing Debian's redis-server"; policy=/usr/sbin/policy-rc.d; \
-		test -e $$policy || { trap "rm -f $$policy" EXIT; printf '#!/bin/sh\nexit 101\n' >$$policy; chmod +x $$policy; }; \
-		{ apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends redis-server; } || echo "going on without Redis" >&2; \
-	fi
-
 .PHONY: compare-writes
 compare-writes: ROUNDS = 6
 compare-writes: SECONDS = 3
-compare-writes: LINKS = 1000000
 compare-writes: WRITES = all
 compare-writes: MANY = 3000000
-compare-writes: redis ## compare creations, bulks and imports with HTTP alone, Pebble alone and Redis on one core, and take LINKS (1 M) links elsewhere and back; as root it installs Redis (20 min)
+compare-writes: ## measure creations, bulks and imports on one core, alone and beside redirects (10 min)
 	@tools=$$(mktemp -d); trap 'rm -rf "$$tools"' EXIT; \
-		CGO_ENABLED=0 $(GO) build -trimpath -o "$$tools/" ./cmd/shunt ./bench/compare ./bench/compare/constant ./bench/compare/batches; \
-		"$$tools/compare" --tools "$$tools" --rounds $(ROUNDS) --seconds $(SECONDS) --links $(LINKS) --many $(MANY) --writes $(WRITES) --out "$(OUT)" $(ARGS)
+		CGO_ENABLED=0 $(GO) build -trimpath -o "$$tools/" ./cmd/shunt ./bench/compare; \
+		"$$tools/compare" --tools "$$tools" --rounds $(ROUNDS) --seconds $(SECONDS) --many $(MANY) --writes $(WRITES) --out "$(OUT)" $(ARGS)
 
 .PHONY: accuracy
 accuracy: ## measure the accuracy of unique visitors in 1,000 trials of up to a million visitors (30 CPU seconds)
