@@ -35,7 +35,7 @@
 // that only writes and syncs as often, because that alone may stop a virtual machine's cores
 // (otherwork_linux.go). A turn begins when shunt has loaded its links. In long, turns are 20 times as
 // long, and shunt has a small limit of memory and with it small memtables, so that it compacts in each turn of a
-// minute. wrk is there to check our generator: its ratios should be those of hot.
+// minute.
 //
 // Two more are of shunt mostly. loops compares it on one core and on both, in pairs, at a rate that
 // two loops can bear; the generator needs a part of the second core then, as asleep as it can be.
