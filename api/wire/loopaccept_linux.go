@@ -95,7 +95,7 @@ func (lp *loop) own(fd int32, peer peerAddr) {
 	}
 	r.fd = fd
 	lp.conns.Add(1)
-	lp.read(r)
+	lp.live(r)
 }
 
 // waitForSlot waits for an order to accept, which comes when a slot is free. It returns true if it has
