@@ -1,8 +1,11 @@
 package shunt_test
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
+	"flag"
+	"fmt"
 	"go/ast"
 	"go/importer"
 	"go/parser"
@@ -55,15 +58,20 @@ var backShares = map[string]float64{
 }
 
 // A reader who begins with the first file of a room needs little of later files. Which file is first says a line in
-// doc.go: "Files, leaves first: …" A room without it is measured in its best order.
+// doc.go: "Files, leaves first: …" A room without it is measured in its best order. With -rewrite-order the best order
+// is written into each doc.go.
 func TestFewUsesRunBack(t *testing.T) {
 	rooms, exports := listRooms(t)
 	for _, room := range rooms {
 		folder := strings.TrimPrefix(room.ImportPath, module)
 		files, all := usesBetween(t, room.Dir, room.GoFiles, exports)
-		order := orderIn(filepath.Join(room.Dir, "doc.go"))
-		if order == nil {
+		doc := filepath.Join(room.Dir, "doc.go")
+		order := orderIn(doc)
+		if order == nil || *rewriteOrder {
 			order = bestOrder(files, all)
+		}
+		if *rewriteOrder && len(all) > 0 {
+			writeOrder(t, doc, order)
 		}
 		for _, problem := range misnamed(order, files, room.Dir) {
 			t.Errorf("%s/doc.go: %s", folder, problem)
@@ -77,6 +85,8 @@ func TestFewUsesRunBack(t *testing.T) {
 		}
 	}
 }
+
+var rewriteOrder = flag.Bool("rewrite-order", false, "write the best order of files into each room's doc.go")
 
 func part(of, all int) float64 { return float64(of) / float64(max(all, 1)) }
 
@@ -186,7 +196,7 @@ func bestOrder(files []string, all uses) []string {
 }
 
 var (
-	orderLine  = regexp.MustCompile(`(?s)\n// Files, leaves first: (.*?)\.\n`)
+	orderLine  = regexp.MustCompile(`(?s)\n//\n// Files, leaves first: (.*?\.go)\.`)
 	goFileName = regexp.MustCompile(`[a-z0-9_]+\.go\b`)
 )
 
@@ -197,6 +207,31 @@ func orderIn(doc string) []string {
 		return goFileName.FindAllString(string(line[1]), -1)
 	}
 	return nil
+}
+
+// writeOrder writes the line with the order into a doc.go, at the end of the package's comment.
+func writeOrder(t *testing.T, doc string, order []string) {
+	t.Helper()
+	const maxLine = 120
+	line, lines := "// Files, leaves first:", ""
+	for i, file := range order {
+		if i < len(order)-1 {
+			file += ","
+		}
+		if len(line)+1+len(file) > maxLine {
+			lines, line = lines+line+"\n", "//"
+		}
+		line += " " + file
+	}
+	text, err := os.ReadFile(doc)
+	if err == nil {
+		text = orderLine.ReplaceAll(text, nil)
+		before, after, _ := bytes.Cut(text, []byte("\npackage "))
+		err = os.WriteFile(doc, fmt.Appendf(nil, "%s\n//\n%s%s.\npackage %s", before, lines, line, after), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // misnamed returns what is wrong with an order of files: each must be named once, and no other, except for those of
