@@ -39,7 +39,7 @@ TEST_386 = GOARCH=386 CGO_ENABLED=0 $(GO) test -short
 test-386:
 	@if test "$$($(GO) env GOHOSTOS)/$$($(GO) env GOHOSTARCH)" != linux/amd64; then \
 		echo "test-386 is skipped: only Linux on amd64 runs programs of 386"; exit; fi; set -x; \
-	$(TEST_386) ./engine/... ./storage/row ./storage/crashtest ./api/wire ./api/ops; \
+	$(TEST_386) ./engine/... ./storage/row ./storage/crashtest ./api/wire/... ./api/ops; \
 	$(TEST_386) ./api -run '^TestABadBody|^TestABodyMust|^TestAmbiguousRequests' -skip over_TLS; \
 	$(TEST_386) ./cmd/shunt/e2e -run '^TestLinksHitsAndVisitorsOutlive|^TestTypicalMistakes'
 

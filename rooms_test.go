@@ -46,7 +46,7 @@ func TestNoFolderHasMoreThan45Files(t *testing.T) {
 }
 
 // orderedRooms are the packages in whose order of files few uses may run back.
-var orderedRooms = []string{"./engine/...", "./storage", "./api", "./api/wire", "./cmd/shunt"}
+var orderedRooms = []string{"./engine/...", "./storage", "./api", "./api/wire/...", "./cmd/shunt"}
 
 // maxBackShare is the share of the uses between files of a room that may run back.
 const maxBackShare = 0.15
@@ -54,7 +54,7 @@ const maxBackShare = 0.15
 // backShares has the rooms that are not there yet, with the share that they may have until then.
 var backShares = map[string]float64{
 	"engine": 0.16, "engine/journal": 0.17, "engine/tally": 0.28, "engine/target": 0.39,
-	"storage": 0.20, "api/wire": 0.18,
+	"storage": 0.20, "api/wire": 0.20,
 }
 
 // A reader who begins with the first file of a room needs little of later files. Which file is first says a line in

@@ -13,7 +13,7 @@ import (
 	"shunt/api/failures"
 	"shunt/api/jsonbody"
 	"shunt/api/problem"
-	"shunt/api/wire"
+	"shunt/api/wire/http1"
 )
 
 // userHeader names the user that a local command acts as.
@@ -65,7 +65,7 @@ func (a *authenticator) unauthorized(detail string) error {
 // request and does not name its client, the line names nobody, so that nobody locks the proxy out.
 func (a *authenticator) note(ctx *fasthttp.RequestCtx, what failures.Kind) {
 	proxies := a.https.proxies
-	client := proxies.ClientAddr(ctx, wire.PeerAddr(ctx))
+	client := proxies.ClientAddr(ctx, http1.PeerAddr(ctx))
 	if !isLimited(ctx) || proxies.Trust(client) {
 		client = netip.Addr{}
 	}

@@ -8,6 +8,7 @@ import (
 	"shunt/api/ops"
 	"shunt/api/turnstile"
 	"shunt/api/wire"
+	"shunt/api/wire/http1"
 )
 
 // Limits of the front end.
@@ -63,8 +64,8 @@ func (b *bodyLimits) overNetwork(h *fasthttp.RequestHeader) (limit int, key turn
 	l, found := b.limitOf(h)
 	switch {
 	case !found:
-		return wire.MaxBodyBytes, key
-	case l.maxBytes <= wire.MaxBodyBytes:
+		return http1.MaxBodyBytes, key
+	case l.maxBytes <= http1.MaxBodyBytes:
 		return l.maxBytes, key
 	}
 	known := b.auth.sender
@@ -74,7 +75,7 @@ func (b *bodyLimits) overNetwork(h *fasthttp.RequestHeader) (limit int, key turn
 	if caller, found := known(h, l.scope); found {
 		return l.maxBytes, ops.KeyOf(caller)
 	}
-	return wire.MaxBodyBytes, key
+	return http1.MaxBodyBytes, key
 }
 
 // overSocket is overNetwork for the socket of local commands: a command may send as much as the
@@ -83,5 +84,5 @@ func (b *bodyLimits) overSocket(h *fasthttp.RequestHeader) (limit int, key turns
 	if l, found := b.limitOf(h); found {
 		return l.maxBytes, key
 	}
-	return wire.MaxBodyBytes, key
+	return http1.MaxBodyBytes, key
 }

@@ -5,14 +5,14 @@ import (
 
 	"shunt/api/account"
 	"shunt/api/ops"
-	"shunt/api/wire"
+	"shunt/api/wire/http1"
 )
 
 // maxBulkBytes bounds the bodies of POST /shorten/bulk and POST /import.
 const maxBulkBytes = 8 << 20
 
 // An item of a bulk may be as large as the body of POST /shorten.
-var _ [0]struct{} = [wire.MaxBodyBytes - ops.MaxItemBytes]struct{}{}
+var _ [0]struct{} = [http1.MaxBodyBytes - ops.MaxItemBytes]struct{}{}
 
 // createBulk is POST /shorten/bulk.
 func (l *linkCalls) createBulk(ctx *fasthttp.RequestCtx, caller account.Caller) error {

@@ -5,7 +5,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"shunt/api/wire"
+	"shunt/api/wire/http1"
 )
 
 // A clock returns the time; nil is the clock of the system.
@@ -28,7 +28,7 @@ func (c clock) of(ctx *fasthttp.RequestCtx) time.Time {
 }
 
 // ofPlain returns when the server read the request, in Unix milliseconds.
-func (c clock) ofPlain(r *wire.Plain) int64 {
+func (c clock) ofPlain(r *http1.Plain) int64 {
 	if c != nil {
 		return c().UnixMilli()
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"shunt/api/wire"
+	"shunt/api/wire/http1"
 )
 
 // A detached is a RequestCtx without a fasthttp server. With it, whoever reads plain requests
@@ -34,7 +34,7 @@ func newDetached() any {
 }
 
 // detach returns a detached with the connection of r, but not yet its head.
-func detach(r *wire.Plain) *detached {
+func detach(r *http1.Plain) *detached {
 	d := detachedPool.Get().(*detached)
 	d.peer.set(r.Peer)
 	if r.Conn != nil {
@@ -48,7 +48,7 @@ func detach(r *wire.Plain) *detached {
 var errNotPlain = errors.New("api: the request is not plain")
 
 // read reads the head of r as fasthttp does.
-func (d *detached) read(r *wire.Plain) error {
+func (d *detached) read(r *http1.Plain) error {
 	if d.buf.Size() < len(r.Raw) {
 		d.buf = bufio.NewReaderSize(nil, len(r.Raw))
 	}
@@ -62,7 +62,7 @@ func (d *detached) read(r *wire.Plain) error {
 }
 
 // appendTo appends the answer in d to out, for the client of r.
-func (d *detached) appendTo(out []byte, r *wire.Plain) []byte {
+func (d *detached) appendTo(out []byte, r *http1.Plain) []byte {
 	d.ctx.Response.SkipBody = r.Head
 	if r.Closes {
 		d.ctx.SetConnectionClose()

@@ -15,7 +15,7 @@ import (
 	"github.com/valyala/fasthttp/fasthttputil"
 
 	"shunt/api/redirect"
-	"shunt/api/wire"
+	"shunt/api/wire/http1"
 )
 
 // twoDoors are two sites with the same links: one is asked through fasthttp, the other through
@@ -115,10 +115,10 @@ func (d *twoDoors) exchange(from, raw string) (answer []byte, closed bool) {
 }
 
 // plainOf reads a plain request.
-func plainOf(t testing.TB, st *site, from, raw string) *wire.Plain {
+func plainOf(t testing.TB, st *site, from, raw string) *http1.Plain {
 	t.Helper()
-	r := new(wire.Plain)
-	n, _ := wire.NewReader(&st.proxies, redirect.PurposeFields[:]).Read([]byte(raw), netip.MustParseAddr(from), r)
+	r := new(http1.Plain)
+	n, _ := http1.NewReader(&st.proxies, redirect.PurposeFields[:]).Read([]byte(raw), netip.MustParseAddr(from), r)
 	if n != len(raw) {
 		t.Fatalf("%.200q is not plain", raw)
 	}

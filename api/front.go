@@ -10,6 +10,7 @@ import (
 	"shunt/api/accesslog"
 	"shunt/api/redirect"
 	"shunt/api/wire"
+	"shunt/api/wire/http1"
 )
 
 // scratch is the memory that a redirect needs besides its RequestCtx. Scratches are kept in a pool.
@@ -26,7 +27,7 @@ const scratchBytes = 512
 // the router. It is the hot path, so it calls the redirector itself, without a table of handlers.
 type front struct {
 	redirects *redirect.Redirector
-	proxies   *wire.Proxies
+	proxies   *http1.Proxies
 	limiter   *limiter
 	pages     pages
 	hsts      hsts
@@ -77,7 +78,7 @@ func (f *front) serveCode(ctx *fasthttp.RequestCtx, code, query []byte) {
 	sc := f.scratch.Get().(*scratch)
 	method := ctx.Method()
 	head := string(method) == fasthttp.MethodHead
-	peer, now := wire.PeerAddr(ctx), f.now.of(ctx)
+	peer, now := http1.PeerAddr(ctx), f.now.of(ctx)
 	sc.request = redirect.Request{
 		Code:      code,
 		Query:     query,

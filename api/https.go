@@ -14,12 +14,12 @@ import (
 
 	"shunt/api/cluster"
 	"shunt/api/problem"
-	"shunt/api/wire"
+	"shunt/api/wire/http1"
 )
 
 // A httpsRule refuses requests whose secrets others could have read on the way.
 type httpsRule struct {
-	proxies    *wire.Proxies
+	proxies    *http1.Proxies
 	allowHTTP  bool // secrets may come over plain HTTP from anywhere
 	secureBase bool // the base URL begins with https
 	log        *slog.Logger
@@ -42,7 +42,7 @@ func (r *httpsRule) require(ctx *fasthttp.RequestCtx) error {
 	if r.allowHTTP || overTLS(ctx) {
 		return nil
 	}
-	peer := wire.PeerAddr(ctx)
+	peer := http1.PeerAddr(ctx)
 	forwarded := r.forwarded(ctx)
 	switch {
 	case r.proxies.Trust(peer) && saysHTTPS(ctx):
@@ -64,7 +64,7 @@ func overTLS(ctx *fasthttp.RequestCtx) bool { return ctx.IsTLS() && !cluster.Cam
 
 // reached reports whether the browser used HTTPS, as far as the server can tell.
 func (r *httpsRule) reached(ctx *fasthttp.RequestCtx) bool {
-	return overTLS(ctx) || r.proxies.Trust(wire.PeerAddr(ctx)) && saysHTTPS(ctx) || r.allowHTTP && r.secureBase
+	return overTLS(ctx) || r.proxies.Trust(http1.PeerAddr(ctx)) && saysHTTPS(ctx) || r.allowHTTP && r.secureBase
 }
 
 // forwarded reports whether a proxy has passed the request on.

@@ -13,13 +13,14 @@ import (
 	"shunt/api/problem"
 	"shunt/api/turnstile"
 	"shunt/api/wire"
+	"shunt/api/wire/http1"
 )
 
 // A limiter counts requests by the rules of package limit, for the caller and for the client's
 // network.
 type limiter struct {
 	rules   *limit.Rules
-	proxies *wire.Proxies
+	proxies *http1.Proxies
 	now     clock
 }
 
@@ -33,7 +34,7 @@ func isLimited(ctx *fasthttp.RequestCtx) bool {
 // countedNetwork returns the network for which a request of client is counted. It is the zero Addr
 // if no network is known: the request came through a socket, or through a trusted proxy that does
 // not name its client.
-func countedNetwork(ctx *fasthttp.RequestCtx, p *wire.Proxies, client netip.Addr) netip.Addr {
+func countedNetwork(ctx *fasthttp.RequestCtx, p *http1.Proxies, client netip.Addr) netip.Addr {
 	if !isLimited(ctx) || p.Trust(client) {
 		return netip.Addr{}
 	}
@@ -41,15 +42,15 @@ func countedNetwork(ctx *fasthttp.RequestCtx, p *wire.Proxies, client netip.Addr
 }
 
 // strangerKey returns the key of a client without a login: its network.
-func strangerKey(ctx *fasthttp.RequestCtx, p *wire.Proxies) turnstile.Key {
-	return turnstile.Key{Network: countedNetwork(ctx, p, p.ClientAddr(ctx, wire.PeerAddr(ctx)))}
+func strangerKey(ctx *fasthttp.RequestCtx, p *http1.Proxies) turnstile.Key {
+	return turnstile.Key{Network: countedNetwork(ctx, p, p.ClientAddr(ctx, http1.PeerAddr(ctx)))}
 }
 
 // ask adds the rules that apply to a request of that scope: those for owner, unless owner is nil,
 // and those for the client's network.
 func (l *limiter) ask(a *limit.Allowance, ctx *fasthttp.RequestCtx, scope limit.Scope, owner []byte) {
 	if isLimited(ctx) {
-		client := l.proxies.ClientAddr(ctx, wire.PeerAddr(ctx))
+		client := l.proxies.ClientAddr(ctx, http1.PeerAddr(ctx))
 		l.rules.Ask(a, scope, owner, countedNetwork(ctx, l.proxies, client))
 	}
 }
@@ -163,7 +164,7 @@ func (l *limiter) loginKey(ctx *fasthttp.RequestCtx, email string) []byte {
 
 // networkKey returns the key of name at the client's network.
 func (l *limiter) networkKey(ctx *fasthttp.RequestCtx, name string) []byte {
-	key := wire.NetworkOf(l.proxies.ClientAddr(ctx, wire.PeerAddr(ctx))).As16()
+	key := wire.NetworkOf(l.proxies.ClientAddr(ctx, http1.PeerAddr(ctx))).As16()
 	return append(key[:], name...)
 }
 

@@ -5,7 +5,7 @@ import (
 
 	"shunt/api/redirect"
 	"shunt/api/turnstile"
-	"shunt/api/wire"
+	"shunt/api/wire/http1"
 )
 
 // A peeker finds links for the pages about them.
@@ -24,7 +24,7 @@ func (p *peeker) peek(ctx *fasthttp.RequestCtx, code []byte) (link redirect.Peek
 	if o == redirect.Redirected {
 		return link, true
 	}
-	if o == redirect.UnknownCode && !p.limiter.mayMiss(ctx, p.limiter.proxies.ClientAddr(ctx, wire.PeerAddr(ctx)), now) {
+	if o == redirect.UnknownCode && !p.limiter.mayMiss(ctx, p.limiter.proxies.ClientAddr(ctx, http1.PeerAddr(ctx)), now) {
 		o = redirect.TooManyMisses
 	}
 	p.pages.answer(ctx, o)

@@ -5,7 +5,7 @@ import (
 	"bytes"
 	"net"
 	"net/netip"
-	"shunt/api/wire"
+	"shunt/api/wire/http1"
 
 	"github.com/valyala/fasthttp"
 )
@@ -35,7 +35,7 @@ func tcpAddr(addr string) *net.TCPAddr {
 	return net.TCPAddrFromAddrPort(netip.AddrPortFrom(netip.MustParseAddr(addr), 4711))
 }
 
-var someProxies = wire.Proxies{
+var someProxies = http1.Proxies{
 	Trusted: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8:aaaa::/48"), netip.MustParsePrefix("127.0.0.1/32")},
 	Header:  "X-Forwarded-For",
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/redirect"
-	"shunt/api/wire"
+	"shunt/api/wire/http1"
 )
 
 // This file answers plain requests for codes, which wire has read without fasthttp. Redirects are
@@ -20,7 +20,7 @@ import (
 // fasthttp must answer r, because it would read r in another way, or because the link is in the store
 // only, as long as links are loaded; then nothing is counted. A redirect
 // takes no lock, allocates nothing and calls no interface.
-func (f *front) answerPlain(out []byte, r *wire.Plain) []byte {
+func (f *front) answerPlain(out []byte, r *http1.Plain) []byte {
 	if f.drain.Begun() {
 		r.Closes = true
 	}
@@ -64,7 +64,7 @@ func (f *front) answerPlain(out []byte, r *wire.Plain) []byte {
 
 // missPlain appends the answer to a request that is not redirected, because of what was decided, or
 // because Commit has refused it, with the outcome refused.
-func (f *front) missPlain(out []byte, r *wire.Plain, q *redirect.Request, d redirect.Decision, refused redirect.Outcome) []byte {
+func (f *front) missPlain(out []byte, r *http1.Plain, q *redirect.Request, d redirect.Decision, refused redirect.Outcome) []byte {
 	m := detach(r)
 	if m.read(r) == nil {
 		o := refused
@@ -83,7 +83,7 @@ func (f *front) missPlain(out []byte, r *wire.Plain, q *redirect.Request, d redi
 
 // answerPanic logs a panic of answerPlain with cause, and appends the answer that recovered gives.
 // It sets r.Closes.
-func (f *front) answerPanic(out []byte, r *wire.Plain, cause any) []byte {
+func (f *front) answerPanic(out []byte, r *http1.Plain, cause any) []byte {
 	f.panics.log(cause, slog.Attr{})
 	r.Closes = true
 	m := detach(r)
@@ -107,7 +107,7 @@ type datedHeads struct{ now atomic.Pointer[dated] }
 
 // of returns the heads of an answer to r. A goroutine whose wake-up was in the second before gets the
 // present one's too, so that two of them do not make heads in turn.
-func (h *datedHeads) of(r *wire.Plain) *redirect.Heads {
+func (h *datedHeads) of(r *http1.Plain) *redirect.Heads {
 	second := r.NowMs / 1000
 	now := h.now.Load()
 	if now == nil || uint64(now.second-second) > 1 {

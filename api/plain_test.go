@@ -13,6 +13,7 @@ import (
 	"shunt/api/limit"
 	"shunt/api/redirect"
 	"shunt/api/wire"
+	"shunt/api/wire/http1"
 )
 
 func TestAPlainRedirectHasFasthttpsBytes(t *testing.T) {
@@ -302,7 +303,7 @@ func TestManyGoroutinesAnswerPlainRequestsAtOnce(t *testing.T) {
 }
 
 // answerAsLoop answers r as a loop does: what panics is cut off and answered again.
-func answerAsLoop(st *site, out []byte, r *wire.Plain) (answer []byte) {
+func answerAsLoop(st *site, out []byte, r *http1.Plain) (answer []byte) {
 	start := len(out)
 	defer func() {
 		if v := recover(); v != nil {
@@ -347,7 +348,7 @@ func TestAPanicOfAPlainAnswerIsAnsweredAsElsewhere(t *testing.T) {
 func TestHeadsOfRedirectsAreMadeOnceASecond(t *testing.T) {
 	var h datedHeads
 	const start = 1_800_000_000_000
-	at := func(ms int64) string { return string(h.of(&wire.Plain{NowMs: start + ms})[1]) }
+	at := func(ms int64) string { return string(h.of(&http1.Plain{NowMs: start + ms})[1]) }
 	first := at(0)
 	const want = "HTTP/1.1 302 Found\r\nDate: Fri, 15 Jan 2027 08:00:00 GMT\r\nContent-Length: 0\r\nLocation: "
 	if first != want {

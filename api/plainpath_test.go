@@ -7,12 +7,12 @@ import (
 
 	"pgregory.net/rapid"
 
-	"shunt/api/wire"
+	"shunt/api/wire/http1"
 )
 
 // The reader of plain requests and matchCode must agree on what a code is.
 func TestPlainPathsAreExactlyThoseOfCodes(t *testing.T) {
-	rd := wire.NewReader(&wire.Proxies{}, nil)
+	rd := http1.NewReader(&http1.Proxies{}, nil)
 	rapid.Check(t, func(t *rapid.T) {
 		uri := rapid.OneOf(
 			rapid.StringMatching(`/[0-9A-Za-z_-]{0,66}/{0,2}(\?[!-~]{0,9})?`),
@@ -20,7 +20,7 @@ func TestPlainPathsAreExactlyThoseOfCodes(t *testing.T) {
 			rapid.StringMatching(`(http://a)?/[a-c_/?.]{0,5}`),
 		).Draw(t, "target")
 		raw := []byte("GET " + uri + " HTTP/1.1\r\nHost: a\r\n\r\n")
-		var r wire.Plain
+		var r http1.Plain
 		n, _ := rd.Read(raw, netip.MustParseAddr("127.0.0.1"), &r)
 		path, query := splitURI([]byte(uri))
 		code := matchCode(path)

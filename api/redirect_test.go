@@ -18,7 +18,7 @@ import (
 	"shunt/api/ops"
 	"shunt/api/redirect"
 	"shunt/api/visitor"
-	"shunt/api/wire"
+	"shunt/api/wire/http1"
 	"shunt/engine"
 )
 
@@ -167,7 +167,7 @@ func benchmarkRedirectTargets(b *testing.B, plain bool) {
 		time.Sleep(time.Second) // until it is trained
 	}
 	st.shortenMany(3 * links) // moves all shards to the table
-	requests := make([]*wire.Plain, links)
+	requests := make([]*http1.Plain, links)
 	for i := range requests {
 		requests[i] = plainOf(b, st, "192.0.2.77", requestText("GET", fmt.Sprintf("/l%07d", 2*links+i), "", "User-Agent: Twitterbot/1.0"))
 	}

@@ -13,7 +13,7 @@ import (
 	"shunt/api/accesslog"
 	"shunt/api/account"
 	"shunt/api/redirect"
-	"shunt/api/wire"
+	"shunt/api/wire/http1"
 )
 
 // This file gives requests for the API and for pages an id, by which the lines that logs, the audit
@@ -96,7 +96,7 @@ func inLog(ctx *fasthttp.RequestCtx) slog.Attr {
 func loggerOf(ctx *fasthttp.RequestCtx, log *slog.Logger) *slog.Logger { return log.With(inLog(ctx)) }
 
 // noteAccess logs an answered request in the access log.
-func noteAccess(log *accesslog.Log, ctx *fasthttp.RequestCtx, proxies *wire.Proxies, took time.Duration) {
+func noteAccess(log *accesslog.Log, ctx *fasthttp.RequestCtx, proxies *http1.Proxies, took time.Duration) {
 	if !log.Due() {
 		return
 	}
@@ -104,7 +104,7 @@ func noteAccess(log *accesslog.Log, ctx *fasthttp.RequestCtx, proxies *wire.Prox
 	e := accesslog.Entry{
 		NowMs: time.Now().UnixMilli(), Method: ctx.Method(), Path: h.RequestURI(), HTTP10: !h.IsHTTP11(),
 		Status: ctx.Response.StatusCode(), Bytes: -1, Took: took, RequestID: ctx.Response.Header.Peek(headerRequestID),
-		Client: proxies.ClientAddr(ctx, wire.PeerAddr(ctx)), UserAgent: h.UserAgent(), Referrer: h.Referer(),
+		Client: proxies.ClientAddr(ctx, http1.PeerAddr(ctx)), UserAgent: h.UserAgent(), Referrer: h.Referer(),
 	}
 	if !ctx.Response.IsBodyStream() {
 		e.Bytes = len(ctx.Response.Body())
@@ -120,7 +120,7 @@ func noteAccess(log *accesslog.Log, ctx *fasthttp.RequestCtx, proxies *wire.Prox
 var unread = []byte("-")
 
 // noteAccess logs a plain request that was answered with status and a body of so many bytes.
-func (f *front) noteAccess(r *wire.Plain, status, body int) {
+func (f *front) noteAccess(r *http1.Plain, status, body int) {
 	if !f.access.Due() {
 		return
 	}
@@ -136,7 +136,7 @@ func (f *front) noteAccess(r *wire.Plain, status, body int) {
 
 // Origins say where requests come from.
 type origins struct {
-	proxies  *wire.Proxies
+	proxies  *http1.Proxies
 	networks bool // callers have the network of their client
 }
 
@@ -151,7 +151,7 @@ const (
 func (o origins) of(ctx *fasthttp.RequestCtx) account.Origin {
 	from := account.Origin{RequestID: requestID(ctx), Local: !isLimited(ctx)}
 	if o.networks && !from.Local {
-		from.Network = originNetwork(o.proxies.ClientAddr(ctx, wire.PeerAddr(ctx)))
+		from.Network = originNetwork(o.proxies.ClientAddr(ctx, http1.PeerAddr(ctx)))
 	}
 	return from
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
-	"shunt/api/wire"
+	"shunt/api/wire/http1"
 )
 
 var requestIDForm = regexp.MustCompile(`^[0-9A-Za-z]{16}$`)
@@ -112,7 +112,7 @@ func TestAFailedRequestIsFoundInTheLogByItsID(t *testing.T) {
 }
 
 func TestACallerHasTheOriginOfItsRequest(t *testing.T) {
-	proxies := &wire.Proxies{Trusted: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, Header: "X-Forwarded-For"}
+	proxies := &http1.Proxies{Trusted: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, Header: "X-Forwarded-For"}
 	tcp := func(addr string) net.Addr { return &net.TCPAddr{IP: net.ParseIP(addr), Port: 4711} }
 	for _, c := range []struct {
 		from      net.Addr

@@ -24,6 +24,7 @@ import (
 	"shunt/api/shed"
 	"shunt/api/turnstile"
 	"shunt/api/wire"
+	"shunt/api/wire/http1"
 	"shunt/engine"
 )
 
@@ -34,7 +35,7 @@ type Server struct {
 	accounts *account.Accounts
 	baseURL  string
 	targets  engine.TargetPolicy
-	proxies  wire.Proxies
+	proxies  http1.Proxies
 	log      *slog.Logger
 	now      clock
 
@@ -78,7 +79,7 @@ func NewServer(o Options) (*Server, error) {
 	}
 	s := &Server{
 		engine: o.Engine, accounts: o.Accounts, baseURL: strings.TrimSuffix(o.BaseURL, "/"), targets: checked.targets,
-		proxies: wire.Proxies{
+		proxies: http1.Proxies{
 			Trusted: o.TrustedProxies, CountryHeader: o.CountryHeader,
 			Header: cmp.Or(o.ClientIPHeader, fasthttp.HeaderXForwardedFor),
 		},
@@ -243,7 +244,7 @@ func (s *Server) buildListeners(o Options) {
 	if o.Front != FrontFasthttp {
 		s.public.Plain, s.public.PlainPanic, s.public.Loops = s.front.answerPlain, s.front.answerPanic, max(0, cmp.Or(o.Loops, engine.Cores()))
 		s.public.Latency = &s.latency
-		s.public.Reader = wire.NewReader(&s.proxies, redirect.PurposeFields[:])
+		s.public.Reader = http1.NewReader(&s.proxies, redirect.PurposeFields[:])
 	}
 	s.public.Outlived = o.Outlived
 	s.insecure = s.newGroup(s.handled(newUpgrader(s.baseURL, s.pages, o.ACMEChallenges).answer), s.redirectLimits(o))
@@ -319,7 +320,7 @@ func (s *Server) handled(handle fasthttp.RequestHandler) fasthttp.RequestHandler
 // handleAdmin answers every request on the admin address.
 func (s *Server) handleAdmin(ctx *fasthttp.RequestCtx) {
 	defer s.panics.recovered(ctx)
-	if err := s.adminAddress.Answer(ctx, wire.AddrOf(ctx.LocalAddr())); err != nil {
+	if err := s.adminAddress.Answer(ctx, http1.AddrOf(ctx.LocalAddr())); err != nil {
 		fail(ctx, s.log, err)
 	}
 }

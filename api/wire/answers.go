@@ -3,6 +3,8 @@ package wire
 import (
 	"net"
 	"time"
+
+	"shunt/api/wire/http1"
 )
 
 // answers answers the plain requests that have come on a connection, all that there are in one piece
@@ -12,7 +14,7 @@ type answers struct {
 	maxRequests uint32 // of a connection
 	nowMs       int64  // Unix time
 	watch       stopwatch
-	plain       Plain
+	plain       http1.Plain
 	out         []byte
 	start       int  // where the present answer begins in out
 	cuts        bool // the last answer ends the connection although the client did not ask for that
@@ -47,7 +49,8 @@ const (
 // reads used bytes. conn is that of fasthttp; nil: a loop has it.
 func (a *answers) answer(b []byte, r *row, conn net.Conn) (used int, follows follower) {
 	peer := r.peer()
-	a.out, a.plain.fields = a.out[:0], nil
+	a.out = a.out[:0]
+	a.plain.Forget()
 	for used < len(b) {
 		if len(a.out) >= flushBytes {
 			return used, unread

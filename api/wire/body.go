@@ -4,15 +4,13 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/turnstile"
+	"shunt/api/wire/http1"
 )
 
 // Limits of every group.
 const (
-	MaxConnections = 1 << 15  // at 16 + 4 KiB of buffers each: 640 MiB
-	MaxBodyBytes   = 64 << 10 // of a body, unless Group.MaxBody says otherwise
-
-	maxHeaderBytes     = 16 << 10 // request line and header fields together
-	maxRequestsPerConn = 100_000  // so that the clients of a load balancer spread again after a change
+	MaxConnections     = 1 << 15 // at 16 + 4 KiB of buffers each: 640 MiB
+	maxRequestsPerConn = 100_000 // so that the clients of a load balancer spread again after a change
 )
 
 // noBody is fasthttp's ContentLength of a request without Content-Length and Transfer-Encoding.
@@ -44,7 +42,7 @@ func hasBody(h *fasthttp.RequestHeader) bool {
 
 func (g *Group) bodyLimit(h *fasthttp.RequestHeader) (limit int, sender turnstile.Key) {
 	if g.MaxBody == nil || isGetOrHead(h) {
-		return MaxBodyBytes, turnstile.Key{}
+		return http1.MaxBodyBytes, turnstile.Key{}
 	}
 	return g.MaxBody(h)
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"shunt/api/wire/http1"
 )
 
 // A conn passes the client's bytes through a gate, and records its progress for the sweep. That
@@ -16,8 +18,8 @@ import (
 type conn struct {
 	net.Conn
 	owner *listener
-	row   *row // given back by Close
-	gate  gate // of the goroutine that reads
+	row   *row       // given back by Close
+	gate  http1.Gate // of the goroutine that reads
 
 	moved   atomic.Int64 // bytes of this request's body, and of its answer if that is large
 	lingers atomic.Bool  // Close must wait until the client has read the answer
@@ -34,13 +36,13 @@ type conn struct {
 // the first of a request, not of the handshake.
 func (c *conn) Read(b []byte) (n int, err error) {
 	for n == 0 && err == nil && len(b) > 0 {
-		if c.gate.closed() {
-			return 0, c.gate.end()
+		if c.gate.Closed() {
+			return 0, c.gate.End()
 		}
 		if n, err = c.readAhead(b); n == 0 {
 			n, err = c.Conn.Read(b)
 		}
-		if err == io.EOF && c.gate.inBody() {
+		if err == io.EOF && c.gate.InBody() {
 			// With io.EOF before a chunk, fasthttp would drop the answers that it has not sent yet.
 			err = io.ErrUnexpectedEOF
 		}
@@ -68,11 +70,11 @@ func (c *conn) readAhead(b []byte) (n int, err error) {
 // pass passes b through the gate and records progress for the sweep.
 func (c *conn) pass(b []byte) int {
 	c.row.mark(stateHeard, true)
-	if c.gate.inBody() {
+	if c.gate.InBody() {
 		c.moved.Add(int64(len(b)))
 	}
-	n := c.gate.pass(b)
-	inHead := c.gate.inHead()
+	n := c.gate.Pass(b)
+	inHead := c.gate.InHead()
 	if c.row.mark(stateInHead, inHead); !inHead {
 		c.owner.finish(c.row)
 	}
@@ -118,7 +120,7 @@ func (c *conn) note(busy bool) {
 func (c *conn) forgetMoved() {
 	if c.moved.Load() != 0 {
 		c.moved.Store(0)
-		c.gate.large.leave()
+		c.gate.Large.Leave()
 	}
 }
 
@@ -156,7 +158,7 @@ func (c *conn) Close() error {
 		_, _ = io.CopyN(io.Discard, talk, lingerBytes) // with or without an error, the connection is closed next
 	}
 	err := c.Conn.Close()
-	c.gate.large.leave()
+	c.gate.Large.Leave()
 	if !c.closed.Swap(true) { // at a second call the row may belong to another connection
 		c.owner.forget(c.row)
 	}
@@ -229,7 +231,7 @@ func Renew(c net.Conn) {
 // connection.
 func AwaitEnd(c net.Conn) {
 	from := c
-	if tracked := connOf(c); tracked != nil && tracked.gate.closed() {
+	if tracked := connOf(c); tracked != nil && tracked.gate.Closed() {
 		from = tracked.Conn
 	}
 	_, _ = from.Read(make([]byte, 1))

@@ -1,7 +1,7 @@
 // Package wire is bytes and connections: it accepts, checks, times and closes them, and answers the
 // plainest requests without fasthttp, which serves everything else. It knows no route, no link and no
-// account; of our packages it imports only problem and turnstile. Package api gives it the handlers
-// and the limits of bodies, and gets the client's address from it.
+// account; beside its own rooms it imports only problem and turnstile. Package api gives it the handlers
+// and the limits of bodies. The strict reading of requests, and the client's address, are in http1.
 //
 // # Terminology
 //
@@ -30,25 +30,14 @@
 //	   lane                    lane.go: plain at the beginning of a message: Group.Plain ─▶ answer
 //	     │
 //	   gate                    what could be read in two ways → 400, 414, 431, 501, 503, 505
-//	     │                     (gate.go, head.go, chunk.go, grammar.go)
+//	     │                     (http1/gate.go)
 //	  fasthttp                 parse; what it cannot read → 400, 408, 413, 431 (unread.go)
 //	     │                     how large the body may be (body.go, largebody.go); 100 Continue
 //	Group.Handle
 //
 // # Plain requests
 //
-// The Reader (plainread.go) reads a whole head in one pass, by the gate's classes of bytes and its
-// limits. It accepts a subset of what the gate and fasthttp accept, and any doubt goes to them with
-// the same bytes, so every refusal stays theirs. FuzzPlainIsWhatGateAndFasthttpRead holds it to that. It takes 36 to 60 ns for
-// a request of wrk or curl, 180 to 230 ns for one of a browser; the gate alone takes as long
-// (BenchmarkPlain), and fasthttp parses after it.
-//
-// A client that sends several requests at once sends the same fields with each. ReadNext compares
-// them with those of the request before in place of reading them, and the handler keeps in Plain.Memo
-// which visitor it is: the hashes and look-ups cost more than the reading. A pipelined request went
-// from 0.94 to 0.69 µs. Neither outlives one read, so both are as recent as the requests, and the bytes
-// that they are compared with are still there.
-//
+// The Reader of http1 reads them, and the handler keeps in Plain.Memo which visitor it is.
 // Group.Plain appends the whole answer; nothing is counted before it is certain. Answers are equal to
 // fasthttp's byte for byte, but for the second in Date: FuzzDoors compares answers, counts and the
 // state of the connection over loops, lane and fasthttp.
@@ -119,34 +108,9 @@
 //
 // # The gate
 //
-// The gate is between socket and fasthttp, in the connection's Read. It reads each message strictly
-// by the grammar of RFC 9112. It refuses everything that a proxy before us could read differently,
-// so that both always agree where a request ends:
-//
-//   - Transfer-Encoding with Content-Length, in HTTP/1.0, or anything but a single chunked;
-//   - lengths that occur twice or are not digits;
-//   - chunk sizes, extensions and trailers that are not well-formed;
-//   - lines that do not end in CR LF, folded lines, names with white space;
-//   - targets with control characters or spaces;
-//   - no Host, two of them, or an invalid one;
-//   - versions other than 1.0 and 1.1.
-//
-// fasthttp 1.74 accepts most of that: a lone LF, folding, "identity", spaces in names, extensions
-// without end, 4,000 fields. It also puts trailer fields among the header fields, where a client of
-// a trusted proxy could name an address of its choice. So the gate checks extensions and trailers
-// and drops them.
-//
-// A refused request is answered once (400, 413, 414, 431; 501 for codings, CONNECT and very long
-// methods; 505), the connection is closed, and nothing after the request is read. Nothing is read
-// after Connection: close either, however it is spelled. The rows of api/wiretest test this request
-// by request. FuzzRequestHead checks that net/http reads the same requests from the bytes that get
-// through.
-//
-// The gate costs a request of the load benchmark 60 to 90 ns of about 20 µs, a browser's request
-// some 270 ns, and no allocation (BenchmarkGate): IndexByte finds the lines, names are read once,
-// values are left to fasthttp, and a head that comes in one piece is not copied. In return, the
-// handler need not check the framing. Rejected: to check RawHeaders in the handler, because they
-// contain neither the end of the request line nor chunks; a deadline or a proxy of our own.
+// The gate (http1) is between socket and fasthttp, in the connection's Read. A refused request is answered once (400,
+// 413, 414, 431; 501 for codings, CONNECT and very long methods; 505), the connection is closed, and nothing after the
+// request is read. The rows of api/wiretest test this request by request.
 //
 // An interim response is sent only to a request with a body (interim.go): another client would
 // take it for the answer.
@@ -200,13 +164,6 @@
 // decrypted, so the rules of framing are the same. A client that speaks HTTP instead of TLS gets a
 // 400 in clear text, and the connection is closed (plainhttp.go).
 //
-// # The client's address
-//
-// The client's address is that of the other end of the socket, unless that is a trusted proxy. Then
-// it is the rightmost hop of one header that is not a trusted proxy itself. A hop that is not an
-// address ends the search; the result is then the hop to its right, for which a trusted proxy
-// vouched. A peer without an IP address (a Unix socket) is this machine (clientaddr.go).
-//
 // # Shutdown
 //
 // When a Drain has begun, groups accept no new listener. CloseListeners closes the existing ones;
@@ -224,9 +181,8 @@
 // addresses have the listener's lock, which comes before the inbox of a loop. A Group's lock comes
 // before those of its listeners.
 //
-// Files, leaves first: body.go, rows.go, precedence_linux.go, plainwords.go, plain.go, latency.go, clientaddr.go,
-// defer_linux.go, epoll_linux.go, loops.go, gate.go, grammar.go, chunk.go, handed_linux.go, head.go, listener.go,
-// evict.go, heads.go, conn.go, interim.go, plainhttp.go, plainnames.go, plainread.go, largebody.go, sweep.go, group.go,
-// answers.go, loop_linux.go, looprest_linux.go, looplife_linux.go, loopaccept_linux.go, newloops_linux.go, lane.go,
-// unread.go, looporders_linux.go.
+// Files, leaves first: rows.go, precedence_linux.go, latency.go, conn.go, largebody.go, body.go, defer_linux.go,
+// epoll_linux.go, loops.go, handed_linux.go, interim.go, listener.go, evict.go, sweep.go, heads.go, plainhttp.go,
+// group.go, answers.go, loop_linux.go, looprest_linux.go, looplife_linux.go, loopaccept_linux.go, newloops_linux.go,
+// lane.go, unread.go, looporders_linux.go.
 package wire

@@ -9,6 +9,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"shunt/api/wire/http1"
 )
 
 // This file is the system calls of the loops. Those that never block are raw: the runtime does not take part
@@ -80,7 +82,7 @@ func (p *peerAddr) addr() netip.Addr {
 	case unix.AF_INET6:
 		return netip.AddrFrom16((*unix.RawSockaddrInet6)(unsafe.Pointer(p)).Addr).Unmap()
 	}
-	return thisMachine
+	return http1.AddrOf(nil)
 }
 
 // waitingAt returns how many connections wait at socket to be accepted. For a Unix socket the kernel does not

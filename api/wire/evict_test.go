@@ -3,10 +3,13 @@ package wire
 import (
 	"io"
 	"net"
+	"net/netip"
 	"testing"
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"shunt/api/wire/http1"
 )
 
 // crowd returns a listener whose connections the test creates itself.
@@ -28,7 +31,7 @@ func join(t *testing.T, l *listener, addr string) *conn {
 	if !l.takeSlot() {
 		t.Fatal("no slot")
 	}
-	tracked := l.track(connFrom{server, tcpAddr(addr)})
+	tracked := l.track(connFrom{server, peerAt(addr)})
 	if tracked == nil {
 		<-l.slots
 		return nil
@@ -39,7 +42,7 @@ func join(t *testing.T, l *listener, addr string) *conn {
 func isOpen(c *conn) bool { return c.SetDeadline(time.Time{}) == nil }
 
 func TestAnAddressGetsItsShareOfConnectionsAndNoMore(t *testing.T) {
-	l := crowd(t, Limits{PerAddress: 2, Exempt: &someProxies})
+	l := crowd(t, Limits{PerAddress: 2, Exempt: &http1.Proxies{Trusted: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}})
 	for _, addr := range []string{"192.0.2.1", "192.0.2.1", "192.0.2.2", "2001:db8::1", "2001:db8::2:1", "2001:db8:0:1::1"} {
 		if join(t, l, addr) == nil {
 			t.Errorf("%s: refused", addr)

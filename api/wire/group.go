@@ -14,6 +14,7 @@ import (
 
 	"shunt/api/problem"
 	"shunt/api/turnstile"
+	"shunt/api/wire/http1"
 )
 
 // A Group is the listeners of one kind (public, plain HTTP, admin or local) and the HTTP server
@@ -36,14 +37,14 @@ type Group struct {
 	// after that. If it appends nothing, r is not plain after all, nothing has been counted, and
 	// Handle must answer the same bytes. If it is nil, no request is plain. It may panic, and out is
 	// then to be cut back to what it was.
-	Plain func(out []byte, r *Plain) []byte
+	Plain func(out []byte, r *http1.Plain) []byte
 
 	// PlainPanic appends the answer to r after a panic of Plain with cause, and sets r.Closes. It must
 	// be called by the deferred function that recovered the panic.
-	PlainPanic func(out []byte, r *Plain, cause any) []byte
+	PlainPanic func(out []byte, r *http1.Plain, cause any) []byte
 
 	// Reader reads the plain requests. It is required if Plain is set.
-	Reader *Reader
+	Reader *http1.Reader
 
 	// Latency measures the answers of Plain; nil: nothing does.
 	Latency *Latency
@@ -353,8 +354,8 @@ func (g *Group) server() *fasthttp.Server {
 			ExpectHandler:                expected,
 			ConnState:                    noteState,
 			Concurrency:                  MaxConnections,
-			ReadBufferSize:               maxHeaderBytes,
-			MaxRequestBodySize:           MaxBodyBytes,
+			ReadBufferSize:               http1.MaxHeaderBytes,
+			MaxRequestBodySize:           http1.MaxBodyBytes,
 			MaxRequestsPerConn:           maxRequestsPerConn,
 			DisablePreParseMultipartForm: true,
 			NoDefaultServerHeader:        true,

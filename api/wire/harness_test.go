@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"runtime"
 	"sync"
 	"testing"
@@ -20,6 +21,7 @@ import (
 
 	"shunt/api/problem"
 	"shunt/api/turnstile"
+	"shunt/api/wire/http1"
 )
 
 // A site is a group that serves one listener on a socket. /x is redirected, everything else is
@@ -56,7 +58,7 @@ func newGroup(lim Limits) *Group {
 			var user uint32
 			who := string(h.Peek(fasthttp.HeaderAuthorization))
 			if _, err := fmt.Sscanf(who, "user %d", &user); err != nil || string(h.RequestURI()) != "/large" {
-				return MaxBodyBytes, turnstile.Key{}
+				return http1.MaxBodyBytes, turnstile.Key{}
 			}
 			return largeLimit, turnstile.Key{User: user}
 		},
@@ -290,4 +292,8 @@ func (f *failing) Accept() (net.Conn, error) {
 		return nil, err
 	}
 	return f.Listener.Accept()
+}
+
+func peerAt(addr string) *net.TCPAddr {
+	return net.TCPAddrFromAddrPort(netip.AddrPortFrom(netip.MustParseAddr(addr), 4711))
 }

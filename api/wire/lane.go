@@ -5,6 +5,8 @@ import (
 	"io"
 	"net"
 	"sync/atomic"
+
+	"shunt/api/wire/http1"
 )
 
 // This file is the lane: a connection that fasthttp owns, because of TLS or because it has sent
@@ -43,7 +45,7 @@ func (g *Group) takeAnswers() *answers {
 
 // opensLane reports whether the next bytes begin a message, and may be answered by the lane.
 func (c *conn) opensLane() bool {
-	return c.owner.plain != nil && c.gate.part == partHead && !c.gate.started
+	return c.owner.plain != nil && c.gate.Between()
 }
 
 // answerPlain answers the plain requests at the beginning of b, and moves the bytes after them to the
@@ -69,10 +71,10 @@ func (c *conn) answerPlain(b []byte) (n int, err error) {
 		c.owner.finish(c.row)
 		c.lingers.Store(true) // as a loop does
 	}
-	a.plain = Plain{} // nothing of the connection stays in the pool
+	a.plain = http1.Plain{} // nothing of the connection stays in the pool
 	c.owner.plain.answers.Put(a)
 	if open := c.lane.leave(); !open || err != nil || follows == theEnd {
-		c.gate.part = partOver
+		c.gate.Finish()
 		return 0, io.EOF
 	}
 	if used > 0 {

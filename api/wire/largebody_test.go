@@ -12,6 +12,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/turnstile"
+	"shunt/api/wire/http1"
 )
 
 // awaitLarge waits until n places for large bodies are taken.
@@ -109,7 +110,7 @@ func TestASlowLargeBodyLosesItsPlaceWhenOthersWait(t *testing.T) {
 	st := newSite(t, Limits{Connections: 100})
 	_, slowest := st.holdLarge()
 	sweeps := func() {
-		for range largeBodyGrace + 1 {
+		for range http1.LargeBodyGrace + 1 {
 			st.Sweep()
 		}
 	}
@@ -129,59 +130,12 @@ func TestASlowLargeBodyLosesItsPlaceWhenOthersWait(t *testing.T) {
 	st.l.awaitLarge(maxLargeBodies - 1) // one waited, so one was cut
 }
 
-func TestALargeBodyBelowTheRateLags(t *testing.T) {
-	for name, c := range map[string]struct {
-		seconds, moved  int64
-		taken, arriving bool
-		lags            bool
-	}{
-		"none":                       {100, 0, false, false, false},
-		"just begun":                 {largeBodyGrace, 0, true, true, false},
-		"nothing has come":           {largeBodyGrace + 1, 0, true, true, true},
-		"it moves":                   {largeBodyGrace + 10, 10 * largeBodyRate, true, true, false},
-		"it moves a little too slow": {largeBodyGrace + 10, 10*largeBodyRate - 1, true, true, true},
-		"it has come":                {100, 1 << 20, true, false, false},
-	} {
-		const began = 7
-		var p largePlace
-		p.since.Store(began)
-		p.taken.Store(c.taken)
-		p.arriving.Store(c.arriving)
-		if lag := p.lag(began+c.seconds, c.moved); lag > 0 != c.lags {
-			t.Errorf("%s: got a lag of %d, want one: %v", name, lag, c.lags)
-		}
-	}
-}
-
-// The last bytes of a large body and the beginning of the next one may come in one piece.
-func TestALargeBodyHasArrivedWhenTheNextHasBegun(t *testing.T) {
-	for name, head := range map[string]string{"of a length": largeHead("x", largeBodyBytes), "in chunks": largeHead("x", 0)} {
-		first := largeItem()
-		if name == "in chunks" {
-			first = fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", largeBodyBytes, first)
-		}
-		var g gate
-		pass := func(raw string) { g.pass([]byte(raw)) }
-		pass(head)
-		g.large.taken.Store(true)
-		g.large.arriving.Store(true)
-		pass(first[:len(first)-10])
-		if !g.large.arriving.Load() {
-			t.Errorf("%s: it arrived before its end", name)
-		}
-		pass(first[len(first)-10:] + largeHead("x", 5) + "12")
-		if g.refused != nil || !g.inBody() || g.large.arriving.Load() {
-			t.Errorf("%s: got %v and still arriving: %v, want it to have arrived", name, g.refused, g.large.arriving.Load())
-		}
-	}
-}
-
 func TestTheHookForAHeaderFindsItsConnection(t *testing.T) {
 	found := make(chan *conn, 1)
 	g := newGroup(Limits{Connections: 1})
 	g.MaxBody = func(h *fasthttp.RequestHeader) (int, turnstile.Key) {
 		found <- connOf(contextOf(h).Conn())
-		return MaxBodyBytes, turnstile.Key{}
+		return http1.MaxBodyBytes, turnstile.Key{}
 	}
 	st := newSiteOn(t, g, nil)
 	st.dial("POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nbody")

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"shunt/api/turnstile"
+	"shunt/api/wire/http1"
 )
 
 // A listener tracks and sweeps the connections that it accepts, so that no client holds one forever. This needs no deadline and no reading of the system's clock per request: a
@@ -51,10 +52,10 @@ type listener struct {
 // Limits are the limits of a listener's connections.
 type Limits struct {
 	Connections int
-	PerAddress  int      // from one address; an IPv6 address counts as its /64; 0: no limit. Of first heads, a /48 or /24 has four times as many
-	FirstHeads  int      // connections whose first head has not ended; 0: no limit but Connections
-	Exempt      *Proxies // from PerAddress; nil: none
-	Counts      *Counts  // nil: not counted
+	PerAddress  int            // from one address; an IPv6 address counts as its /64; 0: no limit. Of first heads, a /48 or /24 has four times as many
+	FirstHeads  int            // connections whose first head has not ended; 0: no limit but Connections
+	Exempt      *http1.Proxies // from PerAddress; nil: none
+	Counts      *Counts        // nil: not counted
 }
 
 // Counts counts connections that were closed or refused, by reason. Listeners may share one.
@@ -220,7 +221,7 @@ func (l *listener) fail(cause error) {
 
 // track wraps c and begins to sweep it. It returns nil if c's address has its share of connections.
 func (l *listener) track(c net.Conn) net.Conn {
-	r := l.join(AddrOf(c.RemoteAddr()), byServer)
+	r := l.join(http1.AddrOf(c.RemoteAddr()), byServer)
 	if r == nil {
 		return nil
 	}
@@ -230,7 +231,7 @@ func (l *listener) track(c net.Conn) net.Conn {
 // wrap returns the connection that fasthttp gets for c, whose row is r.
 func (l *listener) wrap(c net.Conn, r *row) *conn {
 	tracked := &conn{Conn: c, owner: l, row: r}
-	tracked.gate.large.of, tracked.gate.large.clock = l.large, &l.seconds
+	tracked.gate.Large.Begin(l.large, &l.seconds)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	r.conn = tracked

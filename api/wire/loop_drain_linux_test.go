@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"shunt/api/wire/http1"
 )
 
 // fasthttpCleaner is a goroutine that fasthttp leaves for some seconds.
@@ -16,7 +18,7 @@ var fasthttpCleaner = goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*wo
 // drains makes the answers of g close their connections once the drain has begun, as package api does.
 func drains(g *Group) *Group {
 	plain := g.Plain
-	g.Plain = func(out []byte, r *Plain) []byte {
+	g.Plain = func(out []byte, r *http1.Plain) []byte {
 		r.Closes = r.Closes || g.Drain.Begun()
 		return plain(out, r)
 	}

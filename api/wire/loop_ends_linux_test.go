@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"shunt/api/wire/http1"
 )
 
 // A client may vanish in every state of its connection. The loop notices without the sweep.
@@ -96,7 +98,7 @@ func TestAHugePipelineOfPagesIsAnswered(t *testing.T) {
 // All rows that there may be have a number and can be used, and a row's clock lasts.
 func TestTheTableHoldsAllConnections(t *testing.T) {
 	l := crowd(t, Limits{Connections: MaxConnections, PerAddress: MaxConnections})
-	addr := AddrOf(tcpAddr("192.0.2.1"))
+	addr := http1.AddrOf(peerAt("192.0.2.1"))
 	seen := make(map[uint16]bool)
 	for range MaxConnections {
 		l.slots <- struct{}{}

@@ -6,6 +6,8 @@ import (
 	"net"
 	"net/netip"
 	"testing"
+
+	"shunt/api/wire/http1"
 )
 
 // ownAddress returns an address of this machine that is not of its loopback, so that it counts.
@@ -95,7 +97,7 @@ func TestAnAddressHasOneShareOfBothDoors(t *testing.T) {
 
 func TestATrustedProxyIsExemptInALoop(t *testing.T) {
 	ip := ownAddress(t)
-	proxies := &Proxies{Trusted: []netip.Prefix{netip.PrefixFrom(AddrOf(&net.TCPAddr{IP: ip}), 32)}}
+	proxies := &http1.Proxies{Trusted: []netip.Prefix{netip.PrefixFrom(http1.AddrOf(&net.TCPAddr{IP: ip}), 32)}}
 	st := newLoopSite(t, 2, Limits{Connections: 100, PerAddress: 2, Exempt: proxies})
 	for range 10 {
 		_, r := st.dialFrom(ip, requestText("GET", "/x"))
@@ -116,7 +118,7 @@ func TestAConnectionThatIsBusyAgainIsNotEvicted(t *testing.T) {
 			st.pass(2)
 			_, err := io.WriteString(c, sent)
 			check(t, err)
-			evicted := st.evictOf(AddrOf(&net.TCPAddr{IP: ip}))
+			evicted := st.evictOf(http1.AddrOf(&net.TCPAddr{IP: ip}))
 			if evicted == nil || evicted.counted {
 				t.Fatal("it was not chosen")
 			}

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"shunt/api/wire/http1"
 )
 
 // A loopSite is a site whose connections loops own. /x is redirected to a target that ends in the
@@ -34,9 +36,9 @@ func newLoopGroup(loops int, lim Limits) *Group {
 		lim.Counts = new(Counts)
 	}
 	g := newGroup(lim)
-	g.Loops, g.Reader = loops, NewReader(&Proxies{}, nil)
+	g.Loops, g.Reader = loops, http1.NewReader(&http1.Proxies{}, nil)
 	g.Plain = answerInLoop
-	g.PlainPanic = func(out []byte, r *Plain, _ any) []byte {
+	g.PlainPanic = func(out []byte, r *http1.Plain, _ any) []byte {
 		r.Closes = true
 		return append(out, "HTTP/1.1 500 Internal Server Error\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"...)
 	}
@@ -60,7 +62,7 @@ func newLoopGroup(loops int, lim Limits) *Group {
 }
 
 // answerInLoop is Plain of a loopSite.
-func answerInLoop(out []byte, r *Plain) []byte {
+func answerInLoop(out []byte, r *http1.Plain) []byte {
 	status, body := "404 Not Found", ""
 	switch string(r.Segment) {
 	case "x":
@@ -102,7 +104,7 @@ func newLoopSiteAt(t *testing.T, g *Group, ln net.Listener, files int) *loopSite
 	st := &loopSite{log: new(syncLog), files: files}
 	g.Log = testLogger(st.log)
 	plain := g.Plain
-	g.Plain = func(out []byte, r *Plain) []byte {
+	g.Plain = func(out []byte, r *http1.Plain) []byte {
 		if h := st.holding.Load(); h != nil && string(r.Segment) == "hold" {
 			select {
 			case h.began <- struct{}{}:

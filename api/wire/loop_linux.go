@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 
 	"golang.org/x/sys/unix"
+
+	"shunt/api/wire/http1"
 )
 
 // A loop owns connections from accept on and answers the plain requests on them. It waits for all of
@@ -35,8 +37,8 @@ type loop struct {
 	intake     intake
 	precedence precedence
 
-	in     [maxHeaderBytes]byte // of one read, after what was kept of a head
-	spare  []order              // the memory of earlier orders
+	in     [http1.MaxHeaderBytes]byte // of one read, after what was kept of a head
+	spare  []order                    // the memory of earlier orders
 	events [maxEvents]unix.EpollEvent
 }
 

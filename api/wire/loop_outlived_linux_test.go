@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"shunt/api/wire/http1"
 )
 
 // newOutlivedSite serves a group on a listener whose socket is held by the test, too, as a service
@@ -61,7 +63,7 @@ func TestConnectionsThatWaitAreLeftToTheNextServer(t *testing.T) {
 	next := newLoopGroup(2, Limits{Connections: 1000})
 	var second atomic.Int32
 	plain := next.Plain
-	next.Plain = func(out []byte, r *Plain) []byte { second.Add(1); return plain(out, r) }
+	next.Plain = func(out []byte, r *http1.Plain) []byte { second.Add(1); return plain(out, r) }
 	ln, err := net.FileListener(socket)
 	check(t, err)
 	served := make(chan error)

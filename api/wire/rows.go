@@ -13,7 +13,7 @@ import (
 // A row is what a listener knows of a connection. It has the size of a cache line, so that loops do
 // not contend for one. Rows never move; one that is free is used again.
 type row struct {
-	state atomic.Uint32 // since << stateBits | busy | inHead | heard; written by the owner
+	state atomic.Uint32 // since << stateBits | busy | InHead | heard; written by the owner
 	owner atomic.Int32  // the number of a loop, byServer, or free
 	moved atomic.Uint32 // KiB of an answer that the client has read since it became busy; of a loop
 

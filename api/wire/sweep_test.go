@@ -1,8 +1,10 @@
 package wire
 
 import (
+	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"strings"
 	"sync"
 	"testing"
@@ -186,5 +188,22 @@ func TestOnlyConnectionsThatAreLongSilentAreCut(t *testing.T) {
 	l.closeSilent(0)
 	if !open(heard) || open(young) {
 		t.Errorf("at the end: got open: heard %v, young %v; want true, false", open(heard), open(young))
+	}
+}
+
+// BenchmarkSweep measures one sweep when every connection is in time.
+func BenchmarkSweep(b *testing.B) {
+	for _, n := range []int{1000, 10_000} {
+		b.Run(fmt.Sprintf("connections=%d", n), func(b *testing.B) {
+			l := newListener(nil, Limits{Connections: n}, DefaultPatience, testLogger(io.Discard))
+			for range n {
+				r := l.join(netip.IPv4Unspecified(), byServer)
+				l.wrap(nil, r)
+			}
+			for b.Loop() {
+				l.seconds.Store(0)
+				l.sweep()
+			}
+		})
 	}
 }

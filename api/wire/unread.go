@@ -7,6 +7,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/problem"
+	"shunt/api/wire/http1"
 )
 
 // refuseUnread is fasthttp's ErrorHandler. It answers a request that the gate or fasthttp has
@@ -19,23 +20,23 @@ func (g *Group) refuseUnread(ctx *fasthttp.RequestCtx, err error) {
 	switch {
 	case errors.As(err, &small):
 		r.Kind = problem.HeadersTooLarge
-		r.Detail = fmt.Sprintf("request line and fields must be at most %d bytes", maxHeaderBytes)
-	case c != nil && c.gate.refused != nil:
-		r = *c.gate.refused
-		isHEAD = isHEAD || c.gate.head.isHEAD
+		r.Detail = fmt.Sprintf("request line and fields must be at most %d bytes", http1.MaxHeaderBytes)
+	case c != nil && c.gate.Refused != nil:
+		r = *c.gate.Refused
+		isHEAD = isHEAD || c.gate.IsHEAD()
 	case errors.Is(err, fasthttp.ErrBodyTooLarge):
 		limit, _ := g.bodyLimit(&ctx.Request.Header)
 		r.Kind = problem.BodyTooLarge
 		r.Detail = fmt.Sprintf("the body must be at most %d bytes", limit)
-	case isTimeout(err) && c != nil && c.gate.large.cut.Load():
+	case isTimeout(err) && c != nil && c.gate.Large.WasCut():
 		r.Kind = problem.Timeout
-		r.Detail = fmt.Sprintf("while others wait, a large body must arrive at %d KiB a second or faster", largeBodyRate>>10)
+		r.Detail = fmt.Sprintf("while others wait, a large body must arrive at %d KiB a second or faster", http1.LargeBodyRate>>10)
 	case isTimeout(err):
 		r.Kind, r.Detail = problem.Timeout, "the request did not arrive in time"
 	}
 	ctx.Response.SkipBody = isHEAD
 	if c != nil {
-		c.gate.large.leave() // now, because the connection may linger
+		c.gate.Large.Leave() // now, because the connection may linger
 	}
 	linger(ctx.Conn())
 	g.WriteProblem(ctx, r)

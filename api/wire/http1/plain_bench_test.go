@@ -1,4 +1,4 @@
-package wire
+package http1
 
 import (
 	"maps"
@@ -41,10 +41,10 @@ func benchmarkReaders(b *testing.B, rd *Reader, client string, requests [][]byte
 	})
 	b.Run("reader=gate/client="+client, func(b *testing.B) {
 		b.ReportAllocs()
-		var g gate
+		var g Gate
 		for i := 0; b.Loop(); i = (i + 1) % len(requests) {
 			g.part = partHead // after Connection: close, too
-			if n := g.pass(requests[i]); n != len(requests[i]) {
+			if n := g.Pass(requests[i]); n != len(requests[i]) {
 				b.Fatal("refused")
 			}
 		}

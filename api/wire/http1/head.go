@@ -1,4 +1,4 @@
-package wire
+package http1
 
 import (
 	"bytes"
@@ -26,12 +26,12 @@ type head struct {
 }
 
 // read reads a line without its LF. It returns true for the empty line that ends the head.
-func (h *head) read(g *gate, line []byte) (last bool) {
+func (h *head) read(g *Gate, line []byte) (last bool) {
 	h.checkSize(g, len(line)+1)
 	h.bytes += len(line) + 1
 	if len(line) == 0 || line[len(line)-1] != '\r' {
 		// 2.2 lets a server be lenient here, but others read such a line differently.
-		g.refuse(problem.BadRequest, "lines must end in CR LF")
+		g.Refuse(problem.BadRequest, "lines must end in CR LF")
 		return false
 	}
 	line = line[:len(line)-1]
@@ -44,7 +44,7 @@ func (h *head) read(g *gate, line []byte) (last bool) {
 	case h.begun:
 		return true
 	case h.blank:
-		g.refuse(problem.BadRequest, "there must be at most one empty line before the request")
+		g.Refuse(problem.BadRequest, "there must be at most one empty line before the request")
 	default:
 		h.blank = true // 2.2: ignore at least one, which old clients send after a body
 	}
@@ -52,64 +52,64 @@ func (h *head) read(g *gate, line []byte) (last bool) {
 }
 
 // checkSize refuses the head if it is too large with a further line of the given number of bytes.
-func (h *head) checkSize(g *gate, line int) {
+func (h *head) checkSize(g *Gate, line int) {
 	switch {
 	case !h.begun && line > maxRequestLineBytes:
-		g.refuse(problem.URITooLong, "the request line is too long")
-	case h.bytes+line > maxHeaderBytes:
-		g.refuse(problem.HeadersTooLarge, "the header fields are too large")
+		g.Refuse(problem.URITooLong, "the request line is too long")
+	case h.bytes+line > MaxHeaderBytes:
+		g.Refuse(problem.HeadersTooLarge, "the header fields are too large")
 	}
 }
 
 // readRequestLine reads method SP request-target SP HTTP-version (3).
-func (h *head) readRequestLine(g *gate, line []byte) {
+func (h *head) readRequestLine(g *Gate, line []byte) {
 	method, rest, ok := bytes.Cut(line, []byte{' '})
 	space := bytes.LastIndexByte(rest, ' ')
 	switch {
 	case !ok || space <= 0 || !isToken(method):
-		g.refuse(problem.BadRequest, "the request line must be a method, a target and a version, separated by single spaces")
+		g.Refuse(problem.BadRequest, "the request line must be a method, a target and a version, separated by single spaces")
 		return
 	case len(method) > maxMethodBytes:
-		g.refuse(problem.NotImplemented, "this method is not known")
+		g.Refuse(problem.NotImplemented, "this method is not known")
 		return
 	}
 	h.readVersion(g, rest[space+1:])
 	h.isHEAD = string(method) == "HEAD"
-	if g.refused == nil {
+	if g.Refused == nil {
 		checkTarget(g, string(method), rest[:space])
 	}
 }
 
 // readVersion reads HTTP/1.0 or HTTP/1.1 (2.3). Other minor versions do not exist, and a server may
 // refuse versions that it does not support (RFC 9110, 15.6.6).
-func (h *head) readVersion(g *gate, version []byte) {
+func (h *head) readVersion(g *Gate, version []byte) {
 	const form = "HTTP/1."
 	switch {
 	case len(version) == 8 && string(version[:7]) == form && (version[7] == '0' || version[7] == '1'):
 		h.minor = version[7]
 	case len(version) == 8 && string(version[:5]) == form[:5] && isDigit(version[5]) &&
 		version[6] == '.' && isDigit(version[7]):
-		g.refuse(problem.Version, "this server supports only HTTP/1.1 and HTTP/1.0")
+		g.Refuse(problem.Version, "this server supports only HTTP/1.1 and HTTP/1.0")
 	default:
-		g.refuse(problem.BadRequest, "the request line must end in a version of HTTP")
+		g.Refuse(problem.BadRequest, "the request line must end in a version of HTTP")
 	}
 }
 
 // checkTarget accepts origin-form, absolute-form, and * with OPTIONS (3.2). CONNECT, and with it
 // authority-form, is for proxies.
-func checkTarget(g *gate, method string, target []byte) {
+func checkTarget(g *Gate, method string, target []byte) {
 	for _, c := range target {
 		if bytesOf[c]&inTarget == 0 {
-			g.refuse(problem.BadRequest, "the target has a space or a control character, which must be percent-encoded")
+			g.Refuse(problem.BadRequest, "the target has a space or a control character, which must be percent-encoded")
 			return
 		}
 	}
 	switch {
 	case method == "CONNECT":
-		g.refuse(problem.NotImplemented, "this server is not a proxy")
+		g.Refuse(problem.NotImplemented, "this server is not a proxy")
 	case target[0] == '/', string(target) == "*" && method == "OPTIONS":
 	case !absoluteForm(target):
-		g.refuse(problem.BadRequest, "the target must be a path, or an address with http or https")
+		g.Refuse(problem.BadRequest, "the target must be a path, or an address with http or https")
 	}
 }
 
@@ -127,9 +127,9 @@ func absoluteForm(target []byte) bool {
 }
 
 // readField reads field-name ":" OWS field-value OWS (5). fasthttp checks the bytes of values.
-func (h *head) readField(g *gate, line []byte) {
+func (h *head) readField(g *Gate, line []byte) {
 	if h.fields++; h.fields > maxFields {
-		g.refuse(problem.HeadersTooLarge, "there are too many header fields")
+		g.Refuse(problem.HeadersTooLarge, "there are too many header fields")
 		return
 	}
 	colon := 0
@@ -138,7 +138,7 @@ func (h *head) readField(g *gate, line []byte) {
 	}
 	// Folded lines (5.2) and a space before the colon (5.1) end here, too.
 	if colon == 0 || colon == len(line) || line[colon] != ':' {
-		g.refuse(problem.BadRequest, "a header line must be a name, a colon and a value")
+		g.Refuse(problem.BadRequest, "a header line must be a name, a colon and a value")
 		return
 	}
 	switch name := line[:colon]; {
@@ -155,24 +155,24 @@ func (h *head) readField(g *gate, line []byte) {
 
 // readHost requires exactly one valid Host (3.2). An empty one belongs to targets without an
 // authority, and http has no such targets (RFC 9110, 4.2.1).
-func (h *head) readHost(g *gate, value []byte) {
+func (h *head) readHost(g *Gate, value []byte) {
 	if h.host || !isHost(value) {
-		g.refuse(problem.BadRequest, "there must be exactly one Host, and it must be valid")
+		g.Refuse(problem.BadRequest, "there must be exactly one Host, and it must be valid")
 	}
 	h.host = true
 }
 
 // readLength requires digits, once. 6.3 lets a server accept repeated equal lengths, but a lenient
 // proxy may read them differently.
-func (h *head) readLength(g *gate, value []byte) {
+func (h *head) readLength(g *Gate, value []byte) {
 	if h.length != noLength || len(value) == 0 || len(value) > maxLengthDigits {
-		g.refuse(problem.BadRequest, "there must be at most one Content-Length, and it must be a number")
+		g.Refuse(problem.BadRequest, "there must be at most one Content-Length, and it must be a number")
 		return
 	}
 	h.length = 0
 	for _, c := range value {
 		if !isDigit(c) {
-			g.refuse(problem.BadRequest, "Content-Length must be a number")
+			g.Refuse(problem.BadRequest, "Content-Length must be a number")
 			return
 		}
 		h.length = 10*h.length + int64(c-'0')
@@ -182,32 +182,32 @@ func (h *head) readLength(g *gate, value []byte) {
 
 // readCoding requires chunked, once. An unknown coding is 501 if chunked comes after it. Otherwise
 // the end of the body is not known, which is 400 (6.1, 6.3).
-func (h *head) readCoding(g *gate, value []byte) {
+func (h *head) readCoding(g *Gate, value []byte) {
 	first, last := value, []byte(nil)
 	if comma := bytes.LastIndexByte(value, ','); comma >= 0 {
 		first, last = trimOWS(value[:comma]), trimOWS(value[comma+1:])
 	}
 	switch {
 	case h.chunked:
-		g.refuse(problem.BadRequest, "there must be at most one Transfer-Encoding")
+		g.Refuse(problem.BadRequest, "there must be at most one Transfer-Encoding")
 	case last == nil && isWord(first, "chunked"):
 		h.chunked = true
 	case isWord(last, "chunked") && isToken(first) && !isWord(first, "chunked"):
-		g.refuse(problem.NotImplemented, "this server supports no transfer coding but chunked")
+		g.Refuse(problem.NotImplemented, "this server supports no transfer coding but chunked")
 	default:
-		g.refuse(problem.BadRequest, "the transfer coding must be chunked")
+		g.Refuse(problem.BadRequest, "the transfer coding must be chunked")
 	}
 }
 
 // checkWhole checks the head as a whole.
-func (h *head) checkWhole(g *gate) {
+func (h *head) checkWhole(g *Gate) {
 	switch {
 	case !h.host && h.minor == '1':
-		g.refuse(problem.BadRequest, "HTTP/1.1 needs a Host") // 3.2
+		g.Refuse(problem.BadRequest, "HTTP/1.1 needs a Host") // 3.2
 	case h.chunked && h.minor == '0':
-		g.refuse(problem.BadRequest, "HTTP/1.0 must not have Transfer-Encoding") // 6.1
+		g.Refuse(problem.BadRequest, "HTTP/1.0 must not have Transfer-Encoding") // 6.1
 	case h.chunked && h.length != noLength:
 		// 6.1, 11.2
-		g.refuse(problem.BadRequest, "Transfer-Encoding and Content-Length must not both be given")
+		g.Refuse(problem.BadRequest, "Transfer-Encoding and Content-Length must not both be given")
 	}
 }

@@ -1,4 +1,4 @@
-package wire
+package http1
 
 import (
 	"bytes"
@@ -68,25 +68,6 @@ func checkNext(t failer, rd *Reader, b []byte, peer netip.Addr) {
 			return
 		}
 		before, r.Memo, b = alone.fields, [2]uint64{1, 2}, b[n:]
-	}
-}
-
-func TestAMemoIsOfOneReadOnly(t *testing.T) {
-	var memos [][2]uint64
-	g := &Group{Reader: newReader(), Plain: func(out []byte, r *Plain) []byte {
-		memos = append(memos, r.Memo)
-		r.Memo[0]++
-		return append(out, 'a')
-	}}
-	a := answers{g: g, maxRequests: 100}
-	raw := []byte(ordinary["curl"])
-	for range 2 {
-		if used, follows := a.answer(bytes.Repeat(raw, 3), new(row), nil); used != 3*len(raw) || follows != nothing {
-			t.Fatalf("got %d, %v, want all", used, follows)
-		}
-	}
-	if want := [][2]uint64{{0}, {1}, {2}, {0}, {1}, {2}}; !slices.Equal(memos, want) {
-		t.Errorf("got %v, want %v", memos, want)
 	}
 }
 

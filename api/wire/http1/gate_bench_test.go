@@ -1,9 +1,6 @@
-package wire
+package http1
 
 import (
-	"fmt"
-	"io"
-	"net/netip"
 	"strings"
 	"testing"
 )
@@ -20,29 +17,12 @@ func BenchmarkGate(b *testing.B) {
 	for name, raw := range map[string]string{"small": small, "browser": browser, "proxied": proxied} {
 		b.Run("request="+name, func(b *testing.B) {
 			b.ReportAllocs()
-			var g gate
+			var g Gate
 			text := []byte(raw)
 			for range b.N {
-				if n := g.pass(text); n != len(text) {
-					b.Fatalf("%d of %d bytes let through: %v", n, len(text), g.refused)
+				if n := g.Pass(text); n != len(text) {
+					b.Fatalf("%d of %d bytes let through: %v", n, len(text), g.Refused)
 				}
-			}
-		})
-	}
-}
-
-// BenchmarkSweep measures one sweep when every connection is in time.
-func BenchmarkSweep(b *testing.B) {
-	for _, n := range []int{1000, 10_000} {
-		b.Run(fmt.Sprintf("connections=%d", n), func(b *testing.B) {
-			l := newListener(nil, Limits{Connections: n}, DefaultPatience, testLogger(io.Discard))
-			for range n {
-				r := l.join(netip.IPv4Unspecified(), byServer)
-				l.wrap(&pieces{}, r)
-			}
-			for b.Loop() {
-				l.seconds.Store(0)
-				l.sweep()
 			}
 		})
 	}

@@ -1,4 +1,4 @@
-package wire
+package http1
 
 import (
 	"slices"
@@ -19,12 +19,12 @@ func TestARefusedRequestIsRefusedHoweverItIsCut(t *testing.T) {
 
 // endOf sends raw through a gate in pieces and returns the result.
 func endOf(raw string, piece int) string {
-	var g gate
-	for b := []byte(raw); len(b) > 0 && !g.closed(); b = b[min(piece, len(b)):] {
-		g.pass(slices.Clone(b[:min(piece, len(b))]))
+	var g Gate
+	for b := []byte(raw); len(b) > 0 && !g.Closed(); b = b[min(piece, len(b)):] {
+		g.Pass(slices.Clone(b[:min(piece, len(b))]))
 	}
-	if g.refused != nil {
-		return g.refused.Error()
+	if g.Refused != nil {
+		return g.Refused.Error()
 	}
 	return "let through"
 }

@@ -1,4 +1,4 @@
-package wire
+package http1
 
 import (
 	"bytes"
@@ -246,7 +246,7 @@ func TestABeginningIsGivenUpAsSoonAsItCannotBePlain(t *testing.T) {
 		"GET /" + strings.Repeat("a", 65):                                 false,
 		"GET /a?" + strings.Repeat("b", maxRequestLineBytes):              false,
 		"GET /a HTTP/1.1\r\n" + strings.Repeat("X:\r\n", maxFields) + "Y": false,
-		"GET /a HTTP/1.1\r\nX: " + strings.Repeat("b", maxHeaderBytes):    false,
+		"GET /a HTTP/1.1\r\nX: " + strings.Repeat("b", MaxHeaderBytes):    false,
 	} {
 		var r Plain
 		if n, more := rd.Read([]byte(raw), trustedPeer, &r); n != 0 || more != want {
@@ -265,7 +265,7 @@ func TestTheLimitsOfPlainRequestsAreTheGates(t *testing.T) {
 		"bytes of the code":         {func(n int) string { return "GET /" + strings.Repeat("a", n) + " HTTP/1.1\r\n" + host + "\r\n" }, 64},
 		"bytes of the request line": {func(n int) string { return "GET /a?" + strings.Repeat("b", n) + " HTTP/1.1\r\n" + host + "\r\n" }, line},
 		"bytes of the head": {func(n int) string { return request + host + "X:" + strings.Repeat("b", n) + "\r\n\r\n" },
-			maxHeaderBytes - len(request+host+"X:\r\n\r\n")},
+			MaxHeaderBytes - len(request+host+"X:\r\n\r\n")},
 		"fields": {func(n int) string { return request + host + strings.Repeat("X: y\r\n", n) + "\r\n" }, maxFields - 1},
 		"lines of the client": {func(n int) string { return request + host + strings.Repeat("X-Forwarded-For: ::1\r\n", n) + "\r\n" },
 			maxClientLines},

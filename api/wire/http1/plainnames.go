@@ -1,4 +1,4 @@
-package wire
+package http1
 
 import "strings"
 

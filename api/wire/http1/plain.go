@@ -1,4 +1,4 @@
-package wire
+package http1
 
 import (
 	"net"
@@ -32,3 +32,6 @@ type Plain struct {
 
 	fields []byte // Raw from the version on, for ReadNext; nil: no request has been read
 }
+
+// Forget makes ReadNext read the next request as if none had come before it.
+func (r *Plain) Forget() { r.fields = nil }

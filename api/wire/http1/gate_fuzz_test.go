@@ -1,10 +1,9 @@
-package wire
+package http1
 
 import (
 	"bufio"
 	"bytes"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"testing"
@@ -25,7 +24,7 @@ type reading struct {
 func fasthttpSees(raw []byte, cut int) (seen []reading) {
 	client, c := gated(raw, cut)
 	defer client.Close()
-	r := bufio.NewReaderSize(c, maxHeaderBytes)
+	r := bufio.NewReaderSize(c, MaxHeaderBytes)
 	for {
 		var q fasthttp.Request
 		if err := q.ReadLimitBody(r, MaxBodyBytes); err != nil {
@@ -41,10 +40,7 @@ func fasthttpSees(raw []byte, cut int) (seen []reading) {
 }
 
 // pieces is a connection that is read in given pieces.
-type pieces struct {
-	net.Conn
-	left [][]byte
-}
+type pieces struct{ left [][]byte }
 
 func (p *pieces) Read(b []byte) (int, error) {
 	if len(p.left) == 0 {
@@ -59,7 +55,7 @@ func (p *pieces) Read(b []byte) (int, error) {
 
 func (p *pieces) Close() error { return nil }
 
-func gated(raw []byte, cut int) (client io.Closer, c *conn) {
+func gated(raw []byte, cut int) (client io.Closer, r io.Reader) {
 	cut = min(max(cut, 0), len(raw))
 	p := &pieces{}
 	for _, part := range [][]byte{raw[:cut], raw[cut:]} {
@@ -67,9 +63,27 @@ func gated(raw []byte, cut int) (client io.Closer, c *conn) {
 			p.left = append(p.left, part)
 		}
 	}
-	r := new(row) // of no table
-	r.finished = true
-	return p, &conn{owner: new(listener), row: r, Conn: p}
+	return p, &gatedReader{Reader: p}
+}
+
+// A gatedReader passes what is read through a gate, as a connection does.
+type gatedReader struct {
+	io.Reader
+	gate Gate
+}
+
+func (r *gatedReader) Read(b []byte) (n int, err error) {
+	for n == 0 && err == nil && len(b) > 0 {
+		if r.gate.Closed() {
+			return 0, r.gate.End()
+		}
+		n, err = r.Reader.Read(b)
+		if err == io.EOF && r.gate.InBody() {
+			err = io.ErrUnexpectedEOF
+		}
+		n = r.gate.Pass(b[:n])
+	}
+	return n, err
 }
 
 // netHTTPSees returns the requests that net/http reads from raw. net/http does not know the empty

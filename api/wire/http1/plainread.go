@@ -1,4 +1,4 @@
-package wire
+package http1
 
 import (
 	"math/bits"
@@ -75,7 +75,7 @@ func (rd *Reader) Read(b []byte, peer netip.Addr, r *Plain) (n int, more bool) {
 // still has the bytes of that one. Nearly always the client has put the same fields into both. Then
 // all that was read of them stays in r, and so does Memo; comparing takes a tenth of reading them.
 func (rd *Reader) ReadNext(b []byte, peer netip.Addr, r *Plain) (n int, more bool) {
-	b = b[:min(len(b), maxHeaderBytes)]
+	b = b[:min(len(b), MaxHeaderBytes)]
 	at := readTarget(b, r)
 	if repeats(b, at, r.fields) {
 		r.Raw = b[:at+len(r.fields)]
@@ -103,7 +103,7 @@ func (rd *Reader) readRest(b []byte, at int, peer netip.Addr, r *Plain) (n int, 
 	}
 	if end < 0 || rd.never || f.minor == '1' && f.rules&ruleHost == 0 {
 		r.fields = nil
-		return 0, end == unfinished && len(b) < maxHeaderBytes && !rd.never
+		return 0, end == unfinished && len(b) < MaxHeaderBytes && !rd.never
 	}
 	r.Raw, r.fields = b[:end], b[at:end]
 	r.Closes = f.closes || f.minor == '0' // keep-alive in HTTP/1.0 is not plain

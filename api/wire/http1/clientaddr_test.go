@@ -1,4 +1,4 @@
-package wire
+package http1
 
 import (
 	"bufio"
@@ -24,7 +24,7 @@ func requestFrom(peer net.Addr, lines ...string) *fasthttp.RequestCtx {
 func parsed(req *fasthttp.Request, peer net.Addr) *fasthttp.RequestCtx {
 	req.Header.SetHost("any.example")
 	var read fasthttp.Request
-	if err := read.Header.Read(bufio.NewReaderSize(bytes.NewReader(req.Header.Header()), maxHeaderBytes)); err != nil {
+	if err := read.Header.Read(bufio.NewReaderSize(bytes.NewReader(req.Header.Header()), MaxHeaderBytes)); err != nil {
 		panic(err) // the test's own headers are wrong
 	}
 	ctx := new(fasthttp.RequestCtx)

@@ -1,4 +1,4 @@
-package wire
+package http1
 
 import (
 	"shunt/api/problem"
@@ -37,8 +37,8 @@ const (
 // read reads b until data or the end of the body comes. It writes the bytes that fasthttp may see
 // to out: all but extensions and trailer fields. out may begin where b does, or before it in the
 // same array.
-func (c *chunk) read(g *gate, out, b []byte) (used, kept int) {
-	for used < len(b) && g.part == partChunk && g.refused == nil {
+func (c *chunk) read(g *Gate, out, b []byte) (used, kept int) {
+	for used < len(b) && g.part == partChunk && g.Refused == nil {
 		next := b[used]
 		used++
 		if c.step(g, next) {
@@ -50,7 +50,7 @@ func (c *chunk) read(g *gate, out, b []byte) (used, kept int) {
 }
 
 // step reads the next byte and reports whether fasthttp may see it.
-func (c *chunk) step(g *gate, b byte) (keep bool) {
+func (c *chunk) step(g *Gate, b byte) (keep bool) {
 	switch c.state {
 	case sizeDigits, afterSize, extensionStart, extension:
 		return c.stepSize(g, b)
@@ -62,7 +62,7 @@ func (c *chunk) step(g *gate, b byte) (keep bool) {
 }
 
 // stepSize reads a size line up to its CR.
-func (c *chunk) stepSize(g *gate, b byte) (keep bool) {
+func (c *chunk) stepSize(g *Gate, b byte) (keep bool) {
 	class := bytesOf[b]
 	switch {
 	case c.state == sizeDigits && hexDigit(b) >= 0 && c.digits < maxChunkDigits:
@@ -81,20 +81,20 @@ func (c *chunk) stepSize(g *gate, b byte) (keep bool) {
 	case c.digits > 0 && c.state <= afterSize && isOWS(b):
 		c.state = afterSize
 	default:
-		g.refuse(problem.BadRequest, "a chunk's size is not well-formed")
+		g.Refuse(problem.BadRequest, "a chunk's size is not well-formed")
 	}
 	c.drop(g)
 	return false
 }
 
 // stepEnd consumes CR and LF and enters the next state.
-func (c *chunk) stepEnd(g *gate, b byte) (keep bool) {
+func (c *chunk) stepEnd(g *Gate, b byte) (keep bool) {
 	want := byte('\n')
 	if c.state == afterData {
 		want = '\r'
 	}
 	if b != want {
-		g.refuse(problem.BadRequest, "a chunk does not end in CR LF")
+		g.Refuse(problem.BadRequest, "a chunk does not end in CR LF")
 		return false
 	}
 	switch {
@@ -115,7 +115,7 @@ func (c *chunk) stepEnd(g *gate, b byte) (keep bool) {
 // stepTrailer reads the lines of trailer fields. They must be well-formed and are dropped: a
 // program that merges them into the header fields trusts values that RFC 9110, 6.5.1, forbids it to
 // trust.
-func (c *chunk) stepTrailer(g *gate, b byte) {
+func (c *chunk) stepTrailer(g *Gate, b byte) {
 	class := bytesOf[b]
 	switch {
 	case c.state == trailerLine && b == '\r':
@@ -131,15 +131,15 @@ func (c *chunk) stepTrailer(g *gate, b byte) {
 	case c.state == trailerLF && b == '\n':
 		c.state = trailerLine
 	default:
-		g.refuse(problem.BadRequest, "a trailer line must be a name, a colon and a value")
+		g.Refuse(problem.BadRequest, "a trailer line must be a name, a colon and a value")
 	}
 	c.drop(g)
 }
 
 // drop counts a byte that fasthttp does not see, and refuses the body if there are too many.
-func (c *chunk) drop(g *gate) {
+func (c *chunk) drop(g *Gate) {
 	if c.extra++; c.extra > maxChunkExtraBytes {
-		g.refuse(problem.HeadersTooLarge, "chunk extensions and trailer fields are too large")
+		g.Refuse(problem.HeadersTooLarge, "chunk extensions and trailer fields are too large")
 	}
 }
 

@@ -1,4 +1,4 @@
-package wire
+package http1
 
 import (
 	"bufio"
@@ -75,13 +75,13 @@ func checkPlain(t failer, rd *Reader, raw []byte, peer netip.Addr) int {
 // one exactly if it says so.
 func checkGate(t failer, raw []byte, r *Plain) {
 	t.Helper()
-	var g gate
+	var g Gate
 	last, let := raw[len(raw)-1:], slices.Clone(raw[:len(raw)-1])
-	if n := g.pass(let); n != len(let) || !bytes.Equal(let, raw[:n]) || !g.inHead() {
-		t.Fatalf("%q: before its last byte, the gate let %d bytes of %d through: %v", raw, n, len(let), g.refused)
+	if n := g.Pass(let); n != len(let) || !bytes.Equal(let, raw[:n]) || !g.InHead() {
+		t.Fatalf("%q: before its last byte, the gate let %d bytes of %d through: %v", raw, n, len(let), g.Refused)
 	}
-	if n := g.pass(slices.Clone(last)); n != 1 || g.refused != nil || g.started {
-		t.Fatalf("%q: the last byte does not end the gate's message: %v", raw, g.refused)
+	if n := g.Pass(slices.Clone(last)); n != 1 || g.Refused != nil || g.started {
+		t.Fatalf("%q: the last byte does not end the gate's message: %v", raw, g.Refused)
 	}
 	says := bytes.Contains(bytes.ToLower(raw), []byte("\r\nconnection:"))
 	if over := g.part == partOver; over != (r.Closes && says) {
@@ -93,7 +93,7 @@ func checkGate(t failer, raw []byte, r *Plain) {
 func checkFasthttp(t failer, p *Proxies, raw []byte, r *Plain, peer netip.Addr) {
 	t.Helper()
 	var req fasthttp.Request
-	br := bufio.NewReaderSize(bytes.NewReader(raw), maxHeaderBytes)
+	br := bufio.NewReaderSize(bytes.NewReader(raw), MaxHeaderBytes)
 	if err := req.ReadLimitBody(br, MaxBodyBytes); err != nil || br.Buffered() > 0 || req.MayContinue() || len(req.Body()) > 0 {
 		t.Fatalf("%q: fasthttp: %v, %d bytes left", raw, err, br.Buffered())
 	}
