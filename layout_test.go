@@ -119,8 +119,10 @@ var rooms = map[string]room{
 	"api/turnstile":  {knows: []string{"engine"}, never: noHTTP},
 	"api/visitor":    {knows: []string{"engine"}, never: noHTTP},
 	"api/when":       {never: noHTTP},
-	"api/wire":       {knows: []string{"api/problem", "api/turnstile", "api/wire/http1"}},
+	"api/wire":       {knows: []string{"api/problem", "api/turnstile", "api/wire/conns", "api/wire/http1", "api/wire/loop"}},
+	"api/wire/conns": {knows: []string{"api/turnstile", "api/wire/http1"}},
 	"api/wire/http1": {knows: []string{"api/problem", "api/turnstile"}},
+	"api/wire/loop":  {knows: []string{"api/wire/conns", "api/wire/http1"}, users: []string{"api", "api/wire"}},
 	"api/wiretest":   {users: nobody},
 
 	"bench/compare":          {knows: []string{"bench/compare/load"}, users: nobody},

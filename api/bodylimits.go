@@ -7,13 +7,13 @@ import (
 	"shunt/api/dashboard"
 	"shunt/api/ops"
 	"shunt/api/turnstile"
-	"shunt/api/wire"
+	"shunt/api/wire/conns"
 	"shunt/api/wire/http1"
 )
 
 // Limits of the front end.
 const (
-	MaxConnections    = wire.MaxConnections
+	MaxConnections    = conns.MaxConnections
 	DefaultPerAddress = 512 // connections from one address; Options.MaxPerAddress
 	maxOperators      = 32  // connections to the socket
 	MaxAdmins         = 256 // to the admin address: enough for 0.1 s of a flood of 2,000 a second

@@ -5,7 +5,8 @@ import (
 
 	"shunt/api/admin"
 	"shunt/api/redirect"
-	"shunt/api/wire"
+	"shunt/api/wire/conns"
+	"shunt/api/wire/loop"
 )
 
 // metricSources returns the sources of all figures: those of o, and what this package makes.
@@ -28,7 +29,7 @@ func (s *Server) metricSources(o Options) admin.Sources {
 // latencies returns how long answers to requests for codes took.
 func (s *Server) latencies() admin.Exponential {
 	c := s.latency.Counts()
-	return admin.Exponential{Zero: c.Zero, First: wire.LatencyFirst, Counts: c.Buckets[:], Sum: c.Seconds}
+	return admin.Exponential{Zero: c.Zero, First: loop.LatencyFirst, Counts: c.Buckets[:], Sum: c.Seconds}
 }
 
 // counts returns the counters of redirects, rules and connections, for the metrics.
@@ -51,7 +52,7 @@ func (s *Server) counts() (front admin.Front) {
 }
 
 // endedCounts returns the connections that the server ended, by reason.
-func endedCounts(c *wire.Counts) []admin.Count {
+func endedCounts(c *conns.Counts) []admin.Count {
 	return []admin.Count{
 		{Label: "late", N: c.Late.Load()},
 		{Label: "idle", N: c.Idle.Load()},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"shunt/api/wire"
+	"shunt/api/wire/conns"
 	"time"
 )
 
@@ -11,10 +12,10 @@ var errShutDown = errors.New("api: the server is shut down")
 
 // Bounds of draining.
 const (
-	drainFor  = 3 * time.Second        // how long keep-alive clients have to send one more request and be told to close
-	drainPoll = 10 * time.Millisecond  // time between two checks whether all have gone
-	cutFor    = time.Second            // how long requests that are cut off have to notice it
-	silentFor = 2 * wire.SweepInterval // how old a connection without a byte must be to be cut; more than one, less than drainFor
+	drainFor  = 3 * time.Second         // how long keep-alive clients have to send one more request and be told to close
+	drainPoll = 10 * time.Millisecond   // time between two checks whether all have gone
+	cutFor    = time.Second             // how long requests that are cut off have to notice it
+	silentFor = 2 * conns.SweepInterval // how old a connection without a byte must be to be cut; more than one, less than drainFor
 
 	// If the next process accepts at the same sockets, its clients wait for the end of this one. The
 	// times run from the end of accepting.

@@ -11,6 +11,7 @@ import (
 	"shunt/api/redirect"
 	"shunt/api/wire"
 	"shunt/api/wire/http1"
+	"shunt/api/wire/loop"
 )
 
 // scratch is the memory that a redirect needs besides its RequestCtx. Scratches are kept in a pool.
@@ -34,7 +35,7 @@ type front struct {
 	now       clock
 	panics    *panicLog
 	drain     *wire.Drain
-	latency   *wire.Latency           // of requests that fasthttp reads; wire measures the others
+	latency   *loop.Latency           // of requests that fasthttp reads; wire measures the others
 	heads     datedHeads              // of answerPlain
 	scratch   sync.Pool               // of *scratch
 	routes    fasthttp.RequestHandler // of every path that is not a code

@@ -12,7 +12,7 @@ import (
 	"shunt/api/limit"
 	"shunt/api/problem"
 	"shunt/api/turnstile"
-	"shunt/api/wire"
+	"shunt/api/wire/conns"
 	"shunt/api/wire/http1"
 )
 
@@ -38,7 +38,7 @@ func countedNetwork(ctx *fasthttp.RequestCtx, p *http1.Proxies, client netip.Add
 	if !isLimited(ctx) || p.Trust(client) {
 		return netip.Addr{}
 	}
-	return wire.NetworkOf(client)
+	return conns.NetworkOf(client)
 }
 
 // strangerKey returns the key of a client without a login: its network.
@@ -164,7 +164,7 @@ func (l *limiter) loginKey(ctx *fasthttp.RequestCtx, email string) []byte {
 
 // networkKey returns the key of name at the client's network.
 func (l *limiter) networkKey(ctx *fasthttp.RequestCtx, name string) []byte {
-	key := wire.NetworkOf(l.proxies.ClientAddr(ctx, http1.PeerAddr(ctx))).As16()
+	key := conns.NetworkOf(l.proxies.ClientAddr(ctx, http1.PeerAddr(ctx))).As16()
 	return append(key[:], name...)
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"shunt/api/problem"
 	"shunt/api/wire"
+	"shunt/api/wire/conns"
 	"shunt/api/wiretest"
 )
 
@@ -37,7 +38,7 @@ type reader struct {
 
 func newReader(f *testing.F) *reader {
 	r := new(reader)
-	g := &wire.Group{Limits: wire.Limits{Connections: 10}, Patience: wire.DefaultPatience, Drain: wire.NewDrain(), Log: testLogger(io.Discard)}
+	g := &wire.Group{Limits: conns.Limits{Connections: 10}, Patience: conns.DefaultPatience, Drain: wire.NewDrain(), Log: testLogger(io.Discard)}
 	g.Handle = func(ctx *fasthttp.RequestCtx) {
 		r.mu.Lock()
 		defer r.mu.Unlock()

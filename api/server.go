@@ -24,7 +24,9 @@ import (
 	"shunt/api/shed"
 	"shunt/api/turnstile"
 	"shunt/api/wire"
+	"shunt/api/wire/conns"
 	"shunt/api/wire/http1"
+	"shunt/api/wire/loop"
 	"shunt/engine"
 )
 
@@ -63,8 +65,8 @@ type Server struct {
 	bodyLimits  *bodyLimits
 	localRoutes fasthttp.RequestHandler
 
-	connections          wire.Counts // public ones
-	latency              wire.Latency
+	connections          conns.Counts // public ones
+	latency              loop.Latency
 	public, local, admin *wire.Group
 	insecure, nodes      *wire.Group
 	clustered            *clustered // nil: no cluster
@@ -248,26 +250,26 @@ func (s *Server) buildListeners(o Options) {
 	}
 	s.public.Outlived = o.Outlived
 	s.insecure = s.newGroup(s.handled(newUpgrader(s.baseURL, s.pages, o.ACMEChallenges).answer), s.redirectLimits(o))
-	s.local = s.newGroup(s.handled(s.localRoutes), wire.Limits{Connections: maxOperators})
+	s.local = s.newGroup(s.handled(s.localRoutes), conns.Limits{Connections: maxOperators})
 	s.local.MaxBody = s.bodyLimits.overSocket
 	if s.clustered != nil {
-		s.nodes = s.newGroup(s.handled(s.clustered.receive), wire.Limits{Connections: maxNodeConnections, FirstHeads: maxStrangers})
+		s.nodes = s.newGroup(s.handled(s.clustered.receive), conns.Limits{Connections: maxNodeConnections, FirstHeads: maxStrangers})
 		s.nodes.Patience.First = strangerPatience
 		s.nodes.MaxBody = s.bodyLimits.overSocket
 	}
-	s.admin = s.newGroup(s.handleAdmin, wire.Limits{Connections: cmp.Or(o.AdminConnections, MaxAdmins)})
+	s.admin = s.newGroup(s.handleAdmin, conns.Limits{Connections: cmp.Or(o.AdminConnections, MaxAdmins)})
 	s.admin.Patience.Request = admin.ProfilePatience
 }
 
-func (s *Server) newGroup(handle fasthttp.RequestHandler, lim wire.Limits) *wire.Group {
+func (s *Server) newGroup(handle fasthttp.RequestHandler, lim conns.Limits) *wire.Group {
 	return &wire.Group{
 		Handle: handle, WriteProblem: s.router.refuseUnread, MaxBody: s.bodyLimits.overNetwork, Limits: lim,
-		Patience: wire.DefaultPatience, Drain: s.drain, Log: s.log,
+		Patience: conns.DefaultPatience, Drain: s.drain, Log: s.log,
 	}
 }
 
-func (s *Server) publicLimits(o Options) wire.Limits {
-	lim := wire.Limits{Connections: MaxConnections, PerAddress: DefaultPerAddress, Exempt: &s.proxies, Counts: &s.connections}
+func (s *Server) publicLimits(o Options) conns.Limits {
+	lim := conns.Limits{Connections: MaxConnections, PerAddress: DefaultPerAddress, Exempt: &s.proxies, Counts: &s.connections}
 	if o.MaxConnections > 0 {
 		lim.Connections = min(lim.Connections, o.MaxConnections)
 	}
@@ -277,7 +279,7 @@ func (s *Server) publicLimits(o Options) wire.Limits {
 	return lim
 }
 
-func (s *Server) redirectLimits(o Options) wire.Limits {
+func (s *Server) redirectLimits(o Options) conns.Limits {
 	lim := s.publicLimits(o)
 	lim.Connections = min(lim.Connections, RedirectConnections)
 	lim.PerAddress = min(lim.PerAddress, RedirectConnections/8)

@@ -7,11 +7,8 @@ import (
 	"shunt/api/wire/http1"
 )
 
-// Limits of every group.
-const (
-	MaxConnections     = 1 << 15 // at 16 + 4 KiB of buffers each: 640 MiB
-	maxRequestsPerConn = 100_000 // so that the clients of a load balancer spread again after a change
-)
+// maxRequestsPerConn lets the clients of a load balancer spread again after a change.
+const maxRequestsPerConn = 100_000
 
 // noBody is fasthttp's ContentLength of a request without Content-Length and Transfer-Encoding.
 const noBody = -2
@@ -48,7 +45,7 @@ func (g *Group) bodyLimit(h *fasthttp.RequestHeader) (limit int, sender turnstil
 }
 
 // dropExpect removes Expect from a request of HTTP/1.0, whose client does not know 100 Continue
-// (RFC 9110, 10.1.1), and from a request without a body, for which no client waits (interim.go).
+// (RFC 9110, 10.1.1), and from a request without a body, for which no client waits (write.go).
 func dropExpect(h *fasthttp.RequestHeader) {
 	if !h.IsHTTP11() || !hasBody(h) {
 		h.Del(fasthttp.HeaderExpect)

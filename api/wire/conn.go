@@ -9,6 +9,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"shunt/api/wire/conns"
 	"shunt/api/wire/http1"
 )
 
@@ -16,131 +17,61 @@ import (
 // costs a request two atomic stores; more only if a head does not come in one piece, or if there is
 // a body.
 type conn struct {
-	net.Conn
+	conns.Served
 	owner *listener
-	row   *row       // given back by Close
 	gate  http1.Gate // of the goroutine that reads
 
-	moved   atomic.Int64 // bytes of this request's body, and of its answer if that is large
-	lingers atomic.Bool  // Close must wait until the client has read the answer
-	closed  atomic.Bool  // Close has been called
-	interim interim      // of the goroutine that writes
-	plain   bool         // the client spoke HTTP on a TLS port; of the connection's goroutine
+	lingers atomic.Bool // Close must wait until the client has read the answer
+	closed  atomic.Bool // Close has been called
+	interim interim     // of the goroutine that writes
+	plain   bool        // the client spoke HTTP on a TLS port; of the connection's goroutine
 	lane    lane
 	ahead   []byte // bytes that a loop has read already; of the goroutine that reads
 	isHEAD  bool   // fasthttp reads the body of a HEAD: if that fails, it forgets the method
 	adopted bool   // the state is the loop's, and fasthttp has not noted one yet
 }
 
-// Read reads the bytes that the gate lets through. Over TLS, the first byte that the gate sees is
-// the first of a request, not of the handshake.
-func (c *conn) Read(b []byte) (n int, err error) {
-	for n == 0 && err == nil && len(b) > 0 {
-		if c.gate.Closed() {
-			return 0, c.gate.End()
-		}
-		if n, err = c.readAhead(b); n == 0 {
-			n, err = c.Conn.Read(b)
-		}
-		if err == io.EOF && c.gate.InBody() {
-			// With io.EOF before a chunk, fasthttp would drop the answers that it has not sent yet.
-			err = io.ErrUnexpectedEOF
-		}
-		if n > 0 && c.opensLane() {
-			n, err = c.answerPlain(b[:n])
-		}
-		if n > 0 {
-			n = c.pass(b[:n])
-		}
-	}
-	return n, err
+// An interim is the state of the interim response that fasthttp may be writing.
+type interim struct {
+	unwanted bool   // the next one must not be sent
+	begun    []byte // the end of the last Write, if it may begin an interim response
 }
 
-// readAhead reads from what a loop has read already.
-func (c *conn) readAhead(b []byte) (n int, err error) {
-	if len(c.ahead) > 0 {
-		n = copy(b, c.ahead)
-		if c.ahead = c.ahead[n:]; len(c.ahead) == 0 {
-			c.ahead = nil
-		}
-	}
-	return n, nil
-}
+// A lane is the state of a connection's lane. Its goroutine writes it, and fasthttp's Shutdown, which
+// takes the connection for idle while the lane answers.
+type lane struct{ state atomic.Int32 }
 
-// pass passes b through the gate and records progress for the sweep.
-func (c *conn) pass(b []byte) int {
-	c.row.mark(stateHeard, true)
-	if c.gate.InBody() {
-		c.moved.Add(int64(len(b)))
-	}
-	n := c.gate.Pass(b)
-	inHead := c.gate.InHead()
-	if c.row.mark(stateInHead, inHead); !inHead {
-		c.owner.finish(c.row)
-	}
-	return n
-}
+const (
+	laneEmpty   = iota
+	laneTaken   // requests are being answered
+	laneClosing // Close was called meanwhile: the connection is closed after the answers
+)
 
-// largeWrite is the largest number of bytes in one write. A redirect is smaller.
-const largeWrite = 32 << 10
+// enter reports whether the lane may answer: the connection has not been closed.
+func (l *lane) enter() bool { return l.state.CompareAndSwap(laneEmpty, laneTaken) }
 
-// Write writes b, without an interim response that the client does not wait for.
-func (c *conn) Write(b []byte) (n int, err error) {
-	if len(b) > largeWrite || c.interim.unwanted {
-		return c.writeSlow(b)
-	}
-	return c.Conn.Write(b)
-}
+// leave reports whether the connection stays open after the answers.
+func (l *lane) leave() bool { return l.state.CompareAndSwap(laneTaken, laneEmpty) }
 
-// writeSlow writes a large answer in pieces, so that the sweep sees that the client reads it.
-func (c *conn) writeSlow(b []byte) (n int, err error) {
-	if c.interim.unwanted {
-		return c.writeWithoutInterim(b)
-	}
-	for len(b)-n > largeWrite && err == nil {
-		var m int
-		m, err = c.Conn.Write(b[n : n+largeWrite])
-		n += m
-		c.moved.Add(int64(m))
-	}
-	if err != nil {
-		return n, err
-	}
-	m, err := c.Conn.Write(b[n:])
-	return n + m, err
-}
+// mayClose reports whether the connection may be closed now. If not, leave returns false.
+func (l *lane) mayClose() bool { return !l.state.CompareAndSwap(laneTaken, laneClosing) }
 
 // note records that a request has begun (busy) or has been answered.
 func (c *conn) note(busy bool) {
-	c.row.note(busy, c.owner.seconds.Load())
+	c.Row.Note(busy, c.owner.Seconds.Load())
 	c.forgetMoved()
 }
 
 // forgetMoved resets the count of moved bytes.
 func (c *conn) forgetMoved() {
-	if c.moved.Load() != 0 {
-		c.moved.Store(0)
+	if c.Moved.Load() != 0 {
+		c.Moved.Store(0)
 		c.gate.Large.Leave()
 	}
 }
 
-// renew is note(true) from a goroutine that may outlive the connection. It returns false if the row no
-// longer belongs to the connection.
-func (c *conn) renew() bool {
-	c.owner.mu.Lock()
-	defer c.owner.mu.Unlock()
-	if c.row.conn != c {
-		return false
-	}
-	c.row.note(true, c.owner.seconds.Load())
-	return true
-}
-
-// Limits of lingering.
-const (
-	lingerTime  = time.Second
-	lingerBytes = 1 << 20
-)
+// lingerBytes is how many bytes are discarded while a connection lingers.
+const lingerBytes = 1 << 20
 
 // Close closes the connection. Closing with unread bytes would reset it, and the client might lose
 // an answer that it has not read yet. So a connection that lingers is closed for writing first, and
@@ -151,47 +82,32 @@ func (c *conn) Close() error {
 	}
 	talk := c.Conn
 	if c.plain {
-		talk = c.socket()
+		talk = c.Socket()
 	}
 	if half, ok := talk.(interface{ CloseWrite() error }); ok && c.lingers.Swap(false) && half.CloseWrite() == nil {
-		_ = c.SetReadDeadline(time.Now().Add(lingerTime))
+		_ = c.SetReadDeadline(time.Now().Add(conns.LingerTime))
 		_, _ = io.CopyN(io.Discard, talk, lingerBytes) // with or without an error, the connection is closed next
 	}
 	err := c.Conn.Close()
 	c.gate.Large.Leave()
 	if !c.closed.Swap(true) { // at a second call the row may belong to another connection
-		c.owner.forget(c.row)
+		c.owner.Forget(c.Row)
 	}
 	return err
-}
-
-// drop closes the connection from another goroutine; the connection's own goroutine notices and
-// calls Close. drop never blocks: with TLS it closes the socket below, because a close alert would
-// wait for a client that does not read.
-func (c *conn) drop() {
-	_ = c.socket().Close()
-}
-
-// reset is drop, but the kernel also discards the bytes that the client has not read.
-func (c *conn) reset() {
-	if tcp, ok := c.socket().(interface{ SetLinger(sec int) error }); ok {
-		_ = tcp.SetLinger(0)
-	}
-	c.drop()
-}
-
-// socket returns the connection below TLS.
-func (c *conn) socket() net.Conn {
-	if t, ok := c.Conn.(*tls.Conn); ok {
-		return t.NetConn()
-	}
-	return c.Conn
 }
 
 // A tlsConn has the methods that fasthttp looks for to recognize TLS.
 type tlsConn struct{ *conn }
 
 func (c tlsConn) ConnectionState() tls.ConnectionState { return c.Conn.(*tls.Conn).ConnectionState() }
+
+// asServed returns the connection as fasthttp has it, which tells TLS from plain text.
+func (c *conn) asServed() net.Conn {
+	if _, secure := c.Conn.(*tls.Conn); secure {
+		return tlsConn{c}
+	}
+	return c
+}
 
 // connOf returns the conn of c, nil if c is another kind of connection.
 func connOf(c net.Conn) *conn {
@@ -221,7 +137,7 @@ func noteState(c net.Conn, state fasthttp.ConnState) {
 // Renew restarts the time limit of the request under way on c. A handler of a long answer calls it
 // whenever the client has read a part. c may be any connection.
 func Renew(c net.Conn) {
-	if tracked := connOf(c); tracked != nil && tracked.renew() {
+	if tracked := connOf(c); tracked != nil && tracked.owner.Renew(&tracked.Served) {
 		tracked.forgetMoved()
 	}
 }
@@ -237,12 +153,12 @@ func AwaitEnd(c net.Conn) {
 	_, _ = from.Read(make([]byte, 1))
 }
 
-// Sent extends the time limit of the request under way on c by the time that minRate allows for
-// bytes, a number of bytes of its answer that are being sent. So a client slower than minRate is
+// Sent extends the time limit of the request under way on c by the time that MinRate allows for
+// bytes, a number of bytes of its answer that are being sent. So a client slower than MinRate is
 // cut. c may be any connection.
 func Sent(c net.Conn, bytes int) {
 	if tracked := connOf(c); tracked != nil {
-		tracked.moved.Add(int64(bytes))
+		tracked.Moved.Add(int64(bytes))
 	}
 }
 

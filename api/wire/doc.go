@@ -1,7 +1,8 @@
 // Package wire is bytes and connections: it accepts, checks, times and closes them, and answers the
 // plainest requests without fasthttp, which serves everything else. It knows no route, no link and no
 // account; beside its own rooms it imports only problem and turnstile. Package api gives it the handlers
-// and the limits of bodies. The strict reading of requests, and the client's address, are in http1.
+// and the limits of bodies. Its rooms: http1 reads requests, conns is the table of connections and their limits, loop
+// is the event loops. What is here is fasthttp's side, the lane, large bodies, and Group, which ties all together.
 //
 // # Terminology
 //
@@ -21,11 +22,11 @@
 //
 //	   socket
 //	     │ accept4                      │ Accept: TLS, in memory, other systems, --front fasthttp
-//	   loop    loop_linux.go            │
+//	   loop    loop/life_linux.go       │
 //	     │  plain: Group.Plain ─▶ answer
 //	     │  else: hand over             │
 //	     ▼                              ▼
-//	  listener.go, conn.go     track, sweep; slots and shares; note what moves, linger at the end
+//	  conns, conn.go           track, sweep; slots and shares; note what moves, linger at the end
 //	     │
 //	   lane                    lane.go: plain at the beginning of a message: Group.Plain ─▶ answer
 //	     │
@@ -44,61 +45,8 @@
 //
 // # The loops
 //
-// A redirect by fasthttp alone costs ten times what deciding it costs: two thirds are system calls,
-// the rest is a goroutine that is parked and woken, a second read that finds nothing, and a second
-// parser. On Linux, a loop for each core owns the connections of a listener from accept on
-// (loop_linux.go). It waits for all of them with epoll, reads once for each event, and answers
-// everything that has come in one write. What decided its form:
-//
-//   - System calls that never block are raw, so the runtime does not take part in them. Only a long wait
-//     is known to it. After many events a loop looks for others before it waits.
-//   - The clock is read once for each wake-up. A loop yields every 8 ms, so that other goroutines get
-//     their turn. Without that, the runtime's monitor woke up 2,000 times a second at 30,000 redirects/s,
-//     instead of 100, and a redirect cost a quarter more.
-//   - A loop keeps its thread, and the thread has precedence over the others on its core while it does
-//     not keep the core busy (precedence_linux.go): nice -19 and a time slice of 0.1 ms. p99 at 30,000 redirects/s
-//     on one core went from 0.41 ms, with the slice alone, to 0.06 to 0.07. All other threads have slices of
-//     0.2 ms, so that the thread that a yield needs is not kept waiting by a flush. A thread that has waited
-//     while the loop ran still goes first for as long again, so p99 is longer beside creates (figures in
-//     bench/RESULTS.md). Neither other priorities and slices changed that, nor SCHED_BATCH for all other
-//     threads, which made it ten times as long. Rejected: lower priorities for the background, because it then
-//     holds locks of the runtime for long.
-//   - Rejected: real-time threads (SCHED_FIFO). They took that wait away, but the runtime may make a loop spin
-//     until another thread of its core has run, which then cannot run. To bound that took a timer with a signal
-//     handler that the runtime does not know of, cpu.max no longer limited the process, and the longest answers
-//     got longer.
-//   - A new connection is read from at once, because its request has usually come. With Connection:
-//     close, epoll never hears of it. NODELAY and the size of the send buffer are the listening
-//     socket's.
-//   - A connection is a row of 64 bytes, not a goroutine with buffers. A head that is not complete
-//     and answers that the client does not read are kept besides (looprest_linux.go); a loop reads
-//     nothing more from a client that does not read. That is at most 43 KiB for a client, and 384 MiB
-//     for all. The kernel keeps 128 KiB more for each, not the 4 MiB that it would.
-//   - A head in more than 8 pieces goes to fasthttp, because a loop reads it from its beginning for
-//     each piece.
-//   - The loops share one listening socket, so a second server on its address fails, closing it
-//     resets no connection that waits elsewhere, and one socket is enough if another process has opened it.
-//     SO_REUSEPORT would break all three. Each loop accepts; EPOLLEXCLUSIVE wakes one of those that
-//     wait. A connection that a loop would keep goes to the loop with the fewest if it has an
-//     eighth and 4 more (register). So 500 connections are spread evenly.
-//   - A loop must have a P when it wakes up. With as many Ps as cores it waits up to 10 ms for one
-//     that runs a flush or the garbage collector. So serve has at least twice as many and a spare one,
-//     and the kernel preempts for the loop.
-//   - Handing over uses the same descriptor (handed_linux.go), because there may be no other.
-//
-// Whatever concerns a connection is done by its owner. Others give orders to the loop
-// (looporders_linux.go): the sweep, evictions, shutdown, loops that give a connection away. Orders and
-// new connections come last in a wake-up, so that an event is never taken for that of a newer
-// connection in the same row. The 408 of a slow head, the order of evictions and all limits are those
-// of fasthttp's connections, from the same functions.
-//
-// A panic loses the answer under way: the client gets the answers before it and a 500. When the server
-// ends a connection of its own accord, by loop, lane or handler, it discards for a second what still
-// comes: closing at once would reset the connection, and the client could lose answers.
-//
-// Attacks: make floods (30,000 connections that trickle, read nothing, or come and go), the tests
-// loop_…_linux_test.go, of which TestNothingIsLeftAfterAnyHistoryOfConnections runs for
-// SHUNTTEST_CHAOS seconds.
+// On Linux, a loop for each core owns the connections of a listener from accept on (loop). One that sends anything but
+// plain requests is handed over to fasthttp (listener.takeOver), with the same row of the table.
 //
 // # The lane
 //
@@ -112,41 +60,8 @@
 // 413, 414, 431; 501 for codings, CONNECT and very long methods; 505), the connection is closed, and nothing after the
 // request is read. The rows of api/wiretest test this request by request.
 //
-// An interim response is sent only to a request with a body (interim.go): another client would
+// An interim response is sent only to a request with a body (write.go): another client would
 // take it for the answer.
-//
-// # Time
-//
-// fasthttp's ReadTimeout and IdleTimeout cost 0.66 µs of the 5 µs of a request, so they are off. A
-// connection records with one atomic store when it became busy or idle, by a clock that ticks once
-// a second. The sweep (sweep.go) checks all connections once a second and ends those that take too
-// long:
-//
-//	head         10 s from its first byte, or from the beginning of the connection    408
-//	request      30 s from its first byte to the last of its answer,                  408 while it is read, then reset
-//	             and 1 s for every 16 KiB of a body or a large answer that move
-//	between      75 s                                                                 closed
-//
-// So a client that sends or reads a byte now and then gains no time, and one that moves 128 kbit/s is
-// never cut off. This costs a redirect nothing: the gate knows when a head is not complete, and
-// records progress only then, or in a body. Answers are counted in pieces of 32 KiB. The reset
-// frees the kernel's copy of an answer that nobody reads.
-//
-// # Slots and shares
-//
-// A listener has a fixed number of slots, as many as there are file descriptors for, and each
-// address may take a fixed number of them (evict.go). An IPv6 address counts as its /64; trusted
-// proxies and this machine have no limit. When either number is used up, the connection that has
-// been idle for longest is evicted. If slots run out, connections whose first head has not ended go
-// first (heads.go): the oldest of the /48 or /24 with most of them. The fewer slots are free, the less
-// time they have. They may use an eighth of the slots at most, so they never take a slot from clients that were
-// answered. A network may have as many of them as four addresses may have connections. If none is idle, a new connection beyond the limit of its
-// address is refused, and one beyond the slots of the listener waits in the backlog. The table of
-// addresses has only those with connections. A connection serves 100,000 requests, so that the
-// clients of a load balancer spread again.
-//
-// An idle connection costs its row in a loop, and 14 to 20 KiB with fasthttp (make slow), beside what
-// the kernel needs. The sweep checks 10,000 connections in about 1 ms.
 //
 // # Large bodies
 //
@@ -176,13 +91,9 @@
 // # Concurrency
 //
 // The gate of a connection, and the state of interim responses in its Write, belong to the
-// connection's goroutine. What a loop knows of its connections belongs to the loop's goroutine. The
-// sweep reads atomics. The table of rows, apart from what their owners write, and the table of
-// addresses have the listener's lock, which comes before the inbox of a loop. A Group's lock comes
-// before those of its listeners.
+// connection's goroutine. What a loop knows of its connections belongs to the loop's goroutine. A
+// Group's lock comes before those of its tables (conns).
 //
-// Files, leaves first: rows.go, precedence_linux.go, latency.go, conn.go, largebody.go, body.go, defer_linux.go,
-// epoll_linux.go, loops.go, handed_linux.go, interim.go, listener.go, evict.go, sweep.go, heads.go, plainhttp.go,
-// group.go, answers.go, loop_linux.go, looprest_linux.go, looplife_linux.go, loopaccept_linux.go, newloops_linux.go,
-// lane.go, unread.go, looporders_linux.go.
+// Files, leaves first: conn.go, defer_linux.go, group.go, largebody.go, body.go, write.go, listener.go, lane.go,
+// plainhttp.go, read.go, unread.go, serve.go.
 package wire

@@ -4,10 +4,12 @@ import (
 	"testing"
 
 	"github.com/valyala/fasthttp/fasthttputil"
+
+	"shunt/api/wire/conns"
 )
 
 func TestNothingAcceptsAfterTheListenersAreClosed(t *testing.T) {
-	st := newSite(t, Limits{Connections: 10})
+	st := newSite(t, conns.Limits{Connections: 10})
 	check(t, st.CloseListeners())
 	if n := st.server().GetOpenConnectionsCount() + 1; n != 0 { // fasthttp subtracts one for the goroutine that accepts
 		t.Errorf("%d goroutines still accept, or connections are open", n)
@@ -15,7 +17,7 @@ func TestNothingAcceptsAfterTheListenersAreClosed(t *testing.T) {
 }
 
 func TestNothingIsServedAfterTheDrainHasBegun(t *testing.T) {
-	g := newGroup(Limits{Connections: 10})
+	g := newGroup(conns.Limits{Connections: 10})
 	if !g.Drain.Begin() || g.Drain.Begin() || !g.Drain.Begun() {
 		t.Error("Begin did not report the first call only")
 	}
@@ -28,7 +30,7 @@ func TestNothingIsServedAfterTheDrainHasBegun(t *testing.T) {
 
 // A log line of fasthttp about a bad request would quote it.
 func TestFasthttpLogsNothing(t *testing.T) {
-	if logger, ok := newGroup(Limits{}).server().Logger.(silent); !ok {
+	if logger, ok := newGroup(conns.Limits{}).server().Logger.(silent); !ok {
 		t.Errorf("fasthttp logs to %T", logger)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"io"
 	"strings"
 	"testing"
+
+	"shunt/api/wire/conns"
 )
 
 // clientHello is the beginning of a TLS handshake: a record of 512 bytes, cut off.
@@ -14,8 +16,8 @@ func TestAHandshakeThatDoesNotEndIsReaped(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			st := newSecureSite(t)
 			c, _ := st.dial(sent)
-			st.l.await(func(c *conn) bool { return true })
-			for range DefaultPatience.Head / SweepInterval {
+			st.l.await(func(c *conns.Served) bool { return true })
+			for range conns.DefaultPatience.Head / conns.SweepInterval {
 				st.Sweep()
 			}
 			if n := st.Open(); n != 1 {
@@ -35,8 +37,8 @@ func TestAHandshakeThatDoesNotEndIsReaped(t *testing.T) {
 func TestAHandshakeThatTricklesIsReaped(t *testing.T) {
 	st := newSecureSite(t)
 	c, _ := st.dial(clientHello)
-	st.l.await(func(c *conn) bool { return true })
-	for range DefaultPatience.Head/SweepInterval + 1 {
+	st.l.await(func(c *conns.Served) bool { return true })
+	for range conns.DefaultPatience.Head/conns.SweepInterval + 1 {
 		_, _ = io.WriteString(c, "x") // fails at last
 		st.Sweep()
 	}

@@ -21,6 +21,7 @@ import (
 
 	"shunt/api/problem"
 	"shunt/api/turnstile"
+	"shunt/api/wire/conns"
 	"shunt/api/wire/http1"
 )
 
@@ -36,9 +37,9 @@ type site struct {
 // largeLimit is the limit of a body of a user to /large.
 const largeLimit = 1 << 20
 
-func newGroup(lim Limits) *Group {
+func newGroup(lim conns.Limits) *Group {
 	return &Group{
-		Limits: lim, Patience: DefaultPatience, Drain: NewDrain(), Log: testLogger(io.Discard),
+		Limits: lim, Patience: conns.DefaultPatience, Drain: NewDrain(), Log: testLogger(io.Discard),
 		Handle: func(ctx *fasthttp.RequestCtx) {
 			switch string(ctx.Path()) {
 			case "/x":
@@ -66,7 +67,7 @@ func newGroup(lim Limits) *Group {
 }
 
 // newSite serves a group until the test's end.
-func newSite(t *testing.T, lim Limits) *site {
+func newSite(t *testing.T, lim conns.Limits) *site {
 	t.Helper()
 	return newSiteOn(t, newGroup(lim), nil)
 }
@@ -74,7 +75,7 @@ func newSite(t *testing.T, lim Limits) *site {
 // newSecureSite is newSite with TLS.
 func newSecureSite(t *testing.T) *site {
 	t.Helper()
-	return newSiteOn(t, newGroup(Limits{Connections: MaxConnections, Counts: new(Counts)}), tlsConfig())
+	return newSiteOn(t, newGroup(conns.Limits{Connections: conns.MaxConnections, Counts: new(conns.Counts)}), tlsConfig())
 }
 
 func tlsConfig() *tls.Config {
@@ -124,7 +125,7 @@ func (g *Group) shutDown(t *testing.T) {
 	check(t, g.CloseListeners())
 	g.mu.Lock()
 	for _, l := range g.mu.listeners {
-		l.closeAll()
+		l.CloseAll()
 	}
 	g.mu.Unlock()
 	check(t, g.Shutdown(context.Background()))
@@ -132,7 +133,7 @@ func (g *Group) shutDown(t *testing.T) {
 }
 
 // await waits until holds is true of a connection.
-func (l *listener) await(holds func(c *conn) bool) {
+func (l *listener) await(holds func(c *conns.Served) bool) {
 	for found := false; !found; runtime.Gosched() {
 		for _, c := range l.conns() {
 			found = found || holds(c)
@@ -141,20 +142,14 @@ func (l *listener) await(holds func(c *conn) bool) {
 }
 
 // conns returns the connections that fasthttp owns.
-func (l *listener) conns() (conns []*conn) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.mu.all(func(r *row) {
-		if r.conn != nil {
-			conns = append(conns, r.conn)
-		}
-	})
-	return conns
+func (l *listener) conns() (all []*conns.Served) {
+	l.EachServed(func(c *conns.Served) { all = append(all, c) })
+	return all
 }
 
 // awaitNone waits until all connections are closed.
 func (l *listener) awaitNone() {
-	for l.open() > 0 {
+	for l.Open() > 0 {
 		runtime.Gosched()
 	}
 }
@@ -253,7 +248,7 @@ func (st *site) talk(raw string) []byte {
 		_ = c.(*net.TCPConn).CloseWrite()
 	}()
 	answers, err := io.ReadAll(r)
-	if isTimeout(err) {
+	if conns.IsTimeout(err) {
 		st.t.Fatalf("%q: neither answered nor closed: %q", raw, answers)
 	}
 	<-sent
@@ -296,4 +291,9 @@ func (f *failing) Accept() (net.Conn, error) {
 
 func peerAt(addr string) *net.TCPAddr {
 	return net.TCPAddrFromAddrPort(netip.AddrPortFrom(netip.MustParseAddr(addr), 4711))
+}
+
+// listenerOf returns a listener whose connections nothing serves.
+func listenerOf(ln net.Listener, lim conns.Limits, p conns.Patience, log *slog.Logger) *listener {
+	return newListener(ln, &Group{Limits: lim, Patience: p, Log: log})
 }

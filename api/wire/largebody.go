@@ -1,8 +1,6 @@
 package wire
 
 import (
-	"cmp"
-	"slices"
 	"time"
 	"unsafe"
 
@@ -29,35 +27,6 @@ func newLargeBodies() *turnstile.Turnstile {
 	return turnstile.New(turnstile.Limits{
 		Places: maxLargeBodies, PerCaller: maxLargeBodiesCaller, Waiting: maxLargeBodiesWaiting, Patience: largeBodyPatience,
 	})
-}
-
-// slowLargeLocked returns the connections whose large bodies are to be cut, the slowest first, and
-// at most as many as there are bodies that wait.
-func (l *listener) slowLargeLocked(now int64) (slow []*conn) {
-	waiting := l.large.Waiting()
-	if waiting == 0 {
-		return nil
-	}
-	lags := make(map[*conn]int64)
-	l.mu.all(func(r *row) {
-		c := r.conn
-		if c == nil {
-			return
-		}
-		if lag := c.gate.Large.Lag(now, c.moved.Load()); lag > 0 {
-			lags[c] = lag
-			slow = append(slow, c)
-		}
-	})
-	slices.SortFunc(slow, func(a, b *conn) int { return cmp.Compare(lags[b], lags[a]) })
-	return slow[:min(len(slow), waiting)]
-}
-
-// cutLarge makes the read of a slow body fail. fasthttp then answers 408, and the place is given
-// back.
-func (c *conn) cutLarge() {
-	c.gate.Large.CutOff()
-	_ = c.SetReadDeadline(time.Unix(1, 0)) // if it fails, the connection is dead already
 }
 
 // admitBody returns how large the body that h announces may be: limit, or less if the body is large

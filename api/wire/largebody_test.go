@@ -12,19 +12,20 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/turnstile"
+	"shunt/api/wire/conns"
 	"shunt/api/wire/http1"
 )
 
 // awaitLarge waits until n places for large bodies are taken.
 func (l *listener) awaitLarge(n int) {
-	for l.large.Held() != n {
+	for l.Large.Held() != n {
 		runtime.Gosched()
 	}
 }
 
 // awaitWaiting waits until n bodies wait for a place.
 func (l *listener) awaitWaiting(n int) {
-	for l.large.Waiting() != n {
+	for l.Large.Waiting() != n {
 		runtime.Gosched()
 	}
 }
@@ -64,7 +65,7 @@ func (st *site) holdLarge() (first net.Conn, answer *bufio.Reader) {
 }
 
 func TestTheNumberOfLargeBodiesAtOnceIsLimited(t *testing.T) {
-	st := newSite(t, Limits{Connections: 100})
+	st := newSite(t, conns.Limits{Connections: 100})
 	first, answer := st.holdLarge()
 	chunk := fmt.Sprintf("%x\r\n%s\r\n", largeBodyBytes, largeItem())
 	for name, c := range map[string]struct {
@@ -102,12 +103,12 @@ func TestTheNumberOfLargeBodiesAtOnceIsLimited(t *testing.T) {
 		t.Errorf("the body that waited for the place: got %+v, want 200", got)
 	}
 	st.l.awaitLarge(maxLargeBodies - 1) // although the connections are still open
-	st.l.closeAll()
+	st.l.CloseAll()
 	st.l.awaitLarge(0)
 }
 
 func TestASlowLargeBodyLosesItsPlaceWhenOthersWait(t *testing.T) {
-	st := newSite(t, Limits{Connections: 100})
+	st := newSite(t, conns.Limits{Connections: 100})
 	_, slowest := st.holdLarge()
 	sweeps := func() {
 		for range http1.LargeBodyGrace + 1 {
@@ -115,7 +116,7 @@ func TestASlowLargeBodyLosesItsPlaceWhenOthersWait(t *testing.T) {
 		}
 	}
 	sweeps()
-	if st.l.large.Held() != maxLargeBodies {
+	if st.l.Large.Held() != maxLargeBodies {
 		t.Fatal("a slow body was cut although no other waited")
 	}
 	_, r := st.dial(largeHead("user 99", largeBodyBytes) + largeItem())
@@ -132,7 +133,7 @@ func TestASlowLargeBodyLosesItsPlaceWhenOthersWait(t *testing.T) {
 
 func TestTheHookForAHeaderFindsItsConnection(t *testing.T) {
 	found := make(chan *conn, 1)
-	g := newGroup(Limits{Connections: 1})
+	g := newGroup(conns.Limits{Connections: 1})
 	g.MaxBody = func(h *fasthttp.RequestHeader) (int, turnstile.Key) {
 		found <- connOf(contextOf(h).Conn())
 		return http1.MaxBodyBytes, turnstile.Key{}
@@ -145,13 +146,13 @@ func TestTheHookForAHeaderFindsItsConnection(t *testing.T) {
 }
 
 func TestARefusedLargeBodyKeepsNoPlace(t *testing.T) {
-	st := newSite(t, Limits{Connections: 100})
+	st := newSite(t, conns.Limits{Connections: 100})
 	for range 2 * maxLargeBodies {
 		_, r := st.dial(largeHead("nobody", largeLimit)) // and waits for the answer
 		if got := readReply(t, r, "POST"); got.status != 413 {
 			t.Fatalf("got %d %s, want 413", got.status, got.body)
 		}
-		if n := st.l.large.Held(); n != 0 {
+		if n := st.l.Large.Held(); n != 0 {
 			t.Fatalf("%d places are taken", n)
 		}
 	}

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp/fasthttputil"
+
+	"shunt/api/wire/conns"
 )
 
 func TestAcceptWaitsForFreeFileDescriptors(t *testing.T) {
@@ -22,7 +24,7 @@ func TestAcceptWaitsForFreeFileDescriptors(t *testing.T) {
 		}
 		ln := fasthttputil.NewInmemoryListener()
 		log := new(bytes.Buffer)
-		l := newListener(&failing{ln, errs}, Limits{Connections: MaxConnections}, DefaultPatience, testLogger(log))
+		l := listenerOf(&failing{ln, errs}, conns.Limits{Connections: conns.MaxConnections}, conns.DefaultPatience, testLogger(log))
 		go func() {
 			if c, err := ln.Dial(); err == nil {
 				_ = c.Close()
@@ -50,7 +52,7 @@ func TestAcceptWaitsForFreeFileDescriptors(t *testing.T) {
 
 func TestABrokenListenerEndsServing(t *testing.T) {
 	broken := errors.New("broken")
-	l := newListener(&failing{nil, []error{broken}}, Limits{Connections: MaxConnections}, DefaultPatience, testLogger(io.Discard))
+	l := listenerOf(&failing{nil, []error{broken}}, conns.Limits{Connections: conns.MaxConnections}, conns.DefaultPatience, testLogger(io.Discard))
 	if _, err := l.Accept(); err != broken {
 		t.Errorf("got %v, want %v", err, broken)
 	}

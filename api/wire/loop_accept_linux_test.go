@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"shunt/api/wire/conns"
 )
 
 func TestABrokenSocketEndsServingByLoops(t *testing.T) {
@@ -23,7 +25,7 @@ func TestABrokenSocketEndsServingByLoops(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer socket.Close()
-	g := newLoopGroup(2, Limits{Connections: 10})
+	g := newLoopGroup(2, conns.Limits{Connections: 10})
 	ended := make(chan error)
 	go func() { ended <- g.Serve(ln) }()
 	for g.LoopConnections() == nil {
@@ -37,7 +39,7 @@ func TestABrokenSocketEndsServingByLoops(t *testing.T) {
 
 // Connections that wait while the loops are busy are served when the listener closes.
 func TestClosingResetsNoConnectionThatWaits(t *testing.T) {
-	st := newLoopSite(t, 2, Limits{Connections: 1000})
+	st := newLoopSite(t, 2, conns.Limits{Connections: 1000})
 	release := st.hold()
 	const clients = 200
 	answers := make(chan error)
@@ -68,7 +70,7 @@ func TestClosingResetsNoConnectionThatWaits(t *testing.T) {
 
 // The queue may never be empty: each client that is closed comes again at once.
 func TestClosingEndsUnderAFloodOfConnections(t *testing.T) {
-	st := newLoopSite(t, 2, Limits{Connections: 1000})
+	st := newLoopSite(t, 2, conns.Limits{Connections: 1000})
 	var flood sync.WaitGroup
 	for range 16 {
 		flood.Go(func() {
@@ -83,26 +85,15 @@ func TestClosingEndsUnderAFloodOfConnections(t *testing.T) {
 			}
 		})
 	}
-	for st.l.open() == 0 {
+	for st.l.Open() == 0 {
 		runtime.Gosched()
 	}
 	check(t, st.CloseListeners())
 	flood.Wait()
 }
 
-// A slot may be freed at the moment when a loop finds none, before others know that it waits.
-func TestALoopWithoutSlotsMissesNoneThatIsFreed(t *testing.T) {
-	l := stoppedLoops(t, 1)
-	lp := l.loops.each[0] // it does not run
-	if !lp.waitForSlot() || len(l.slots) != 1 || l.waiting.Load() != 1 {
-		t.Error("the free slot was not taken")
-	}
-	<-l.slots
-	lp.resumeAccepting()
-}
-
 func TestConnectionsBeyondAllSlotsWaitAndAreServed(t *testing.T) {
-	st := newLoopSite(t, 2, Limits{Connections: 2})
+	st := newLoopSite(t, 2, conns.Limits{Connections: 2})
 	var clients sync.WaitGroup
 	for i := range 8 {
 		clients.Go(func() {
@@ -124,7 +115,7 @@ func TestConnectionsBeyondAllSlotsWaitAndAreServed(t *testing.T) {
 }
 
 func TestIdleConnectionsOfALoopMakeRoom(t *testing.T) {
-	st := newLoopSite(t, 2, Limits{Connections: 6})
+	st := newLoopSite(t, 2, conns.Limits{Connections: 6})
 	ask := requestText("GET", "/x")
 	for range 3 {
 		_, r := st.dial(ask)
@@ -134,8 +125,8 @@ func TestIdleConnectionsOfALoopMakeRoom(t *testing.T) {
 	}
 	allIdle := func() bool {
 		busy := false
-		st.l.eachRow(func(r *row) {
-			_, now := r.noted()
+		st.l.Each(func(r *conns.Row) {
+			_, now := r.Noted()
 			busy = busy || now
 		})
 		return !busy

@@ -14,6 +14,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"shunt/api/wire/conns"
 )
 
 // chaosVariable sets how many seconds the tests of this file last; the default is short.
@@ -168,9 +170,9 @@ func (ch *chaos) disturb(random *rand.Rand) {
 			}
 			ch.st.Sweep()
 		case 1:
-			ch.st.l.evictIdle()
+			ch.st.l.EvictIdle()
 		case 2:
-			if open := ch.st.Open(); open > cap(ch.st.l.slots) {
+			if open := ch.st.Open(); open > ch.st.Limits.Connections {
 				ch.st.t.Errorf("%d connections are open", open)
 			}
 			ch.st.LoopConnections()
@@ -187,7 +189,7 @@ func TestNothingIsLeftAfterAnyHistoryOfConnections(t *testing.T) {
 		gentle bool
 	}{{1, false}, {2, false}, {4, false}, {2, true}} {
 		t.Run(fmt.Sprintf("loops=%d/gentle=%v", c.loops, c.gentle), func(t *testing.T) {
-			lim := Limits{Connections: 20} // fewer than there are clients
+			lim := conns.Limits{Connections: 20} // fewer than there are clients
 			if c.gentle {
 				lim.Connections = 100
 			}
@@ -210,7 +212,7 @@ func TestShutdownEndsAtAnyMoment(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, uint64(time.Now().UnixNano())))
 	for begun := time.Now(); time.Since(begun) < chaosTime(t); {
 		t.Run("", func(t *testing.T) {
-			st := newLoopSite(t, 2, Limits{Connections: 20})
+			st := newLoopSite(t, 2, conns.Limits{Connections: 20})
 			ch := &chaos{st: st}
 			clients := ch.run(30)
 			time.Sleep(time.Duration(random.IntN(20)) * time.Millisecond)

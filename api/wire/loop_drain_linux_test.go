@@ -9,6 +9,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"shunt/api/wire/conns"
 	"shunt/api/wire/http1"
 )
 
@@ -28,7 +29,7 @@ func drains(g *Group) *Group {
 // In a drain, the next answer on a connection is its last, also in the middle of a pipeline. No answer
 // that was sent is lost, although the client goes on to send.
 func TestInADrainEachConnectionGetsALastAnswer(t *testing.T) {
-	st := newLoopSiteOn(t, drains(newLoopGroup(2, Limits{Connections: 100})))
+	st := newLoopSiteOn(t, drains(newLoopGroup(2, conns.Limits{Connections: 100})))
 	const clients = 20
 	ended := make(chan error)
 	begun := make(chan struct{})
@@ -75,21 +76,21 @@ func TestInADrainEachConnectionGetsALastAnswer(t *testing.T) {
 
 // Idle connections, and those that have sent nothing, do not keep Shutdown waiting.
 func TestShutdownClosesIdleAndSilentConnectionsOfLoops(t *testing.T) {
-	st := newLoopSite(t, 2, Limits{Connections: 100})
-	var conns []net.Conn
+	st := newLoopSite(t, 2, conns.Limits{Connections: 100})
+	var clients []net.Conn
 	for i := range 30 {
 		c, r := st.dial([]string{"", requestText("GET", "/x"), requestText("GET", "/a/b")}[i%3])
 		if i%3 != 0 {
 			readReply(t, r, "GET")
 		}
-		conns = append(conns, c)
+		clients = append(clients, c)
 	}
-	st.awaitRows(30, func(*row) bool { return true })
+	st.awaitRows(30, func(*conns.Row) bool { return true })
 	st.Drain.Begin()
 	check(t, st.CloseListeners())
 	check(t, st.Shutdown(t.Context()))
-	for i, c := range conns {
-		if _, err := c.Read(make([]byte, 1)); err == nil || isTimeout(err) {
+	for i, c := range clients {
+		if _, err := c.Read(make([]byte, 1)); err == nil || conns.IsTimeout(err) {
 			t.Errorf("connection %d is open: %v", i, err)
 		}
 	}
@@ -99,7 +100,7 @@ func TestServeWithLoopsLeavesNoGoroutineAndNoDescriptor(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent(), fasthttpCleaner)
 	files := openFiles(t)
 	for range 20 {
-		g := newLoopGroup(3, Limits{Connections: 10})
+		g := newLoopGroup(3, conns.Limits{Connections: 10})
 		ln, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
@@ -126,7 +127,7 @@ func TestServeWithLoopsLeavesNoGoroutineAndNoDescriptor(t *testing.T) {
 func TestLoopsServeNothingAfterTheDrainHasBegun(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent(), fasthttpCleaner)
 	files := openFiles(t)
-	g := newLoopGroup(2, Limits{Connections: 10})
+	g := newLoopGroup(2, conns.Limits{Connections: 10})
 	g.Drain.Begin()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -8,18 +8,18 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"shunt/api/wire/http1"
+	"shunt/api/wire/conns"
 )
 
 // A client may vanish in every state of its connection. The loop notices without the sweep.
 func TestAConnectionThatTheClientResetsIsForgotten(t *testing.T) {
 	for name, prepare := range map[string]func(t *testing.T, st *loopSite, c net.Conn){
 		"nothing was sent": func(_ *testing.T, st *loopSite, _ net.Conn) {
-			st.awaitRows(1, func(*row) bool { return true })
+			st.awaitRows(1, func(*conns.Row) bool { return true })
 		},
 		"idle": func(_ *testing.T, st *loopSite, c net.Conn) {
 			_, _ = io.WriteString(c, requestText("GET", "/x"))
-			st.awaitRows(1, func(r *row) bool { _, busy := r.noted(); return !busy })
+			st.awaitRows(1, func(r *conns.Row) bool { _, busy := r.Noted(); return !busy })
 		},
 		"in a head": func(_ *testing.T, st *loopSite, c net.Conn) {
 			_, _ = io.WriteString(c, "GET /x HT")
@@ -34,7 +34,7 @@ func TestAConnectionThatTheClientResetsIsForgotten(t *testing.T) {
 		},
 	} {
 		for _, resets := range []bool{true, false} {
-			st := newLoopSite(t, 1, Limits{Connections: 10})
+			st := newLoopSite(t, 1, conns.Limits{Connections: 10})
 			c, _ := st.dial("")
 			prepare(t, st, c)
 			if resets {
@@ -54,12 +54,12 @@ func TestAConnectionThatTheClientResetsIsForgotten(t *testing.T) {
 // While a child process has a copy of a descriptor, epoll reports events of a connection that is
 // closed. They must not harm the one that has its row.
 func TestAnEventOfAClosedConnectionHarmsNoOther(t *testing.T) {
-	st := newLoopSite(t, 1, Limits{Connections: 10})
+	st := newLoopSite(t, 1, conns.Limits{Connections: 10})
 	old, r := st.dial(requestText("GET", "/x"))
 	readReply(t, r, "GET")
-	st.awaitRows(1, func(r *row) bool { _, busy := r.noted(); return !busy })
+	st.awaitRows(1, func(r *conns.Row) bool { _, busy := r.Noted(); return !busy })
 	st.awaitIdle() // so that the loop has written the number of the descriptor
-	duplicate, err := unix.Dup(int(st.l.mu.at(1).fd))
+	duplicate, err := unix.Dup(int(st.l.At(1).FD))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func TestAnEventOfAClosedConnectionHarmsNoOther(t *testing.T) {
 
 // Answers that are larger than what goes out at once, on as many connections as there are.
 func TestAHugePipelineOfPagesIsAnswered(t *testing.T) {
-	st := newLoopSite(t, 2, Limits{Connections: 100})
+	st := newLoopSite(t, 2, conns.Limits{Connections: 100})
 	const clients, requests = 20, 1000
 	got := make(chan int)
 	for range clients {
@@ -92,33 +92,5 @@ func TestAHugePipelineOfPagesIsAnswered(t *testing.T) {
 		if n := <-got; n != requests {
 			t.Errorf("got %d answers, want %d", n, requests)
 		}
-	}
-}
-
-// All rows that there may be have a number and can be used, and a row's clock lasts.
-func TestTheTableHoldsAllConnections(t *testing.T) {
-	l := crowd(t, Limits{Connections: MaxConnections, PerAddress: MaxConnections})
-	addr := http1.AddrOf(peerAt("192.0.2.1"))
-	seen := make(map[uint16]bool)
-	for range MaxConnections {
-		l.slots <- struct{}{}
-		seen[l.join(addr, byServer).number] = true
-	}
-	if len(seen) != MaxConnections || seen[0] || !seen[MaxConnections] || l.mu.addresses[addr].n != MaxConnections {
-		t.Errorf("got %d numbers, %d of the address", len(seen), l.mu.addresses[addr].n)
-	}
-	for number := range seen {
-		l.forget(l.mu.at(number))
-	}
-	if l.open() != 0 || len(l.mu.addresses) != 0 || len(l.slots) != 0 {
-		t.Errorf("got %d open, %d addresses, %d slots", l.open(), len(l.mu.addresses), len(l.slots))
-	}
-	var r row
-	const years15 = 15 * 366 * 24 * 3600
-	if r.note(true, years15); r.inHead() || r.heard() {
-		t.Error("the clock runs into the other bits")
-	}
-	if since, busy := r.noted(); since != years15 || !busy {
-		t.Errorf("got %d, %v", since, busy)
 	}
 }

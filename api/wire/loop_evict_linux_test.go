@@ -5,8 +5,10 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"runtime"
 	"testing"
 
+	"shunt/api/wire/conns"
 	"shunt/api/wire/http1"
 )
 
@@ -46,8 +48,8 @@ func refused(r *bufio.Reader) bool {
 func (st *loopSite) awaitIdle() {
 	for busy := true; busy; {
 		busy = false
-		st.l.eachRow(func(r *row) {
-			_, now := r.noted()
+		st.l.Each(func(r *conns.Row) {
+			_, now := r.Noted()
 			busy = busy || now
 		})
 	}
@@ -55,7 +57,7 @@ func (st *loopSite) awaitIdle() {
 
 func TestAnAddressHasOneShareOfBothDoors(t *testing.T) {
 	ip := ownAddress(t)
-	st := newLoopSite(t, 2, Limits{Connections: 100, PerAddress: 4})
+	st := newLoopSite(t, 2, conns.Limits{Connections: 100, PerAddress: 4})
 	asks := []string{requestText("GET", "/x"), requestText("GET", "/a/b")}
 	var readers []*bufio.Reader
 	for i := range 4 { // two of loops, two of fasthttp
@@ -88,17 +90,15 @@ func TestAnAddressHasOneShareOfBothDoors(t *testing.T) {
 		_, r := st.dial(asks[0])
 		readReply(t, r, "GET")
 	}
-	st.l.mu.Lock()
-	defer st.l.mu.Unlock()
-	if got := st.l.mu.addresses; len(got) != 1 {
-		t.Errorf("%d addresses are counted, want 1", len(got))
+	if got := st.l.Usage().Addresses; got != 1 {
+		t.Errorf("%d addresses are counted, want 1", got)
 	}
 }
 
 func TestATrustedProxyIsExemptInALoop(t *testing.T) {
 	ip := ownAddress(t)
 	proxies := &http1.Proxies{Trusted: []netip.Prefix{netip.PrefixFrom(http1.AddrOf(&net.TCPAddr{IP: ip}), 32)}}
-	st := newLoopSite(t, 2, Limits{Connections: 100, PerAddress: 2, Exempt: proxies})
+	st := newLoopSite(t, 2, conns.Limits{Connections: 100, PerAddress: 2, Exempt: proxies})
 	for range 10 {
 		_, r := st.dialFrom(ip, requestText("GET", "/x"))
 		readReply(t, r, "GET")
@@ -110,7 +110,7 @@ func TestAConnectionThatIsBusyAgainIsNotEvicted(t *testing.T) {
 	ip := ownAddress(t)
 	for name, sent := range map[string]string{"its head has begun": "GET /x HTTP/1.1\r\n", "it is handed over": "GET /a/b HTTP/1.1\r\n"} {
 		t.Run(name, func(t *testing.T) {
-			st := newLoopSite(t, 1, Limits{Connections: 100, PerAddress: 2})
+			st := newLoopSite(t, 1, conns.Limits{Connections: 100, PerAddress: 1})
 			c, r := st.dialFrom(ip, requestText("GET", "/x"))
 			readReply(t, r, "GET")
 			st.awaitIdle()
@@ -118,33 +118,31 @@ func TestAConnectionThatIsBusyAgainIsNotEvicted(t *testing.T) {
 			st.pass(2)
 			_, err := io.WriteString(c, sent)
 			check(t, err)
-			evicted := st.evictOf(http1.AddrOf(&net.TCPAddr{IP: ip}))
-			if evicted == nil || evicted.counted {
+			if !st.evictOf(http1.AddrOf(&net.TCPAddr{IP: ip})) || st.l.Usage().Counted != 0 {
 				t.Fatal("it was not chosen")
 			}
 			release()
-			for chosen := true; chosen; {
-				st.l.eachRow(func(r *row) { chosen = chosen && (r != evicted || r.evicting) })
+			for st.l.Usage().Evicting > 0 {
+				runtime.Gosched()
 			}
 			_, err = io.WriteString(c, "Host: a\r\n\r\n")
 			check(t, err)
 			readReply(t, r, "GET")
-			st.l.mu.Lock()
-			defer st.l.mu.Unlock()
-			if of := st.l.mu.addresses[evicted.peer()]; of.n != 1 || !evicted.counted {
-				t.Errorf("%d are counted, want 1", of.n)
+			if n := st.l.Usage().Counted; n != 1 {
+				t.Errorf("%d are counted, want 1", n)
 			}
 		})
 	}
 }
 
-// evictOf does what join does for a full share.
-func (st *loopSite) evictOf(addr netip.Addr) *row {
-	st.l.mu.Lock()
-	evicted := st.l.evictOfLocked(addr)
-	st.l.mu.Unlock()
-	if evicted != nil {
-		st.l.drop(evicted)
+// evictOf lets a connection from addr, whose share is full, come and go. It reports whether another was chosen for it.
+func (st *loopSite) evictOf(addr netip.Addr) (chosen bool) {
+	st.l.TakeSlot(nil)
+	r := st.l.Join(addr, conns.ByServer)
+	if r == nil {
+		st.l.LeaveSlot()
+		return false
 	}
-	return evicted
+	st.l.Forget(r)
+	return true
 }

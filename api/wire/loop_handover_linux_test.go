@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"shunt/api/wire/conns"
 )
 
 // strange are requests that no loop answers, with their methods.
@@ -26,7 +28,7 @@ var strange = []struct{ method, raw string }{
 // Wherever a request that is not plain stands among others, and in however many pieces all of them
 // come, each is answered once and in order.
 func TestAPipelineIsAnsweredInOrderWhereverItIsHandedOver(t *testing.T) {
-	st := newLoopSite(t, 2, Limits{Connections: 100})
+	st := newLoopSite(t, 2, conns.Limits{Connections: 100})
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, odd := range strange {
 		for place := range 6 {
@@ -81,7 +83,7 @@ func sendInPieces(c net.Conn, raw string, cuts []int) {
 }
 
 func TestAConnectionCountsOnceWhoeverOwnsIt(t *testing.T) {
-	st := newLoopSite(t, 2, Limits{Connections: 100})
+	st := newLoopSite(t, 2, conns.Limits{Connections: 100})
 	const clients = 20
 	var conns []net.Conn
 	for range clients {
@@ -95,8 +97,8 @@ func TestAConnectionCountsOnceWhoeverOwnsIt(t *testing.T) {
 	for _, c := range conns[:15] {
 		st.wantBothDoors(c)
 	}
-	if st.Open() != clients || st.l.inLoops() != clients-15 || len(st.l.slots) < clients || len(st.l.slots) > clients+1 {
-		t.Errorf("got %d open, %d in loops, %d slots", st.Open(), st.l.inLoops(), len(st.l.slots))
+	if slots := st.l.Usage().Slots; st.Open() != clients || st.l.inLoops() != clients-15 || slots < clients || slots > clients+1 {
+		t.Errorf("got %d open, %d in loops, %d slots", st.Open(), st.l.inLoops(), slots)
 	}
 	for _, c := range conns {
 		check(t, c.Close())
@@ -105,7 +107,7 @@ func TestAConnectionCountsOnceWhoeverOwnsIt(t *testing.T) {
 }
 
 func TestTenThousandHandOversLeakNothing(t *testing.T) {
-	st := newLoopSite(t, 2, Limits{Connections: 100})
+	st := newLoopSite(t, 2, conns.Limits{Connections: 100})
 	ask := "GET /a/b HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
 	one := func() {
 		c, r := st.dialQuiet(t, requestText("GET", "/x")+ask)
@@ -131,15 +133,15 @@ func TestTenThousandHandOversLeakNothing(t *testing.T) {
 		}
 		runtime.Gosched()
 	}
-	if made := st.l.mu.made; made != 1 {
-		t.Errorf("%d chunks of rows were made, want 1", made)
+	if made := st.l.Usage().Made; made != 256 {
+		t.Errorf("%d rows were made, want one chunk of 256", made)
 	}
 }
 
 // A head that has begun when the server stops is answered, and Shutdown waits for it.
 func TestShutdownWaitsForHeadsThatHaveBegun(t *testing.T) {
 	for range 20 {
-		st := newLoopSite(t, 2, Limits{Connections: 20})
+		st := newLoopSite(t, 2, conns.Limits{Connections: 20})
 		const clients = 6
 		var conns []net.Conn
 		var answers [clients]chan reply
@@ -172,7 +174,7 @@ func TestShutdownWaitsForHeadsThatHaveBegun(t *testing.T) {
 }
 
 func TestShutdownEndsWithItsContext(t *testing.T) {
-	st := newLoopSite(t, 2, Limits{Connections: 20})
+	st := newLoopSite(t, 2, conns.Limits{Connections: 20})
 	st.dial("GET /x HTTP/1.1\r\nHost: ")
 	st.l.awaitHeard(1)
 	st.Drain.Begin()
@@ -187,7 +189,7 @@ func TestShutdownEndsWithItsContext(t *testing.T) {
 // The limit of requests holds wherever the requests on a connection are answered.
 func TestBothDoorsShareTheLimitOfRequests(t *testing.T) {
 	for place := range 8 { // of the request that is not plain; 7: there is none
-		g := newLoopGroup(1, Limits{Connections: 10})
+		g := newLoopGroup(1, conns.Limits{Connections: 10})
 		g.server().MaxRequestsPerConn = 5
 		st := newLoopSiteOn(t, g)
 		var raw strings.Builder

@@ -15,6 +15,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"shunt/api/wire/conns"
 	"shunt/api/wire/http1"
 )
 
@@ -31,9 +32,9 @@ type loopSite struct {
 // loopPage is the body of /page.
 var loopPage = strings.Repeat("p", 2<<10)
 
-func newLoopGroup(loops int, lim Limits) *Group {
+func newLoopGroup(loops int, lim conns.Limits) *Group {
 	if lim.Counts == nil {
-		lim.Counts = new(Counts)
+		lim.Counts = new(conns.Counts)
 	}
 	g := newGroup(lim)
 	g.Loops, g.Reader = loops, http1.NewReader(&http1.Proxies{}, nil)
@@ -83,7 +84,7 @@ func answerInLoop(out []byte, r *http1.Plain) []byte {
 }
 
 // newLoopSite serves a group with loops until the test's end. Then nothing of it must be left.
-func newLoopSite(t *testing.T, loops int, lim Limits) *loopSite {
+func newLoopSite(t *testing.T, loops int, lim conns.Limits) *loopSite {
 	t.Helper()
 	return newLoopSiteOn(t, newLoopGroup(loops, lim))
 }
@@ -123,13 +124,10 @@ func newLoopSiteAt(t *testing.T, g *Group, ln net.Listener, files int) *loopSite
 // awaitLoops waits until each loop runs. Until then it has not opened everything that it needs.
 func (st *loopSite) awaitLoops(t *testing.T) {
 	t.Helper()
-	for _, lp := range st.l.loops.each {
-		ran := order{kind: beat}
-		lp.inbox.put(ran)
-		for deadline := time.Now().Add(10 * time.Second); lp.inbox.has(ran); runtime.Gosched() {
-			if time.Now().After(deadline) {
-				t.Fatal("a loop does not run")
-			}
+	st.Beat()
+	for deadline := time.Now().Add(10 * time.Second); !st.Beat(); runtime.Gosched() {
+		if time.Now().After(deadline) {
+			t.Fatal("a loop does not run")
 		}
 	}
 }
@@ -139,15 +137,10 @@ func (st *loopSite) wantNothingLeft(t *testing.T) {
 	t.Helper()
 	l := st.l
 	l.awaitNone()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if free := l.mu.made * rowsPerChunk; len(l.mu.free) != free || l.mu.used != 0 {
-		t.Errorf("%d of %d rows are free, %d used", len(l.mu.free), free, l.mu.used)
+	if u := l.Usage(); u != (conns.Usage{Free: u.Made, Made: u.Made}) {
+		t.Errorf("left of the table: %+v", u)
 	}
-	if len(l.mu.addresses) != 0 || len(l.slots) != 0 || l.waiting.Load() != 0 || l.held.Load() != 0 {
-		t.Errorf("%d addresses, %d slots, %d waiting, %d bytes are left", len(l.mu.addresses), len(l.slots), l.waiting.Load(), l.held.Load())
-	}
-	for _, n := range l.loops.open() {
+	for _, n := range l.loops.Open() {
 		if n != 0 {
 			t.Errorf("a loop counts %d connections", n)
 		}
@@ -219,17 +212,10 @@ func (s *syncLog) String() string {
 
 // inLoops returns the connections of loops.
 func (l *listener) inLoops() (n int) {
-	for _, open := range l.loops.open() {
+	for _, open := range l.loops.Open() {
 		n += open
 	}
 	return n
-}
-
-// eachRow calls visit with every row. Only what is atomic of it, or guarded by l's lock, may be read.
-func (l *listener) eachRow(visit func(r *row)) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.mu.all(visit)
 }
 
 // hold stops every loop in the middle of a request, until release is called.
@@ -269,8 +255,8 @@ func (st *loopSite) dialQuiet(t *testing.T, raw string) (net.Conn, *bufio.Reader
 func (l *listener) awaitHeard(n int) {
 	for heard := -1; heard < n; runtime.Gosched() {
 		heard = 0
-		l.eachRow(func(r *row) {
-			if r.owner.Load() >= 0 && r.heard() {
+		l.Each(func(r *conns.Row) {
+			if r.Owner.Load() >= 0 && r.Heard() {
 				heard++
 			}
 		})

@@ -4,10 +4,12 @@ import (
 	"io"
 	"strings"
 	"testing"
+
+	"shunt/api/wire/conns"
 )
 
 func TestAPanicInALoopLosesOneAnswer(t *testing.T) {
-	st := newLoopSite(t, 2, Limits{Connections: 10})
+	st := newLoopSite(t, 2, conns.Limits{Connections: 10})
 	ask := func(target string) string { return requestText("GET", target) }
 	_, r := st.dial(ask("/x?1") + ask("/x?2") + ask("/panic") + ask("/x?3"))
 	for _, want := range []string{"http://a/1", "http://a/2"} {
@@ -29,7 +31,7 @@ func TestAPanicInALoopLosesOneAnswer(t *testing.T) {
 
 // While a loop obeys an order it may accept connections, and answer them.
 func TestAPanicWhileALoopObeysLosesNoOrder(t *testing.T) {
-	st := newLoopSite(t, 2, Limits{Connections: 100})
+	st := newLoopSite(t, 2, conns.Limits{Connections: 100})
 	release := st.hold()
 	answers := make(chan string)
 	const clients = 20

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"shunt/api/wire/conns"
 )
 
 var dateField = regexp.MustCompile(`\r\nDate: [^\r]*\r\n`)
@@ -31,8 +33,8 @@ func TestASlowHeadInALoopGetsFasthttps408(t *testing.T) {
 		"a head without its last…": {"", strings.TrimSuffix(requestText("GET", "/x"), "\n")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			byFasthttp := newSite(t, Limits{Connections: 10, Counts: new(Counts)})
-			byLoop := newLoopSite(t, 1, Limits{Connections: 10})
+			byFasthttp := newSite(t, conns.Limits{Connections: 10, Counts: new(conns.Counts)})
+			byLoop := newLoopSite(t, 1, conns.Limits{Connections: 10})
 			want := slowHead(t, byFasthttp, sent.before, sent.head)
 			got := slowHead(t, byLoop.site, sent.before, sent.head)
 			if undated(got) != undated(want) || name != "nothing is sent" && !strings.HasPrefix(string(got), "HTTP/1.1 408 ") {
@@ -52,10 +54,10 @@ func slowHead(t *testing.T, st *site, before, head string) []byte {
 	c, r := st.dial(before)
 	if before != "" {
 		readReply(t, r, "GET")
-		st.awaitRows(1, func(r *row) bool { _, busy := r.noted(); return !busy })
+		st.awaitRows(1, func(r *conns.Row) bool { _, busy := r.Noted(); return !busy })
 	}
-	patience := int(DefaultPatience.Head / SweepInterval)
-	if st.awaitRows(1, func(*row) bool { return true }); before != "" {
+	patience := int(conns.DefaultPatience.Head / conns.SweepInterval)
+	if st.awaitRows(1, func(*conns.Row) bool { return true }); before != "" {
 		st.pass(3)
 	} else if st.l.loops != nil { // fasthttp may note the beginning later
 		st.pass(3)
@@ -63,7 +65,7 @@ func slowHead(t *testing.T, st *site, before, head string) []byte {
 	}
 	_, err := io.WriteString(c, head)
 	check(t, err)
-	st.awaitRows(1, func(r *row) bool { return r.inHead() && (head == "" || r.heard()) })
+	st.awaitRows(1, func(r *conns.Row) bool { return r.InHead() && (head == "" || r.Heard()) })
 	st.pass(patience - 2) // seconds pass on their own, too
 	if n := st.Open(); n != 1 {
 		t.Fatalf("after 8 s there are %d connections, want 1", n)
@@ -75,10 +77,10 @@ func slowHead(t *testing.T, st *site, before, head string) []byte {
 }
 
 // awaitRows waits until holds is true of n rows.
-func (st *site) awaitRows(n int, holds func(r *row) bool) {
+func (st *site) awaitRows(n int, holds func(r *conns.Row) bool) {
 	for found := -1; found < n; runtime.Gosched() {
 		found = 0
-		st.l.eachRow(func(r *row) {
+		st.l.Each(func(r *conns.Row) {
 			if holds(r) {
 				found++
 			}
@@ -95,7 +97,7 @@ func (st *site) pass(seconds int) {
 
 // The client that was refused has a second to read why. Then it is cut, whatever it sends.
 func TestARefusedClientIsCutAlthoughItSends(t *testing.T) {
-	st := newLoopSite(t, 1, Limits{Connections: 10})
+	st := newLoopSite(t, 1, conns.Limits{Connections: 10})
 	c, r := st.dial("GET /x HTTP/1.1\r\nHost: ")
 	st.l.awaitHeard(1)
 	st.pass(11)
@@ -110,11 +112,11 @@ func TestARefusedClientIsCutAlthoughItSends(t *testing.T) {
 }
 
 func TestAnIdleConnectionOfALoopIsClosedAfter75Seconds(t *testing.T) {
-	st := newLoopSite(t, 1, Limits{Connections: 10})
+	st := newLoopSite(t, 1, conns.Limits{Connections: 10})
 	_, r := st.dial(requestText("GET", "/x"))
 	readReply(t, r, "GET")
-	st.awaitRows(1, func(r *row) bool { _, busy := r.noted(); return !busy })
-	st.pass(int(DefaultPatience.Idle/SweepInterval) - 5) // seconds pass on their own, too
+	st.awaitRows(1, func(r *conns.Row) bool { _, busy := r.Noted(); return !busy })
+	st.pass(int(conns.DefaultPatience.Idle/conns.SweepInterval) - 5) // seconds pass on their own, too
 	if st.Open() != 1 {
 		t.Error("after 70 s it is closed")
 	}
@@ -129,30 +131,30 @@ func TestAnIdleConnectionOfALoopIsClosedAfter75Seconds(t *testing.T) {
 
 // A head in many pieces goes to fasthttp. Its time goes on.
 func TestAHeadThatTricklesIsHandedOverAndRefusedInTime(t *testing.T) {
-	st := newLoopSite(t, 1, Limits{Connections: 10})
+	st := newLoopSite(t, 1, conns.Limits{Connections: 10})
 	c, r := st.dial("")
 	for st.l.inLoops() == 0 { // a row is taken before its loop counts it
 		runtime.Gosched()
 	}
 	head := "GET /x?" + strings.Repeat("x", 1000)
 	for piece := range 10 {
-		held := st.l.held.Load()
+		held := st.l.Held.Load()
 		_, err := io.WriteString(c, head[16*piece:16*piece+16])
 		check(t, err)
-		if piece < maxPieces {
-			for st.l.held.Load() == held { // until the loop has read it
+		if piece < 8 {
+			for st.l.Held.Load() == held { // until the loop has read it
 				runtime.Gosched()
 			}
 			if st.l.inLoops() != 1 {
 				t.Fatalf("after %d pieces the loop does not own the connection", piece+1)
 			}
 		}
-		for piece >= maxPieces && st.l.inLoops() > 0 { // until it is handed over
+		for piece >= 8 && st.l.inLoops() > 0 { // until it is handed over
 			runtime.Gosched()
 		}
 		st.pass(1)
 	}
-	st.l.await(func(c *conn) bool { return c.row.heard() })
+	st.l.await(func(c *conns.Served) bool { return c.Row.Heard() })
 	st.pass(1)
 	if got := readReply(t, r, "GET"); got.status != 408 || !got.close {
 		t.Errorf("got %+v, want 408", got)
@@ -161,11 +163,11 @@ func TestAHeadThatTricklesIsHandedOverAndRefusedInTime(t *testing.T) {
 
 // A client that reads nothing is reset: closed, its answers would wait in the kernel.
 func TestAClientOfALoopThatNeverReadsIsReset(t *testing.T) {
-	st := newLoopSite(t, 1, Limits{Connections: 10})
+	st := newLoopSite(t, 1, conns.Limits{Connections: 10})
 	c, r := st.dial("")
 	jam(t, c)
-	st.awaitRows(1, func(r *row) bool { _, busy := r.noted(); return busy && !r.inHead() })
-	st.pass(int(DefaultPatience.Request/SweepInterval) - 5)
+	st.awaitRows(1, func(r *conns.Row) bool { _, busy := r.Noted(); return busy && !r.InHead() })
+	st.pass(int(conns.DefaultPatience.Request/conns.SweepInterval) - 5)
 	if st.Open() != 1 {
 		t.Fatal("it was cut too early")
 	}
@@ -189,7 +191,7 @@ func jam(t *testing.T, c net.Conn) {
 		n, err := c.Write(batch[sent:])
 		if sent = (sent + n) % len(batch); n > 0 {
 			stuck = 0
-		} else if stuck++; !isTimeout(err) {
+		} else if stuck++; !conns.IsTimeout(err) {
 			t.Fatal(err)
 		}
 	}
@@ -198,12 +200,12 @@ func jam(t *testing.T, c net.Conn) {
 
 // Every 16 KiB that a client reads give it another second.
 func TestAClientThatReadsSlowlyHasLonger(t *testing.T) {
-	st := newLoopSite(t, 1, Limits{Connections: 10})
+	st := newLoopSite(t, 1, conns.Limits{Connections: 10})
 	c, r := st.dial("")
 	jam(t, c)
-	st.awaitRows(1, func(r *row) bool { _, busy := r.noted(); return busy && !r.inHead() })
+	st.awaitRows(1, func(r *conns.Row) bool { _, busy := r.Noted(); return busy && !r.InHead() })
 	for range 100 {
-		_, err := io.CopyN(io.Discard, r, 4*minRate)
+		_, err := io.CopyN(io.Discard, r, 4*conns.MinRate)
 		check(t, err)
 		st.pass(1)
 	}
@@ -215,7 +217,7 @@ func TestAClientThatReadsSlowlyHasLonger(t *testing.T) {
 // A loop reads nothing more from a client that does not read its answers. When the client reads on,
 // each of its requests is answered, once and in order.
 func TestASlowReaderGetsEveryAnswerInOrder(t *testing.T) {
-	st := newLoopSite(t, 2, Limits{Connections: 10})
+	st := newLoopSite(t, 2, conns.Limits{Connections: 10})
 	const clients, requests = 4, 20_000
 	done := make(chan error)
 	for range clients {
@@ -248,7 +250,7 @@ func TestASlowReaderGetsEveryAnswerInOrder(t *testing.T) {
 
 // A client that half-closes after its requests still gets its answers.
 func TestAHalfClosedClientGetsItsAnswers(t *testing.T) {
-	st := newLoopSite(t, 2, Limits{Connections: 10})
+	st := newLoopSite(t, 2, conns.Limits{Connections: 10})
 	for _, n := range []int{1, 16, 5000} {
 		answers := st.talk(strings.Repeat(requestText("GET", "/page"), n))
 		if got := bytes.Count(answers, []byte(loopPage)); got != n {
@@ -268,7 +270,7 @@ func (st *loopSite) anyIsReset(clients int) bool {
 		for err == nil { // the reset comes when the kernel has passed the requests on
 			_, err = io.WriteString(c, requests)
 		}
-		if !isTimeout(err) {
+		if !conns.IsTimeout(err) {
 			return true
 		}
 	}
@@ -277,16 +279,16 @@ func (st *loopSite) anyIsReset(clients int) bool {
 
 // What waits for clients that do not read has a bound in each connection, and in all.
 func TestTheMemoryForClientsThatDoNotReadIsBounded(t *testing.T) {
-	st := newLoopSite(t, 1, Limits{Connections: 100})
+	st := newLoopSite(t, 1, conns.Limits{Connections: 100})
 	const clients = 8
 	for range clients {
 		c, _ := st.dial("")
 		jam(t, c)
 	}
-	if held := st.l.held.Load(); held < clients*1000 || held > clients*43<<10 {
+	if held := st.l.Held.Load(); held < clients*1000 || held > clients*43<<10 {
 		t.Errorf("%d bytes are held for %d clients that read nothing", held, clients)
 	}
-	st.l.held.Add(maxHeldBytes) // as if there were thousands of them
+	st.l.Held.Add(128 << 20) // as if there were thousands of them
 	head, r := st.dial("GET /x HTTP/1.1\r\nX: " + strings.Repeat("x", 4000) + "\r\n")
 	st.l.awaitHeard(clients + 1)
 	if !st.anyIsReset(30) {
@@ -297,5 +299,5 @@ func TestTheMemoryForClientsThatDoNotReadIsBounded(t *testing.T) {
 	if got := readReply(t, r, "GET"); got.status != 302 {
 		t.Errorf("a head of 4 KB: got %+v, want 302", got)
 	}
-	st.l.held.Add(-maxHeldBytes)
+	st.l.Held.Add(-128 << 20)
 }

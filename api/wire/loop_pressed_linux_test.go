@@ -10,13 +10,15 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"shunt/api/wire/conns"
 )
 
 // isPressed reports whether all loops are pressed, be it for no time at all.
 func (st *loopSite) isPressed() bool { return st.Pressed(time.Now().Add(time.Second)) > 0 }
 
 func TestLoopsArePressedWhileRequestsQueueAndThenRest(t *testing.T) {
-	st := newLoopSite(t, 2, Limits{Connections: 100})
+	st := newLoopSite(t, 2, conns.Limits{Connections: 100})
 	if st.isPressed() {
 		t.Error("loops without connections are pressed")
 	}

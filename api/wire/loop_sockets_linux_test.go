@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"shunt/api/wire/conns"
 )
 
 func TestLoopsServeAUnixSocketAndRemoveItsFile(t *testing.T) {
@@ -20,7 +22,7 @@ func TestLoopsServeAUnixSocketAndRemoveItsFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	st := newLoopSiteAt(t, newLoopGroup(2, Limits{Connections: 10, PerAddress: 1}), ln, files)
+	st := newLoopSiteAt(t, newLoopGroup(2, conns.Limits{Connections: 10, PerAddress: 1}), ln, files)
 	for range 3 {
 		c, err := net.Dial("unix", path)
 		if err != nil {
@@ -63,7 +65,7 @@ func TestLoopsServeAnInheritedSocket(t *testing.T) {
 	defer file.Close()
 	inherited, err := net.FileListener(file)
 	check(t, err)
-	st := newLoopSiteAt(t, newLoopGroup(2, Limits{Connections: 10}), inherited, files)
+	st := newLoopSiteAt(t, newLoopGroup(2, conns.Limits{Connections: 10}), inherited, files)
 	c, _ := st.dial("")
 	st.wantBothDoors(c)
 	check(t, st.CloseListeners())
@@ -75,7 +77,7 @@ func TestLoopsServeAnInheritedSocket(t *testing.T) {
 }
 
 func TestASecondServerOnTheAddressOfLoopsFails(t *testing.T) {
-	st := newLoopSite(t, 2, Limits{Connections: 10})
+	st := newLoopSite(t, 2, conns.Limits{Connections: 10})
 	if ln, err := net.Listen("tcp", st.addr); !errors.Is(err, syscall.EADDRINUSE) {
 		t.Errorf("got %v, %v, want that the address is in use", ln, err)
 	}
@@ -88,7 +90,7 @@ func TestLoopsSeeIPv4ClientsOfAnIPv6Socket(t *testing.T) {
 	if err != nil {
 		t.Skip("no IPv6 here")
 	}
-	st := newLoopSiteAt(t, newLoopGroup(1, Limits{Connections: 10, PerAddress: 1}), ln, files)
+	st := newLoopSiteAt(t, newLoopGroup(1, conns.Limits{Connections: 10, PerAddress: 1}), ln, files)
 	_, port, _ := net.SplitHostPort(st.addr)
 	for _, client := range []string{"127.0.0.1", "::1"} {
 		c, err := net.Dial("tcp", net.JoinHostPort(client, port))
@@ -99,7 +101,7 @@ func TestLoopsSeeIPv4ClientsOfAnIPv6Socket(t *testing.T) {
 		st.wantBothDoors(c)
 	}
 	seen := make(map[string]bool)
-	st.l.eachRow(func(r *row) { seen[r.peer().String()] = true })
+	st.l.Each(func(r *conns.Row) { seen[r.Peer().String()] = true })
 	if len(seen) != 2 || !seen["127.0.0.1"] || !seen["::1"] {
 		t.Errorf("got %v", seen)
 	}
@@ -107,13 +109,13 @@ func TestLoopsSeeIPv4ClientsOfAnIPv6Socket(t *testing.T) {
 
 // The kernel keeps little for a client of a loop that does not read; fasthttp sends large answers, too.
 func TestAConnectionThatIsHandedOverHasNoFixedSendBuffer(t *testing.T) {
-	st := newLoopSite(t, 1, Limits{Connections: 10})
+	st := newLoopSite(t, 1, conns.Limits{Connections: 10})
 	c, r := st.dial(requestText("GET", "/x"))
 	readReply(t, r, "GET")
 	st.awaitIdle() // so that the loop has written the number of the descriptor, and does not change it
-	fd := st.l.mu.at(1).fd
-	if size, err := unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_SNDBUF); size != 2*sendBufferBytes {
-		t.Errorf("got a buffer of %d, %v; want twice %d", size, err, sendBufferBytes)
+	fd := st.l.At(1).FD
+	if size, err := unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_SNDBUF); size != 2*64<<10 {
+		t.Errorf("got a buffer of %d, %v; want twice 64 KiB", size, err)
 	}
 	st.wantBothDoors(c)
 	if locks, err := unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_BUF_LOCK); err == nil && locks&1 != 0 { // SOCK_SNDBUF_LOCK

@@ -7,6 +7,8 @@ import (
 	"net"
 	"runtime"
 	"testing"
+
+	"shunt/api/wire/conns"
 )
 
 // wantEven checks that no loop has more than 60 of 100 connections.
@@ -15,7 +17,7 @@ func (st *loopSite) wantEven(n int) {
 	for st.l.inLoops() < n {
 		runtime.Gosched()
 	}
-	open := st.l.loops.open()
+	open := st.l.loops.Open()
 	st.t.Logf("of %d connections the loops have %v", n, open)
 	for _, its := range open {
 		if its*100 > n*60 {
@@ -28,7 +30,7 @@ func TestConnectionsSpreadOverLoops(t *testing.T) {
 	const n = 500
 	for _, speaks := range []bool{true, false} {
 		t.Run(fmt.Sprintf("clients that speak at once: %v", speaks), func(t *testing.T) {
-			st := newLoopSite(t, 2, Limits{Connections: 2 * n})
+			st := newLoopSite(t, 2, conns.Limits{Connections: 2 * n})
 			for range n {
 				if c, r := st.dial(""); speaks {
 					_, _ = io.WriteString(c, requestText("GET", "/x"))
@@ -43,7 +45,7 @@ func TestConnectionsSpreadOverLoops(t *testing.T) {
 // One loop accepts all connections, because the other is busy.
 func TestConnectionsSpreadWhileALoopIsBusy(t *testing.T) {
 	const n = 500
-	st := newLoopSite(t, 2, Limits{Connections: 2 * n})
+	st := newLoopSite(t, 2, conns.Limits{Connections: 2 * n})
 	release := st.holdSome(1)
 	var conns []net.Conn
 	for range n {
@@ -70,7 +72,7 @@ func readFull(r io.Reader, b []byte) error {
 // Connections close again and again, at random, and others take their places.
 func TestConnectionsThatComeAndGoStaySpread(t *testing.T) {
 	const n, turns = 500, 3000
-	st := newLoopSite(t, 2, Limits{Connections: 2 * n})
+	st := newLoopSite(t, 2, conns.Limits{Connections: 2 * n})
 	random := rand.New(rand.NewPCG(3, 4))
 	var conns [n]net.Conn
 	for turn := range n + turns {

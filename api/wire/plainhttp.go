@@ -23,11 +23,11 @@ const plainText = "This port speaks HTTPS. Use https:// in place of http://.\n"
 func (c tlsConn) Handshake() error {
 	err := c.Conn.(*tls.Conn).Handshake()
 	if err == nil && len(c.ConnectionState().PeerCertificates) > 0 {
-		c.owner.finish(c.row) // the client has shown a certificate
+		c.owner.Finish(c.Row) // the client has shown a certificate
 	}
 	var first tls.RecordHeaderError
 	if errors.As(err, &first) && first.Conn != nil && looksLikeHTTP(first.RecordHeader) {
-		c.owner.limits.Counts.PlainHTTP.Add(1)
+		c.owner.Limits.Counts.PlainHTTP.Add(1)
 		c.answerPlain(string(first.RecordHeader[:]) == "HEAD ")
 	}
 	return err
@@ -56,7 +56,7 @@ func (c tlsConn) answerPlain(isHEAD bool) {
 	if isHEAD {
 		body = ""
 	}
-	_, err := fmt.Fprintf(c.socket(), "HTTP/1.1 400 Bad Request\r\nDate: %s\r\n"+
+	_, err := fmt.Fprintf(c.Socket(), "HTTP/1.1 400 Bad Request\r\nDate: %s\r\n"+
 		"Connection: close\r\nCache-Control: no-store\r\n"+
 		"Content-Type: text/plain; charset=utf-8\r\nContent-Length: %d\r\n\r\n%s",
 		time.Now().UTC().Format(http.TimeFormat), len(plainText), body)

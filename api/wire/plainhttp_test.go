@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/valyala/fasthttp"
+
+	"shunt/api/wire/conns"
 )
 
 // wantToldHTTPS fails unless the only answer is the 400 in the clear that names HTTPS.
@@ -26,7 +28,7 @@ func wantToldHTTPS(t *testing.T, answers []byte, method string) {
 
 func TestAClientThatSpeaksHTTPIsToldToUseHTTPS(t *testing.T) {
 	var handled atomic.Int64
-	g := newGroup(Limits{Connections: MaxConnections})
+	g := newGroup(conns.Limits{Connections: conns.MaxConnections})
 	handle := g.Handle
 	g.Handle = func(ctx *fasthttp.RequestCtx) {
 		handled.Add(1)
@@ -48,7 +50,7 @@ func TestAClientThatSpeaksHTTPIsToldToUseHTTPS(t *testing.T) {
 		}
 	}
 	st.l.awaitNone()
-	if got := st.l.limits.Counts.PlainHTTP.Load(); got != uint64(n) {
+	if got := st.l.Limits.Counts.PlainHTTP.Load(); got != uint64(n) {
 		t.Errorf("got %d counted, want %d", got, n)
 	}
 	if got := handled.Load(); got != int64(n) {
@@ -78,11 +80,11 @@ func TestAClientThatSpeaksHTTPInPiecesIsToldToo(t *testing.T) {
 func TestAnUnfinishedHTTPHeadOnTheTLSPortIsReaped(t *testing.T) {
 	st := newSecureSite(t)
 	c, _ := st.dial("GET ")
-	st.l.await(func(c *conn) bool { return true })
+	st.l.await(func(c *conns.Served) bool { return true })
 	if r := st.askTLS("GET", requestText("GET", "/me")); r.status != 404 {
 		t.Errorf("another client: got %+v, want its answer", r)
 	}
-	for range DefaultPatience.Head/SweepInterval + 1 {
+	for range conns.DefaultPatience.Head/conns.SweepInterval + 1 {
 		st.Sweep()
 	}
 	if rest, _ := io.ReadAll(c); len(rest) > 0 {
@@ -99,7 +101,7 @@ func TestOnlyHTTPIsAnsweredInTheClear(t *testing.T) {
 		}
 	}
 	st.l.awaitNone()
-	if got := st.l.limits.Counts.PlainHTTP.Load(); got != 0 {
+	if got := st.l.Limits.Counts.PlainHTTP.Load(); got != 0 {
 		t.Errorf("got %d counted as HTTP, want none", got)
 	}
 }

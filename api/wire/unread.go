@@ -1,12 +1,14 @@
 package wire
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/problem"
+	"shunt/api/wire/conns"
 	"shunt/api/wire/http1"
 )
 
@@ -28,10 +30,10 @@ func (g *Group) refuseUnread(ctx *fasthttp.RequestCtx, err error) {
 		limit, _ := g.bodyLimit(&ctx.Request.Header)
 		r.Kind = problem.BodyTooLarge
 		r.Detail = fmt.Sprintf("the body must be at most %d bytes", limit)
-	case isTimeout(err) && c != nil && c.gate.Large.WasCut():
+	case conns.IsTimeout(err) && c != nil && c.gate.Large.WasCut():
 		r.Kind = problem.Timeout
 		r.Detail = fmt.Sprintf("while others wait, a large body must arrive at %d KiB a second or faster", http1.LargeBodyRate>>10)
-	case isTimeout(err):
+	case conns.IsTimeout(err):
 		r.Kind, r.Detail = problem.Timeout, "the request did not arrive in time"
 	}
 	ctx.Response.SkipBody = isHEAD
@@ -40,4 +42,16 @@ func (g *Group) refuseUnread(ctx *fasthttp.RequestCtx, err error) {
 	}
 	linger(ctx.Conn())
 	g.WriteProblem(ctx, r)
+}
+
+// appendRefusal appends the answer to a request that could not be read because of err.
+func (g *Group) appendRefusal(out []byte, err error) []byte {
+	var ctx fasthttp.RequestCtx
+	ctx.Init2(nil, silent{}, true)
+	ctx.Response.Header.SetNoDefaultContentType(true)
+	g.refuseUnread(&ctx, err)
+	ctx.SetConnectionClose()
+	w := bytes.NewBuffer(out)
+	_, _ = ctx.Response.WriteTo(w) // a Buffer never fails
+	return w.Bytes()
 }
