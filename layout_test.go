@@ -99,8 +99,12 @@ var rooms = map[string]room{
 	"api/chart":     {never: noHTTP},
 	"api/client":    {}, // see alone
 	"api/dashboard": {
-		knows: []string{"engine", "api/account", "api/admin", "api/changes", "api/chart", "api/jsonbody", "api/ops", "api/page", "api/problem", "api/tagtext", "api/turnstile", "api/when"},
+		knows: []string{"engine", "api/account", "api/admin", "api/changes", "api/chart", "api/dashboard/visit", "api/jsonbody", "api/ops", "api/page", "api/problem", "api/tagtext", "api/turnstile", "api/when"},
 		users: []string{"api"},
+	},
+	"api/dashboard/visit": {
+		knows: []string{"engine", "api/account", "api/admin", "api/chart", "api/ops", "api/page", "api/problem"},
+		users: []string{"api/dashboard"},
 	},
 	"api/docs":       {knows: []string{"api/page", "api/problem", "api/visitor"}, never: noHTTP},
 	"api/failures":   {knows: []string{"api/rate"}, never: noHTTP},

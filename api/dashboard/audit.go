@@ -11,6 +11,7 @@ import (
 
 	"shunt/api/account"
 	"shunt/api/changes"
+	"shunt/api/dashboard/visit"
 	"shunt/api/ops"
 	"shunt/api/problem"
 	"shunt/engine"
@@ -24,7 +25,7 @@ type auditView struct {
 	Search  auditSearch
 	Errors  map[string]string // at fields of the search; empty: it is right
 	Error   string            // why there is no list, apart from Errors
-	Subject []option          // the pages of the link and the user that the list is of, as far as they exist
+	Subject []visit.Option    // the pages of the link and the user that the list is of, as far as they exist
 	Rows    []auditRow
 	Newest  string // address of the first page; empty: this is it
 	Older   string // address of the next page; empty: there is none
@@ -80,14 +81,14 @@ func (v *auditView) Say() string {
 	if v.Error != "" {
 		return v.Error
 	}
-	return plural(uint64(len(v.Rows)), "change", "changes")
+	return visit.Plural(uint64(len(v.Rows)), "change", "changes")
 }
 
 // auditPage is GET /_/audit: who changed what, and when.
 func (r *request) auditPage() error {
-	asked := func(name string) string { return strings.TrimSpace(r.query(name)) }
+	asked := func(name string) string { return strings.TrimSpace(r.Query(name)) }
 	view := auditView{Search: auditSearch{Actor: asked("actor"), Code: asked("code"), From: asked("from"), To: asked("to")}}
-	if r.query("cursor") != "" {
+	if r.Query("cursor") != "" {
 		view.Newest = view.Search.address("")
 	}
 	q, err := r.auditQuery(&view)
@@ -95,7 +96,7 @@ func (r *request) auditPage() error {
 		return err
 	}
 	if view.Error != "" || len(view.Errors) > 0 {
-		return r.show(fasthttp.StatusUnprocessableEntity, "audit", "Audit log", &view)
+		return r.Show(fasthttp.StatusUnprocessableEntity, "audit", "Audit log", &view)
 	}
 	if err := r.listChanges(&view, q); err != nil {
 		return err
@@ -103,26 +104,26 @@ func (r *request) auditPage() error {
 	if err := r.findSubject(&view); err != nil {
 		return err
 	}
-	return r.show(fasthttp.StatusOK, "audit", "Audit log", &view)
+	return r.Show(fasthttp.StatusOK, "audit", "Audit log", &view)
 }
 
 // auditQuery returns the query of the page. What is wrong with it is in the view.
 func (r *request) auditQuery(view *auditView) (ops.AuditQuery, error) {
 	s := &view.Search
 	from, to, wrong := s.period()
-	q, err := ops.ParseAudit(r.caller, parameters("actor", s.Actor, "code", s.Code, "from", from, "to", to,
-		"cursor", r.query("cursor"), "limit", listed))
+	q, err := ops.ParseAudit(r.Caller, parameters("actor", s.Actor, "code", s.Code, "from", from, "to", to,
+		"cursor", r.Query("cursor"), "limit", listed))
 	view.Errors = wrong
 	if p, known := problem.Of(err); err == nil || !known || p.Kind != problem.Invalid {
 		return q, err
 	}
-	at, general, _ := fieldErrors(err, "actor", "code", "cursor")
+	at, general, _ := visit.FieldErrors(err, "actor", "code", "cursor")
 	for _, name := range []string{"actor", "code"} {
 		if at[name] != "" {
-			wrong[name] = sentence(at[name])
+			wrong[name] = visit.Sentence(at[name])
 		}
 	}
-	view.Error = sentence(firstOf(labelled("The address of this page", at["cursor"]), general))
+	view.Error = visit.Sentence(firstOf(labelled("The address of this page", at["cursor"]), general))
 	return q, nil
 }
 
@@ -132,7 +133,7 @@ func (s *auditSearch) period() (from, to string, wrong map[string]string) {
 	wrong = make(map[string]string)
 	days := map[string]time.Time{}
 	for name, text := range map[string]string{"from": s.From, "to": s.To} {
-		day, ok := parseDate(text)
+		day, ok := visit.ParseDate(text)
 		if days[name] = day; !ok && text != "" {
 			wrong[name] = "Must be a date such as 2026-11-21."
 		}
@@ -162,8 +163,8 @@ func dayAfter(day time.Time) string {
 
 // listChanges reads the entries of the page.
 func (r *request) listChanges(view *auditView, q ops.AuditQuery) error {
-	return r.heavily(func() error {
-		page, err := r.calls.Audit(r.caller, q)
+	return r.Heavily(func() error {
+		page, err := r.Calls.Audit(r.Caller, q)
 		for i := range page.Data {
 			view.Rows = append(view.Rows, auditRowOf(&page.Data[i]))
 		}
@@ -177,10 +178,10 @@ func (r *request) listChanges(view *auditView, q ops.AuditQuery) error {
 // findSubject finds the pages of the link and the user that the list is of.
 func (r *request) findSubject(view *auditView) error {
 	if code := view.Search.Code; code != "" {
-		l, err := r.calls.Read(r.caller, code, engine.Guard{AnyOwner: true})
-		switch _, _, ok := fieldErrors(err); {
+		l, err := r.Calls.Read(r.Caller, code, engine.Guard{AnyOwner: true})
+		switch _, _, ok := visit.FieldErrors(err); {
 		case err == nil:
-			view.Subject = append(view.Subject, option{"Open the link " + l.Code, linkPath(l.Code, "all")})
+			view.Subject = append(view.Subject, visit.Option{Name: "Open the link " + l.Code, Path: linkPath(l.Code, "all")})
 		case !ok:
 			return err
 		}
@@ -193,7 +194,7 @@ func (r *request) findSubject(view *auditView) error {
 		return strings.EqualFold(view.Search.Actor, u.Name) || view.Search.Actor == strconv.FormatUint(uint64(u.ID), 10)
 	})
 	if at >= 0 {
-		view.Subject = append(view.Subject, option{"Open the user " + users[at].Name, userPath(users[at].ID)})
+		view.Subject = append(view.Subject, visit.Option{Name: "Open the user " + users[at].Name, Path: userPath(users[at].ID)})
 	}
 	return err
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
+	"shunt/api/dashboard/visit"
 	"shunt/api/jsonbody"
 	"shunt/api/ops"
 	"shunt/api/problem"
@@ -70,14 +71,14 @@ type bulkLine struct {
 
 // newBulk is GET /_/links/bulk.
 func (r *request) newBulk() error {
-	return r.show(fasthttp.StatusOK, "link-bulk", "Several links", r.bulkView())
+	return r.Show(fasthttp.StatusOK, "link-bulk", "Several links", r.bulkView())
 }
 
 // bulkView returns the page with what was typed.
 func (r *request) bulkView() bulkView {
-	v := bulkView{Key: r.formKey(), Most: engine.MaxBulk}
-	addresses, _ := r.typed("addresses")
-	v.Tags, _ = r.typed("tags")
+	v := bulkView{Key: r.FormKey(), Most: engine.MaxBulk}
+	addresses, _ := r.Typed("addresses")
+	v.Tags, _ = r.Typed("tags")
 	v.Tags = v.Tags[:min(len(v.Tags), maxTagsShown)]
 	v.setAddresses(addresses)
 	return v
@@ -96,7 +97,7 @@ func (v *bulkView) setAddresses(text string) {
 // another page would take megabytes for each session.
 func (r *request) createBulk() error {
 	view := r.bulkView()
-	lines := linesOf(r.sent("addresses"))
+	lines := linesOf(r.Sent("addresses"))
 	results, err := r.createLines(view.Key, lines, view.Tags)
 	if err != nil {
 		status, ok := view.refuse(err)
@@ -104,14 +105,14 @@ func (r *request) createBulk() error {
 			return err
 		}
 		r.retryAfter(err)
-		return r.show(status, "link-bulk", "Several links", view)
+		return r.Show(status, "link-bulk", "Several links", view)
 	}
 	if text := tagError(results); text != "" {
 		view.TagError = text
-		return r.show(fasthttp.StatusUnprocessableEntity, "link-bulk", "Several links", view)
+		return r.Show(fasthttp.StatusUnprocessableEntity, "link-bulk", "Several links", view)
 	}
 	view.take(lines, results)
-	return r.show(fasthttp.StatusOK, "link-bulk", "Several links", view)
+	return r.Show(fasthttp.StatusOK, "link-bulk", "Several links", view)
 }
 
 // linesOf returns the lines of a text that are not blank, with their numbers: at most one more than
@@ -151,8 +152,8 @@ func (r *request) createLines(key string, lines []bulkLine, tagText string) (ops
 	if err != nil {
 		return nil, err
 	}
-	return r.calls.CreateBulk(r.caller, asked, ops.Bulk{
-		Body: body, May: func(n int) error { return r.sessions.AllowMore(r.ctx, r.caller, n) },
+	return r.Calls.CreateBulk(r.Caller, asked, ops.Bulk{
+		Body: body, May: func(n int) error { return r.Sessions.AllowMore(r.Ctx, r.Caller, n) },
 	})
 }
 
@@ -176,12 +177,12 @@ func itemsOf(lines []bulkLine, tags any) (text []byte) {
 // refuse puts the errors of err at their fields, and returns the status of the answer. ok == false:
 // the error is internal.
 func (v *bulkView) refuse(err error) (status int, ok bool) {
-	at, general, _ := fieldErrors(err, "addresses", "tags")
+	at, general, _ := visit.FieldErrors(err, "addresses", "tags")
 	p, known := problem.Of(err)
 	if !known {
 		return 0, false
 	}
-	v.LineError, v.TagError, v.Error = sentence(at["addresses"]), sentence(at["tags"]), sentence(general)
+	v.LineError, v.TagError, v.Error = visit.Sentence(at["addresses"]), visit.Sentence(at["tags"]), visit.Sentence(general)
 	if len(p.Fields) == 0 {
 		v.Error = formError(p)
 	}
@@ -196,7 +197,7 @@ func tagError(results ops.Results) string {
 			if name, index, inList := strings.Cut(e.Field, "["); name == "tags" && inList {
 				return "Tag " + ordinal(index) + ": " + e.Message + "."
 			} else if name == "tags" {
-				return sentence(e.Message)
+				return visit.Sentence(e.Message)
 			}
 		}
 	}
@@ -239,9 +240,9 @@ func lineError(text string, p problem.Problem) string {
 	case !utf8.ValidString(text):
 		return "Must be UTF-8."
 	case len(p.Fields) > 0:
-		return sentence(p.Fields[0].Message)
+		return visit.Sentence(p.Fields[0].Message)
 	}
-	return sentence(p.Detail)
+	return visit.Sentence(p.Detail)
 }
 
 // shortened returns the beginning of a long line, and a short one whole.

@@ -21,7 +21,7 @@ const (
 // newForm returns the form that creates a link and is sent to action. given are the values of its
 // fields, until the visitor types others.
 func (r *request) newForm(action string, given map[string]string) linkForm {
-	f := linkForm{Action: action, Key: r.formKey()}
+	f := linkForm{Action: action, Key: r.FormKey()}
 	f.fill(r, func(name string) string {
 		if text, ok := given[name]; ok {
 			return text
@@ -43,9 +43,9 @@ func creationKey(key string, body jsonbody.Body) (ops.Key, error) {
 
 // newLink is GET /_/links/new.
 func (r *request) newLink() error {
-	form := r.newForm(newPath, map[string]string{"url": r.query("url"), "alias": r.query("alias")})
+	form := r.newForm(newPath, map[string]string{"url": r.Query("url"), "alias": r.Query("alias")})
 	form.Fields["url"].Focus = true
-	return r.show(fasthttp.StatusOK, "link-new", "New link", form)
+	return r.Show(fasthttp.StatusOK, "link-new", "New link", form)
 }
 
 // createLink is POST /_/links and POST /_/links/new. A form with errors is shown on its own page.
@@ -58,14 +58,14 @@ func (r *request) createLink() error {
 			return err
 		}
 		r.retryAfter(err)
-		return r.show(status, "link-new", "New link", form)
+		return r.Show(status, "link-new", "New link", form)
 	}
 	if existed {
-		r.say("info", "You already had this link, so no other was created.")
+		r.Say("info", "You already had this link, so no other was created.")
 	} else {
-		r.say("done", "The link is ready.")
+		r.Say("done", "The link is ready.")
 	}
-	return r.seeOther(linksPath + "?made=" + link.Code)
+	return r.SeeOther(linksPath + "?made=" + link.Code)
 }
 
 func (r *request) create(form *linkForm) (l *ops.Link, existed bool, err error) {
@@ -78,12 +78,12 @@ func (r *request) create(form *linkForm) (l *ops.Link, existed bool, err error) 
 	if err != nil {
 		return l, false, err
 	}
-	return r.calls.Create(r.caller, key, body)
+	return r.Calls.Create(r.Caller, key, body)
 }
 
 // retryAfter sets the header Retry-After of a problem that has one.
 func (r *request) retryAfter(err error) {
-	h := &r.ctx.Response.Header
+	h := &r.Ctx.Response.Header
 	if p, _ := problem.Of(err); p.Kind.RetryAfter != "" && len(h.Peek(fasthttp.HeaderRetryAfter)) == 0 {
 		h.Set(fasthttp.HeaderRetryAfter, p.Kind.RetryAfter)
 	}

@@ -1,159 +1,51 @@
 package dashboard
 
 import (
-	"cmp"
-	"log/slog"
-	"time"
+	"embed"
+	"html/template"
 
-	"github.com/fasthttp/router"
-	"github.com/valyala/fasthttp"
+	"shunt/api/dashboard/visit"
+)
 
-	"shunt/api/account"
-	"shunt/api/admin"
-	"shunt/api/ops"
-	"shunt/api/page"
-	"shunt/api/problem"
-	"shunt/engine"
+//go:embed templates
+var templates embed.FS
+
+//go:embed style.css
+var style string
+
+//go:embed script.js
+var script string
+
+// pages returns all pages.
+func pages() visit.Content {
+	var all []visit.Row
+	for _, r := range rows() {
+		all = append(all, visit.Row{Method: r.method, Path: r.path, Who: r.who, Handle: of(r.page)})
+	}
+	return visit.Content{
+		Rows: all, Templates: templates, Style: style, Script: script, AskToSignIn: of((*request).askToSignIn),
+		Functions: template.FuncMap{"redirect": redirectMeaning, "value": valueText, "folded": foldedText},
+	}
+}
+
+// A request is a visitor's request for a page, whose methods are the pages.
+type request struct{ *visit.Request }
+
+// of returns the handler of a page or form.
+func of(page func(*request) error) func(*visit.Request) error {
+	return func(v *visit.Request) error { return page(&request{v}) }
+}
+
+// What package api needs of a dashboard, and gives to it.
+type (
+	Dashboard = visit.Dashboard
+	Options   = visit.Options
+	Sessions  = visit.Sessions
+	Stream    = visit.Stream
 )
 
 // Root is the path of the overview; the paths of all pages begin with it.
-const Root = "/_/"
-
-// Options are what a Dashboard needs. All but Logger are required.
-type Options struct {
-	Calls    *ops.Calls
-	Accounts *account.Accounts
-	Engine   *engine.Engine
-	Sessions Sessions
-	Facts    func() ([]admin.Group, error) // about the server: its metrics in words
-	Stalled  func() bool                   // the store has not answered a write in time
-	Health   func() admin.Health
-
-	Site    page.Site
-	BaseURL string // short addresses begin with it; without a slash at its end
-
-	Problem  func(ctx *fasthttp.RequestCtx, p problem.Problem) // answers with p, for clients that prefer JSON
-	Stream   Stream
-	Answered func(route string, method []byte, status int, took time.Duration) // counts an answered request
-	Now      func() time.Time
-
-	Logger *slog.Logger // default: discards
-}
-
-// A Stream answers with what read returns, whenever it changes, as long as the caller may use the
-// guard.
-type Stream func(ctx *fasthttp.RequestCtx, caller account.Caller, g engine.Guard, read func() (hits, unique uint64, err error)) error
-
-// Sessions decide who makes a request, and how often. Package api implements it with the rules that
-// hold for its own calls. All errors are for package problem.
-type Sessions interface {
-	// Secure refuses a request whose cookie or password others could have read on the way.
-	Secure(ctx *fasthttp.RequestCtx) error
-	// Own refuses a request that a page of another origin made a browser send.
-	Own(ctx *fasthttp.RequestCtx) error
-	// MayChangeAccounts refuses a request by the way of which no account is changed.
-	MayChangeAccounts(ctx *fasthttp.RequestCtx) error
-	// Caller returns the user whose session the cookie belongs to, or account.ErrUnauthorized.
-	Caller(ctx *fasthttp.RequestCtx) (account.Caller, error)
-	// Allow counts a request of caller, the zero Caller if nobody is signed in. creates: it may
-	// create a link, and has the limit of such requests.
-	Allow(ctx *fasthttp.RequestCtx, caller account.Caller, creates bool) error
-	// AllowMore counts n more creates of a request that creates several links.
-	AllowMore(ctx *fasthttp.RequestCtx, caller account.Caller, n int) error
-	// LogIn begins a session, and sets its cookie.
-	LogIn(ctx *fasthttp.RequestCtx, email, password string) (account.Caller, error)
-	// LookUpSetup returns the user that a setup code is for, or account.ErrNoSetupCode.
-	LookUpSetup(ctx *fasthttp.RequestCtx, code string) (account.User, error)
-	// SetUp sets the password of the user that a setup code is for, begins a session, and sets its
-	// cookie. See account.Accounts.UseSetupCode.
-	SetUp(ctx *fasthttp.RequestCtx, code, email, password string) (account.Caller, error)
-	// ChangePassword sets the caller's password. See account.Accounts.ChangePassword.
-	ChangePassword(ctx *fasthttp.RequestCtx, caller account.Caller, current, password string) error
-	// LogOut ends the session of the cookie, if there is one, and removes the cookie.
-	LogOut(ctx *fasthttp.RequestCtx) error
-}
-
-// A Dashboard serves the pages. Any number of goroutines may use it at once.
-type Dashboard struct {
-	calls    *ops.Calls
-	accounts *account.Accounts
-	engine   *engine.Engine
-	sessions Sessions
-	facts    func() ([]admin.Group, error)
-	stalled  func() bool
-	health   func() admin.Health
-	site     page.Site
-	baseURL  string
-	problem  func(ctx *fasthttp.RequestCtx, p problem.Problem)
-	stream   Stream
-	answered func(route string, method []byte, status int, took time.Duration)
-	now      func() time.Time
-	log      *slog.Logger
-
-	rows   []row
-	views  views
-	keep   keep
-	routes fasthttp.RequestHandler
-}
+const Root = visit.Root
 
 // New returns the dashboard. It starts no goroutine.
-func New(o Options) *Dashboard {
-	d := &Dashboard{
-		calls: o.Calls, accounts: o.Accounts, engine: o.Engine, sessions: o.Sessions, facts: o.Facts, stalled: o.Stalled, health: o.Health, site: o.Site, baseURL: o.BaseURL,
-		problem: o.Problem, stream: o.Stream, answered: o.Answered, now: o.Now, log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
-		rows: rows(), views: parseViews(), keep: newKeep(o.Now),
-	}
-	d.routes = compressed(d.router().Handler)
-	return d
-}
-
-// Serve answers a request whose path begins with Root.
-func (d *Dashboard) Serve(ctx *fasthttp.RequestCtx) { d.routes(ctx) }
-
-// compressed compresses the answers of handle, except for streams: their events must not wait in a
-// buffer, and their reads must stay on the goroutine of the connection.
-func compressed(handle fasthttp.RequestHandler) fasthttp.RequestHandler {
-	compress := fasthttp.CompressHandler(func(*fasthttp.RequestCtx) {})
-	return func(ctx *fasthttp.RequestCtx) {
-		if handle(ctx); !ctx.Response.IsBodyStream() {
-			compress(ctx)
-		}
-	}
-}
-
-// router returns the router of the pages. It corrects no path: a wrong one is a 404.
-func (d *Dashboard) router() *router.Router {
-	r := router.New()
-	r.RedirectTrailingSlash = false
-	r.RedirectFixedPath = false
-	r.HandleOPTIONS = false
-	r.NotFound = d.handler(&row{path: "none", who: anybody, handle: (*request).missing})
-	r.MethodNotAllowed = d.handler(&row{path: "none", who: anybody, handle: (*request).wrongMethod})
-	for i := range d.rows {
-		p := &d.rows[i]
-		h := d.handler(p)
-		r.Handle(p.method, p.path, h)
-		if p.method == fasthttp.MethodGet {
-			r.Handle(fasthttp.MethodHead, p.path, h)
-		}
-	}
-	for path, asset := range d.views.assets {
-		r.GET(path, asset.serve)
-		r.HEAD(path, asset.serve)
-	}
-	return r
-}
-
-// handler returns a handler that calls p, shows its errors as pages, and measures and counts its
-// requests.
-func (d *Dashboard) handler(p *row) fasthttp.RequestHandler {
-	return func(ctx *fasthttp.RequestCtx) {
-		start := time.Now()
-		guard(ctx)
-		r := &request{Dashboard: d, ctx: ctx, row: p}
-		if err := r.serve(); err != nil {
-			r.fail(err)
-		}
-		d.answered(p.path, ctx.Method(), ctx.Response.StatusCode(), time.Since(start))
-	}
-}
+func New(o Options) *Dashboard { return visit.New(o, pages()) }

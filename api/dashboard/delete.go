@@ -29,7 +29,7 @@ func (r *request) showDelete(status int) error {
 	if err != nil {
 		return err
 	}
-	return r.show(status, "link-delete", "Delete "+view.Link.Code, view)
+	return r.Show(status, "link-delete", "Delete "+view.Link.Code, view)
 }
 
 // confirmView returns what such a page shows of the link, as it is now.
@@ -38,12 +38,12 @@ func (r *request) confirmView(status int) (v confirmView, err error) {
 	if err != nil {
 		return v, err
 	}
-	l, err := r.calls.Read(r.caller, code, guard)
+	l, err := r.Calls.Read(r.Caller, code, guard)
 	if err != nil {
 		return v, err
 	}
 	return confirmView{
-		Link: l, Owner: owner, Foreign: l.Owner != r.caller.User.ID, Version: strconv.FormatUint(l.Version, 10),
+		Link: l, Owner: owner, Foreign: l.Owner != r.Caller.User.ID, Version: strconv.FormatUint(l.Version, 10),
 		Back: linkPath(code, owner), Changed: status == fasthttp.StatusPreconditionFailed,
 	}, nil
 }
@@ -54,10 +54,10 @@ func (r *request) deleteLink() error {
 	if err != nil {
 		return err
 	}
-	page, err := r.once(func() (string, error) {
-		err := r.calls.Delete(r.caller, code, guard, []uint64{versionOf(r.sent("version"))})
+	page, err := r.Once(func() (string, error) {
+		err := r.Calls.Delete(r.Caller, code, guard, []uint64{versionOf(r.Sent("version"))})
 		if err == nil {
-			r.say("done", "The link "+code+" is deleted.")
+			r.Say("done", "The link "+code+" is deleted.")
 		}
 		return (&linkSearch{Owner: owner}).address(), err
 	})
@@ -67,5 +67,5 @@ func (r *request) deleteLink() error {
 	if err != nil {
 		return err
 	}
-	return r.seeOther(page)
+	return r.SeeOther(page)
 }

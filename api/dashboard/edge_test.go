@@ -10,12 +10,12 @@ import (
 // refused if they come through an edge, or among the others.
 func TestTheFormsThatChangeAccountsAreKnown(t *testing.T) {
 	var refused, allowed []string
-	for _, r := range rows() {
+	for _, r := range pages().Rows {
 		switch {
-		case r.changesAccounts():
-			refused = append(refused, r.path)
-		case r.method != "GET":
-			allowed = append(allowed, r.path)
+		case r.ChangesAccounts():
+			refused = append(refused, r.Path)
+		case r.Method != "GET":
+			allowed = append(allowed, r.Path)
 		}
 	}
 	slices.Sort(refused)

@@ -25,13 +25,13 @@ type editView struct {
 // whoseLink returns the {code} of the path, the guard of the parameter owner, and the parameter. A
 // form has it in a hidden field, so that it outlives signing in again.
 func (r *request) whoseLink() (code string, g engine.Guard, owner string, err error) {
-	if owner = r.query("owner"); owner == "" {
-		owner, _ = r.typed("owner")
+	if owner = r.Query("owner"); owner == "" {
+		owner, _ = r.Typed("owner")
 	}
-	if g, err = ops.ParseGuard(r.caller, parameters("owner", owner)); err != nil {
+	if g, err = ops.ParseGuard(r.Caller, parameters("owner", owner)); err != nil {
 		return "", g, "", err
 	}
-	code, err = ops.ParseCode(r.segment("code"))
+	code, err = ops.ParseCode(r.Segment("code"))
 	return code, g, owner, err
 }
 
@@ -47,7 +47,7 @@ func textsOf(l *ops.Link) func(name string) string {
 // editView returns the page that edits a link, without the values of its fields.
 func (r *request) editView(code, owner string) editView {
 	return editView{
-		Code: code, ShortURL: r.baseURL + "/" + code, Back: linkPath(code, owner),
+		Code: code, ShortURL: r.BaseURL + "/" + code, Back: linkPath(code, owner),
 		Form: linkForm{Action: Root + "link/" + code + "/edit", Owner: owner},
 	}
 }
@@ -58,7 +58,7 @@ func (r *request) editLink() error {
 	if err != nil {
 		return err
 	}
-	l, err := r.calls.Read(r.caller, code, guard)
+	l, err := r.Calls.Read(r.Caller, code, guard)
 	if err != nil {
 		return err
 	}
@@ -66,11 +66,11 @@ func (r *request) editLink() error {
 	f, texts := &view.Form, textsOf(&l)
 	f.fill(r, texts)
 	f.Version, f.Before = strconv.FormatUint(l.Version, 10), digests(texts)
-	if version, ok := r.typed("version"); ok { // typed before signing in again
+	if version, ok := r.Typed("version"); ok { // typed before signing in again
 		f.Version = version
-		f.Before, _ = r.typed("before")
+		f.Before, _ = r.Typed("before")
 	}
-	return r.show(fasthttp.StatusOK, "link-edit", "Edit "+code, view)
+	return r.Show(fasthttp.StatusOK, "link-edit", "Edit "+code, view)
 }
 
 // saveLink is POST /_/link/{code}/edit. It changes the fields that the visitor has touched: an
@@ -82,13 +82,13 @@ func (r *request) saveLink() error {
 	}
 	view := r.editView(code, owner)
 	f := &view.Form
-	f.Version, f.Before = r.sent("version"), r.sent("before")
+	f.Version, f.Before = r.Sent("version"), r.Sent("before")
 	f.fill(r, nil)
 	version := versionOf(f.Version)
 	body, err := f.body(true, f.touched)
 	var l ops.Link
 	if err == nil {
-		l, err = r.calls.Update(r.caller, code, guard, []uint64{version}, body)
+		l, err = r.Calls.Update(r.Caller, code, guard, []uint64{version}, body)
 	}
 	switch {
 	case errors.Is(err, engine.ErrVersion):
@@ -96,11 +96,11 @@ func (r *request) saveLink() error {
 	case err != nil:
 		return r.refuseEdit(&view, err)
 	case l.Version == version:
-		r.say("info", "Nothing was changed.")
+		r.Say("info", "Nothing was changed.")
 	default:
-		r.say("done", "The link is saved.")
+		r.Say("done", "The link is saved.")
 	}
-	return r.seeOther(view.Back)
+	return r.SeeOther(view.Back)
 }
 
 // refuseEdit shows the form again with the errors of err.
@@ -110,7 +110,7 @@ func (r *request) refuseEdit(view *editView, err error) error {
 		return err
 	}
 	r.retryAfter(err)
-	return r.show(status, "link-edit", "Edit "+view.Code, view)
+	return r.Show(status, "link-edit", "Edit "+view.Code, view)
 }
 
 // versionOf returns the version that a form has, and one that no link has if it is damaged.
@@ -124,7 +124,7 @@ func versionOf(text string) uint64 {
 // showCrossed shows the form again after another edit of the link: what was typed, beside what the
 // link has now. If it is sent again, it changes the link as it is now.
 func (r *request) showCrossed(view *editView, g engine.Guard) error {
-	l, err := r.calls.Read(r.caller, view.Code, g)
+	l, err := r.Calls.Read(r.Caller, view.Code, g)
 	if err != nil {
 		return err
 	}
@@ -132,7 +132,7 @@ func (r *request) showCrossed(view *editView, g engine.Guard) error {
 	f.meet(texts)
 	f.Version, f.Before = strconv.FormatUint(l.Version, 10), digests(texts)
 	view.Crossed, f.Open = true, true
-	return r.show(fasthttp.StatusPreconditionFailed, "link-edit", "Edit "+view.Code, view)
+	return r.Show(fasthttp.StatusPreconditionFailed, "link-edit", "Edit "+view.Code, view)
 }
 
 // meet puts the texts that a link has now beside those that were typed. A field that was not
@@ -173,22 +173,22 @@ func (r *request) setDisabled() error {
 	if err != nil {
 		return err
 	}
-	to := r.sent("disabled")
+	to := r.Sent("disabled")
 	if to != "true" && to != "false" {
 		return problem.New(problem.BadRequest, "the form must say whether the link is to be disabled: true or false")
 	}
 	body := jsonbody.Body{MediaType: []byte(jsonbody.JSON), Text: []byte(`{"disabled":` + to + `}`)}
-	l, err := r.calls.Update(r.caller, code, guard, nil, body)
+	l, err := r.Calls.Update(r.Caller, code, guard, nil, body)
 	if err != nil {
 		return err
 	}
 	switch {
 	case l.Disabled:
-		r.say("done", "The link is disabled: it does not redirect any more.")
+		r.Say("done", "The link is disabled: it does not redirect any more.")
 	case l.State == engine.StateActive:
-		r.say("done", "The link is enabled: it redirects again.")
+		r.Say("done", "The link is enabled: it redirects again.")
 	default:
-		r.say("info", "The link is enabled, but it does not redirect: it is "+string(l.State)+".")
+		r.Say("info", "The link is enabled, but it does not redirect: it is "+string(l.State)+".")
 	}
-	return r.seeOther(linkPath(code, owner))
+	return r.SeeOther(linkPath(code, owner))
 }

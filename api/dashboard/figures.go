@@ -7,6 +7,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/chart"
+	"shunt/api/dashboard/visit"
 	"shunt/api/ops"
 )
 
@@ -31,8 +32,8 @@ var periods = []period{
 // keptPeriods returns the periods for which figures are kept. One that is kept in part is cut, and
 // left out if a shorter one shows as much.
 func (r *request) keptPeriods() (all []period) {
-	hour, day := r.engine.KeptSince()
-	now, longest := r.now(), make(map[string]int)
+	hour, day := r.Engine.KeptSince()
+	now, longest := r.Now(), make(map[string]int)
 	for _, p := range periods {
 		first := day
 		if p.Interval == "hour" {
@@ -44,7 +45,7 @@ func (r *request) keptPeriods() (all []period) {
 			continue
 		}
 		longest[p.Interval] = p.buckets
-		p.Title = plural(uint64(p.buckets), p.Interval, p.Interval+"s")
+		p.Title = visit.Plural(uint64(p.buckets), p.Interval, p.Interval+"s")
 		all = append(all, p)
 	}
 	return all
@@ -179,7 +180,7 @@ func allOther(values []ops.ValueFigures) bool {
 
 // noCountries says why no country is known.
 func (r *request) noCountries() string {
-	if r.admin() {
+	if r.Admin() {
 		return "No country is known. The server finds countries with --geoip FILE, or takes them from a proxy with --country-header."
 	}
 	return "No country is known."
@@ -187,7 +188,7 @@ func (r *request) noCountries() string {
 
 // drawn returns the chart of a series; "" if that is empty, or too long for a chart.
 func (r *request) drawn(interval string, series []ops.Bucket) (template.HTML, error) {
-	c := chart.Chart{ID: "hits", Caption: "Hits and visitors by " + interval, Now: r.now()}
+	c := chart.Chart{ID: "hits", Caption: "Hits and visitors by " + interval, Now: r.Now()}
 	if interval == "day" {
 		c.Interval = chart.Day
 	}

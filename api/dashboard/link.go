@@ -7,6 +7,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/chart"
+	"shunt/api/dashboard/visit"
 	"shunt/api/ops"
 	"shunt/engine"
 )
@@ -40,33 +41,33 @@ func (r *request) link() error {
 	if err != nil {
 		return err
 	}
-	l, err := r.calls.Read(r.caller, code, guard)
+	l, err := r.Calls.Read(r.Caller, code, guard)
 	if err != nil {
 		return err
 	}
-	view := linkView{ClockNote: r.clockNote(), Here: r.here(), Link: l, Owner: r.query("owner"), Works: l.State == engine.StateActive, From: r.query("from"), To: r.query("to")}
-	if r.admin() {
+	view := linkView{ClockNote: r.clockNote(), Here: r.Here(), Link: l, Owner: r.Query("owner"), Works: l.State == engine.StateActive, From: r.Query("from"), To: r.Query("to")}
+	if r.Admin() {
 		view.Changes = (&auditSearch{Code: l.Code}).address("")
 	}
 	view.Query = ownerQuery(view.Owner)
 	view.Live = "/api/v1/stats/" + code + "/live" + view.Query
 	periods := r.keptPeriods()
 	if view.From == "" && view.To == "" {
-		view.Period = periodNamed(periods, r.query("period"), "48h")
+		view.Period = periodNamed(periods, r.Query("period"), "48h")
 	}
 	view.Tabs = tabs(periods, linkTabs(code, view.Owner), view.Period.Name)
-	if err := r.heavily(func() error { return r.readLink(&view, code) }); err != nil {
+	if err := r.Heavily(func() error { return r.readLink(&view, code) }); err != nil {
 		return err
 	}
-	return r.show(fasthttp.StatusOK, "link", code, view)
+	return r.Show(fasthttp.StatusOK, "link", code, view)
 }
 
 // linkAsked returns the {code} of the path and the guard of the query.
 func (r *request) linkAsked() (code string, g engine.Guard, err error) {
-	if g, err = ops.ParseGuard(r.caller, parameters("owner", r.query("owner"))); err != nil {
+	if g, err = ops.ParseGuard(r.Caller, parameters("owner", r.Query("owner"))); err != nil {
 		return "", g, err
 	}
-	code, err = ops.ParseCode(r.segment("code"))
+	code, err = ops.ParseCode(r.Segment("code"))
 	return code, g, err
 }
 
@@ -95,8 +96,8 @@ func (r *request) readLink(view *linkView, code string) (err error) {
 		view.Pending = view.Life.Hits - d.DurableHits
 	}
 	view.Window, err = r.linkFigures(code, view.Owner, r.windowAsked(view)...)
-	if at, general, ok := fieldErrors(err, "from", "to"); err != nil && ok && view.Period.Name == "" {
-		view.WindowErr = sentence(firstOf(labelled("From", at["from"]), labelled("To", at["to"]), general))
+	if at, general, ok := visit.FieldErrors(err, "from", "to"); err != nil && ok && view.Period.Name == "" {
+		view.WindowErr = visit.Sentence(firstOf(labelled("From", at["from"]), labelled("To", at["to"]), general))
 		return nil
 	}
 	if err != nil {
@@ -116,11 +117,11 @@ const maxHourly = 48 * time.Hour
 func (r *request) windowAsked(view *linkView) []string {
 	p, from, to := &view.Period, view.From, view.To
 	if p.Name != "" {
-		from = moment(p.since(view.Link.CreatedAt, r.now()))
+		from = moment(p.since(view.Link.CreatedAt, r.Now()))
 	} else {
 		p.Interval = "day"
-		hours, _ := r.engine.KeptSince()
-		if at, err := time.Parse(time.DateOnly, from); err == nil && r.now().Sub(at) <= maxHourly && !at.Before(hours) {
+		hours, _ := r.Engine.KeptSince()
+		if at, err := time.Parse(time.DateOnly, from); err == nil && r.Now().Sub(at) <= maxHourly && !at.Before(hours) {
 			p.Interval = "hour"
 		}
 	}
@@ -169,9 +170,9 @@ func firstOf(texts ...string) string {
 }
 
 func (r *request) linkFigures(code, owner string, pairs ...string) (ops.Figures, error) {
-	q, err := ops.ParseFigures(r.caller, parameters(append(pairs, "owner", owner)...))
+	q, err := ops.ParseFigures(r.Caller, parameters(append(pairs, "owner", owner)...))
 	if err != nil {
 		return ops.Figures{}, err
 	}
-	return r.calls.Figures(r.caller, code, q)
+	return r.Calls.Figures(r.Caller, code, q)
 }

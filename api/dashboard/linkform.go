@@ -10,6 +10,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"shunt/api/dashboard/visit"
 	"shunt/api/jsonbody"
 	"shunt/api/ops"
 	"shunt/api/problem"
@@ -180,7 +181,7 @@ type linkForm struct {
 func (f *linkForm) fill(r *request, shown func(name string) string) {
 	f.Fields = make(map[string]*field, len(linkFields))
 	for _, of := range linkFields {
-		text, ok := r.typed(of.name)
+		text, ok := r.Typed(of.name)
 		if !ok {
 			text = shown(of.name)
 		}
@@ -233,16 +234,16 @@ func (f *linkForm) refuse(err error) (status int, ok bool) {
 		return 0, false
 	}
 	if p.Kind == problem.AliasTaken {
-		f.Fields["alias"].Error = sentence(p.Detail)
+		f.Fields["alias"].Error = visit.Sentence(p.Detail)
 	} else if len(p.Fields) == 0 {
 		f.Error = formError(p)
 	}
 	for _, e := range p.Fields {
 		name, index, inList := strings.Cut(e.Field, "[")
 		at := f.Fields[name]
-		switch text := sentence(e.Message); {
+		switch text := visit.Sentence(e.Message); {
 		case at == nil:
-			f.Error = sentence(e.Error())
+			f.Error = visit.Sentence(e.Error())
 		case at.Error != "": // the first is enough
 		case inList:
 			at.Error = "Tag " + ordinal(index) + ": " + e.Message + "."
@@ -276,7 +277,7 @@ func formError(p problem.Problem) string {
 	if p.Kind == problem.OutcomeUnknown {
 		return "The server's disk did not answer in time, so the change may have been made or not. Send the form again: nothing is made twice."
 	}
-	return strings.TrimSpace(sentence(p.Detail) + " " + advice[p.Kind])
+	return strings.TrimSpace(visit.Sentence(p.Detail) + " " + visit.Advice[p.Kind])
 }
 
 // digests returns the names of the fields with a part of a hash of their texts, for a hidden field.

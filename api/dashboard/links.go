@@ -7,6 +7,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"shunt/api/dashboard/visit"
 	"shunt/api/ops"
 	"shunt/api/problem"
 	"shunt/engine"
@@ -42,18 +43,15 @@ type linkSearch struct {
 // A linkRow is a link in the list.
 type linkRow struct {
 	ops.Link
-	Scheme     string   // of the short address, with ://
-	Site       string   // its host
-	Path       string   // of the link's page
-	Edit       string   // of the page that edits it
-	Tags       []option // the first tags; each leads to the links with it
+	Scheme     string         // of the short address, with ://
+	Site       string         // its host
+	Path       string         // of the link's page
+	Edit       string         // of the page that edits it
+	Tags       []visit.Option // the first tags; each leads to the links with it
 	MoreTags   int
 	Host, Rest string // of the target
 	OwnerName  string
 }
-
-// An option leads to a list.
-type option struct{ Name, Path string }
 
 // Say returns how many links the page has, to be read aloud while somebody searches.
 func (v *linksView) Say() string {
@@ -63,9 +61,9 @@ func (v *linksView) Say() string {
 	case len(v.Rows) == 0:
 		return "nothing found"
 	case v.Pager.Older != "":
-		return plural(uint64(len(v.Rows)), "link", "links") + ", and more on the next page"
+		return visit.Plural(uint64(len(v.Rows)), "link", "links") + ", and more on the next page"
 	}
-	return plural(uint64(len(v.Rows)), "link", "links")
+	return visit.Plural(uint64(len(v.Rows)), "link", "links")
 }
 
 // Empty reports whether the list is of everything.
@@ -92,8 +90,8 @@ func (s *linkSearch) Cleared() string { return (&linkSearch{Owner: s.Owner}).add
 // links is GET /_/links.
 func (r *request) links() error {
 	view := linksView{
-		Form: r.newForm(linksPath, nil), Admin: r.admin(), States: engine.States(),
-		Search: linkSearch{Q: r.searched(), Tag: strings.TrimSpace(r.query("tag")), State: r.query("state"), Owner: r.query("owner")},
+		Form: r.newForm(linksPath, nil), Admin: r.Admin(), States: engine.States(),
+		Search: linkSearch{Q: r.searched(), Tag: strings.TrimSpace(r.Query("tag")), State: r.Query("state"), Owner: r.Query("owner")},
 	}
 	view.Pager = r.pager(&view.Search)
 	status, err := r.listLinks(&view)
@@ -103,13 +101,13 @@ func (r *request) links() error {
 	if err := r.showMade(&view); err != nil {
 		return err
 	}
-	return r.show(status, "links", "Links", &view)
+	return r.Show(status, "links", "Links", &view)
 }
 
 // searched returns what is searched for. Of a pasted short address only the code is.
 func (r *request) searched() string {
-	q := strings.TrimSpace(r.query("q"))
-	for _, start := range []string{r.baseURL + "/", r.site.Host + "/"} {
+	q := strings.TrimSpace(r.Query("q"))
+	for _, start := range []string{r.BaseURL + "/", r.Site.Host + "/"} {
 		if code, found := strings.CutPrefix(q, start); found {
 			return code
 		}
@@ -120,19 +118,19 @@ func (r *request) searched() string {
 // listLinks reads the links of the page. An error of what was searched for is one of the page.
 func (r *request) listLinks(view *linksView) (status int, err error) {
 	s := &view.Search
-	q, err := ops.ParseList(r.caller, parameters("q", s.Q, "tag", s.Tag, "state", s.State, "owner", s.Owner,
+	q, err := ops.ParseList(r.Caller, parameters("q", s.Q, "tag", s.Tag, "state", s.State, "owner", s.Owner,
 		"cursor", view.Pager.cursor, "limit", listed))
 	if err == nil {
 		view.Owners = q.Guard.AnyOwner
-		err = r.heavily(func() error {
-			return r.calls.List(r.caller, q, func(p ops.Page) error { return r.takePage(view, p) })
+		err = r.Heavily(func() error {
+			return r.Calls.List(r.Caller, q, func(p ops.Page) error { return r.takePage(view, p) })
 		})
 	}
 	if p, known := problem.Of(err); err == nil || !known || p.Kind != problem.Invalid {
 		return fasthttp.StatusOK, err
 	}
-	at, general, _ := fieldErrors(err, "q", "tag", "state", "cursor")
-	view.Error = sentence(firstOf(labelled("The search", at["q"]), labelled("The tag", at["tag"]), labelled("The state", at["state"]),
+	at, general, _ := visit.FieldErrors(err, "q", "tag", "state", "cursor")
+	view.Error = visit.Sentence(firstOf(labelled("The search", at["q"]), labelled("The tag", at["tag"]), labelled("The state", at["state"]),
 		labelled("The address of this page", at["cursor"]), general))
 	view.Pager = pager{Page: 1}
 	return fasthttp.StatusUnprocessableEntity, nil
@@ -149,13 +147,13 @@ func (r *request) takePage(view *linksView, p ops.Page) error {
 		l := &p.Links[i]
 		row := linkRow{Link: *l, Path: linkPath(l.Code, s.Owner), Edit: Root + "link/" + l.Code + "/edit" + ownerQuery(s.Owner)}
 		row.Host, row.Rest = splitTarget(l.Target)
-		row.Scheme, row.Site = splitBase(r.baseURL)
+		row.Scheme, row.Site = splitBase(r.BaseURL)
 		if row.OwnerName = names[l.Owner]; row.OwnerName == "" {
 			row.OwnerName = "user " + strconv.FormatUint(uint64(l.Owner), 10)
 		}
 		row.MoreTags = max(0, len(l.Tags)-shownTags)
 		for _, tag := range l.Tags[:len(l.Tags)-row.MoreTags] {
-			row.Tags = append(row.Tags, option{tag, (&linkSearch{Tag: tag, Owner: s.Owner}).address()})
+			row.Tags = append(row.Tags, visit.Option{Name: tag, Path: (&linkSearch{Tag: tag, Owner: s.Owner}).address()})
 		}
 		view.Rows = append(view.Rows, row)
 	}
@@ -169,7 +167,7 @@ func (r *request) ownerNames(wanted bool) (map[uint32]string, error) {
 	if !wanted {
 		return names, nil
 	}
-	users, err := r.accounts.ListUsers()
+	users, err := r.Accounts.ListUsers()
 	for _, u := range users {
 		names[u.ID] = u.Name
 	}
@@ -196,15 +194,68 @@ func splitBase(baseURL string) (scheme, host string) {
 
 // showMade puts the link that was made before into the view, if the visitor has such a link.
 func (r *request) showMade(view *linksView) error {
-	code, err := ops.ParseCode(r.query("made"))
+	code, err := ops.ParseCode(r.Query("made"))
 	if err != nil {
 		return nil
 	}
-	l, err := r.calls.Read(r.caller, code, engine.Guard{Owner: r.caller.User.ID})
+	l, err := r.Calls.Read(r.Caller, code, engine.Guard{Owner: r.Caller.User.ID})
 	if err == nil {
 		view.Made, view.Works = &l, l.State == engine.StateActive
-	} else if _, _, ok := fieldErrors(err); !ok {
+	} else if _, _, ok := visit.FieldErrors(err); !ok {
 		return err
 	}
 	return nil
+}
+
+// A pager leads from page to page of the list. Cursors lead only to older links, so the address of
+// a page has the cursors of the pages between the first one and itself. All is in the address, so a
+// page survives reload, and can be kept as a bookmark.
+type pager struct {
+	Page                int    // from 1 on
+	First, Newer, Older string // addresses; "": there is no such page, or the way there is not known
+
+	cursor string   // of this page; "": the first
+	back   []string // the cursors of the pages before, without the first page's
+}
+
+// maxBack bounds how many pages the address leads back: 3.4 KB of cursors.
+const maxBack = 100
+
+const cursorSeparator = "." // not a character of cursors
+
+// pager returns the pager of the request: where it is, and how to go back.
+func (r *request) pager(s *linkSearch) pager {
+	p := pager{Page: 1, cursor: r.Query("cursor")}
+	if p.cursor == "" {
+		return p
+	}
+	n, _ := strconv.Atoi(r.Query("page"))
+	p.Page = min(max(n, 2), 1e6)
+	if back := r.Query("back"); back != "" {
+		p.back = strings.Split(back, cursorSeparator)
+	}
+	p.First = s.address()
+	switch before := len(p.back) - 1; {
+	case p.Page == 2:
+		p.Newer = p.First
+	case before >= 0:
+		p.Newer = p.address(s, p.Page-1, p.back[before], p.back[:before])
+	}
+	return p
+}
+
+// turn sets the way to the next page; next is its cursor, empty if there is none.
+func (p *pager) turn(s *linkSearch, next string) {
+	if next == "" {
+		return
+	}
+	back := p.back
+	if p.cursor != "" {
+		back = append(back[:len(back):len(back)], p.cursor)
+	}
+	p.Older = p.address(s, p.Page+1, next, back[max(0, len(back)-maxBack):])
+}
+
+func (p *pager) address(s *linkSearch, page int, cursor string, back []string) string {
+	return s.address("cursor", cursor, "page", strconv.Itoa(page), "back", strings.Join(back, cursorSeparator))
 }

@@ -5,15 +5,17 @@ import (
 	"path"
 	"strings"
 	"testing"
+
+	"shunt/api/dashboard/visit"
 )
 
 func TestOnlyOurPagesAreReturnedTo(t *testing.T) {
-	d := &Dashboard{rows: rows()}
+	d := visit.New(visit.Options{}, pages())
 	for _, own := range []string{
 		"/_/", "/_/links", "/_/links?q=https://example.com//x&tag=a+b", "/_/link/spring-sale/edit?owner=all", "/_/link/a%20b", "/_/users/5/delete",
 		"/_/links?q=%0d%0aSet-Cookie:x", "/_/?period=24h", "/_/link/new",
 	} {
-		if got := d.nextPage(own).String(); got != own {
+		if got := d.NextPage(own).String(); got != own {
 			t.Errorf("%q: got %q", own, got)
 		}
 	}
@@ -22,50 +24,50 @@ func TestOnlyOurPagesAreReturnedTo(t *testing.T) {
 		"/_/%2e%2e/x", "/_/link/..", "/_/link/%2e%2e", "/_/link/%2E./edit", "/_/tokens/../revoke", "/_/link/a%2fb/../..", "/_/link/x/../../../spring-sale", "/_/%2f/evil.example",
 		"/_/%5cevil.example", "https://evil.example/_/", "http:/_/links", "javascript:alert(1)", "evil:/_/", "/_/links\r\nSet-Cookie: x=y", "/_/links\x00", "/_/links\t",
 		"/_/links\x7f", " /_/links", "/_/%zz", "/_", "/_/nothing", "/_/links/", "/_/sign-in", "/_/sign-out", "/_/setup?code=x", "/_/docs", "/x", "/api/v1/links",
-		"/_/account/password", "///_/links", "\\/_/links", "/_/links?" + strings.Repeat("q", maxNextBytes), "http://user@/_/", "?/_/", "#/_/", "/_/links/%00/../x",
+		"/_/account/password", "///_/links", "\\/_/links", "/_/links?" + strings.Repeat("q", visit.MaxNextBytes), "http://user@/_/", "?/_/", "#/_/", "/_/links/%00/../x",
 	} {
-		if got := d.nextPage(other).String(); got != Root {
+		if got := d.NextPage(other).String(); got != Root {
 			t.Errorf("%q: got %q, want the overview", other, got)
 		}
 	}
-	if got := d.nextPage("/_/links?q=a#evil").String(); got != "/_/links?q=a" {
+	if got := d.NextPage("/_/links?q=a#evil").String(); got != "/_/links?q=a" {
 		t.Errorf("a fragment: got %q", got)
 	}
 }
 
 func FuzzThePathToReturnTo(f *testing.F) {
-	d := &Dashboard{rows: rows()}
+	d := visit.New(visit.Options{}, pages())
 	for _, seed := range []string{"/_/", "/_/links?q=x", "/_/link/a%2f..%2f/edit", "//evil", "/_/\\x", "/_/../x", "\x00", "/_/link/é?\xff"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, next string) {
-		got := d.nextPage(next).String()
+		got := d.NextPage(next).String()
 		u, err := url.Parse(got)
-		if err != nil || u.Host != "" || u.Scheme != "" || strings.ContainsAny(got, "\r\n\\") || len(got) > 3*maxNextBytes {
+		if err != nil || u.Host != "" || u.Scheme != "" || strings.ContainsAny(got, "\r\n\\") || len(got) > 3*visit.MaxNextBytes {
 			t.Fatalf("%q: got %q, %v", next, got, err)
 		}
 		here, _ := url.Parse("https://sho.rt/_/sign-in")
 		to := here.ResolveReference(u)
-		if to.Host != "sho.rt" || !strings.HasPrefix(path.Clean(to.Path)+"/", Root) || !d.hasPage(to.Path) {
+		if to.Host != "sho.rt" || !strings.HasPrefix(path.Clean(to.Path)+"/", Root) || !d.HasPage(to.Path) {
 			t.Fatalf("%q: got %q, which leads to %s", next, got, to)
 		}
 	})
 }
 
 func TestAFormBelongsToThePageThatShowsIt(t *testing.T) {
-	d := &Dashboard{rows: rows()}
+	d := visit.New(visit.Options{}, pages())
 	for path, want := range map[string]string{
 		"/_/account/password": "/_/account", "/_/users/5/setup-link": "/_/users/5", "/_/link/x/disabled": "/_/link/x", "/_/link/x/edit": "/_/link/x/edit",
 		"/_/links/bulk": "/_/links/bulk", "/_/tokens/a/revoke": "/_/tokens/a/revoke", "/_/sign-out": Root, "/_/setup": Root, "/_/": Root, "/_/none/at/all": Root,
 		"": Root, "/": Root, "x": Root, "/_": Root, "////": Root,
 	} {
-		if got := d.pageOf(path); got != want {
+		if got := d.PageOf(path); got != want {
 			t.Errorf("%q: got %q, want %q", path, got, want)
 		}
 	}
-	for _, r := range d.rows {
-		if path := strings.NewReplacer("{", "", "}", "").Replace(r.path); r.who != anybody && !strings.HasPrefix(path, d.pageOf(path)) {
-			t.Errorf("%s is of the page %s", path, d.pageOf(path))
+	for _, r := range pages().Rows {
+		if path := strings.NewReplacer("{", "", "}", "").Replace(r.Path); r.Who != visit.Anybody && !strings.HasPrefix(path, d.PageOf(path)) {
+			t.Errorf("%s is of the page %s", path, d.PageOf(path))
 		}
 	}
 }

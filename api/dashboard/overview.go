@@ -8,6 +8,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/chart"
+	"shunt/api/dashboard/visit"
 	"shunt/api/ops"
 )
 
@@ -40,12 +41,12 @@ type comparison struct {
 }
 
 // Delta returns the difference between the hits of Now and of Then in words.
-func (c comparison) Delta() delta {
+func (c comparison) Delta() visit.Delta {
 	now, then := c.Now.Hits, c.Then.Hits
 	if c.Today && now < then {
-		return delta{"", "so far " + chart.Share(now, then) + " of " + c.Before}
+		return visit.Delta{Class: "", Text: "so far " + chart.Share(now, then) + " of " + c.Before}
 	}
-	return compare(now, then, c.Before)
+	return visit.Compare(now, then, c.Before)
 }
 
 // A topLink is one of the most-hit links.
@@ -62,8 +63,8 @@ var comparisons = []struct {
 
 // keptComparisons returns the comparisons whose days are kept, without their figures.
 func (r *request) keptComparisons() (all []comparison) {
-	_, first := r.engine.KeptSince()
-	today := beginning("day", r.now())
+	_, first := r.Engine.KeptSince()
+	today := beginning("day", r.Now())
 	for _, c := range comparisons {
 		shown := comparison{Title: c.title, Before: c.before, Today: c.days == 1, from: today.AddDate(0, 0, 1-c.days), since: today.AddDate(0, 0, 1-2*c.days)}
 		if c.days > 1 && shown.from.Before(first) {
@@ -79,23 +80,23 @@ func (r *request) keptComparisons() (all []comparison) {
 
 // overview is GET /_/.
 func (r *request) overview() error {
-	view := overviewView{ClockNote: r.clockNote(), Here: r.here(), Owner: r.query("owner"), Admin: r.admin(), Live: livePath}
+	view := overviewView{ClockNote: r.clockNote(), Here: r.Here(), Owner: r.Query("owner"), Admin: r.Admin(), Live: livePath}
 	if view.Owner != "" {
 		view.Live += "?owner=" + template.URLQueryEscaper(view.Owner)
 	}
 	periods := r.keptPeriods()
-	view.Period = periodNamed(periods, r.query("period"), "30d")
-	view.Tabs = tabs(periods, r.with("period"), view.Period.Name)
-	if err := r.heavily(func() error { return r.readOverview(&view) }); err != nil {
+	view.Period = periodNamed(periods, r.Query("period"), "30d")
+	view.Tabs = tabs(periods, r.With("period"), view.Period.Name)
+	if err := r.Heavily(func() error { return r.readOverview(&view) }); err != nil {
 		return err
 	}
-	return r.show(fasthttp.StatusOK, "overview", "Overview", view)
+	return r.Show(fasthttp.StatusOK, "overview", "Overview", view)
 }
 
 // readOverview reads the figures of the overview, all in one turn.
 func (r *request) readOverview(view *overviewView) error {
 	p := view.Period
-	window, err := r.ownerQuery(view.Owner, "from", moment(p.from(r.now())), "interval", p.Interval, "include", allLists, "top", topShown)
+	window, err := r.ownerQuery(view.Owner, "from", moment(p.from(r.Now())), "interval", p.Interval, "include", allLists, "top", topShown)
 	if err != nil {
 		return err
 	}
@@ -117,7 +118,7 @@ func (r *request) readOverview(view *overviewView) error {
 		}
 		queries = append(queries, before)
 	}
-	figures, err := r.calls.SeveralOwnerFigures(r.caller, queries)
+	figures, err := r.Calls.SeveralOwnerFigures(r.Caller, queries)
 	if err != nil {
 		return err
 	}
@@ -152,7 +153,7 @@ const topShown = "10"
 
 // ownerQuery returns a query for figures of all links of the caller, or of owner.
 func (r *request) ownerQuery(owner string, pairs ...string) (ops.FiguresQuery, error) {
-	return ops.ParseOwnerFigures(r.caller, parameters(append(pairs, "owner", owner)...))
+	return ops.ParseOwnerFigures(r.Caller, parameters(append(pairs, "owner", owner)...))
 }
 
 // linkPath returns the path of a link's page. owner is the parameter by which an admin sees a link
@@ -164,21 +165,6 @@ func linkPath(code, owner string) string {
 	return Root + "link/" + code + "?owner=" + template.URLQueryEscaper(owner)
 }
 
-// here returns the path and query of the request.
-func (r *request) here() string { return string(r.ctx.URI().RequestURI()) }
-
-// with returns the path and query of the request without the parameter name, up to its new value.
-func (r *request) with(name string) string {
-	args := &fasthttp.Args{}
-	r.ctx.QueryArgs().CopyTo(args)
-	args.Del(name)
-	path := r.path() + "?"
-	if args.Len() > 0 {
-		path += args.String() + "&"
-	}
-	return path + name + "="
-}
-
 const livePath = Root + "live"
 
 // IsStream reports whether path is that of an endless answer, which is about this node's own moment.
@@ -186,18 +172,30 @@ func IsStream(path []byte) bool { return string(path) == livePath }
 
 // liveToday is GET /_/live: the hits and visitors of today of all links, as a stream.
 func (r *request) liveToday() error {
-	q, err := r.ownerQuery(r.query("owner"), "from", moment(beginning("day", r.now())))
+	q, err := r.ownerQuery(r.Query("owner"), "from", moment(beginning("day", r.Now())))
 	if err != nil {
 		return err
 	}
 	read := func() (hits, unique uint64, err error) {
-		err = r.heavily(func() error {
-			q.From = beginning("day", r.now())
-			f, err := r.calls.OwnerFigures(r.caller, q)
+		err = r.Heavily(func() error {
+			q.From = beginning("day", r.Now())
+			f, err := r.Calls.OwnerFigures(r.Caller, q)
 			hits, unique = f.Hits, f.Unique
 			return err
 		})
 		return hits, unique, err
 	}
-	return r.stream(r.ctx, r.caller, q.Guard, read)
+	return r.Stream(r.Ctx, r.Caller, q.Guard, read)
+}
+
+// shownMisses is how many codes the page of misses shows.
+const shownMisses = 100
+
+// missesPage is GET /_/misses: the codes most asked for in vain.
+func (r *request) missesPage() error {
+	m, err := r.Calls.Misses(shownMisses)
+	if err != nil {
+		return err
+	}
+	return r.Show(fasthttp.StatusOK, "misses", "Misses", struct{ ops.Misses }{m})
 }

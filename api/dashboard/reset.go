@@ -19,7 +19,7 @@ func (r *request) showReset(status int) error {
 	if err != nil {
 		return err
 	}
-	return r.show(status, "link-reset", "Reset "+view.Link.Code, view)
+	return r.Show(status, "link-reset", "Reset "+view.Link.Code, view)
 }
 
 // resetLink is POST /_/link/{code}/reset.
@@ -28,10 +28,10 @@ func (r *request) resetLink() error {
 	if err != nil {
 		return err
 	}
-	page, err := r.once(func() (string, error) {
-		_, err := r.calls.Reset(r.caller, code, guard, []uint64{versionOf(r.sent("version"))})
+	page, err := r.Once(func() (string, error) {
+		_, err := r.Calls.Reset(r.Caller, code, guard, []uint64{versionOf(r.Sent("version"))})
 		if err == nil {
-			r.say("done", "The figures of the link are zero now.")
+			r.Say("done", "The figures of the link are zero now.")
 		}
 		return linkPath(code, owner), err
 	})
@@ -41,7 +41,7 @@ func (r *request) resetLink() error {
 	if err != nil {
 		return err
 	}
-	return r.seeOther(page)
+	return r.SeeOther(page)
 }
 
 // ownerView is what the page shows that gives a link to another user.
@@ -55,37 +55,37 @@ type ownerView struct {
 // ownerPage is GET /_/link/{code}/owner.
 func (r *request) ownerPage() error { return r.showOwner(fasthttp.StatusOK, "") }
 
-// The page of the owner exists for admins only. Its row says signedIn, because the navigation of pages of links differs
+// The page of the owner exists for admins only. Its row says SignedIn, because the navigation of pages of links differs
 // from that of pages that are nowhere.
 
 func (r *request) showOwner(status int, wrong string) error {
-	if !r.admin() {
-		return r.missing()
+	if !r.Admin() {
+		return r.Missing()
 	}
 	confirm, err := r.confirmView(status)
 	if err != nil {
 		return err
 	}
 	view := ownerView{confirmView: confirm, Error: wrong}
-	view.To, _ = r.typed("to")
+	view.To, _ = r.Typed("to")
 	now, err := r.userNamed(strconv.FormatUint(uint64(confirm.Link.Owner), 10))
 	if err != nil && !errors.Is(err, account.ErrNoUser) {
 		return err
 	}
 	view.Now = now.Name
-	return r.show(status, "link-owner", "Owner of "+confirm.Link.Code, view)
+	return r.Show(status, "link-owner", "Owner of "+confirm.Link.Code, view)
 }
 
 // giveLink is POST /_/link/{code}/owner.
 func (r *request) giveLink() error {
-	if !r.admin() {
-		return r.missing()
+	if !r.Admin() {
+		return r.Missing()
 	}
 	code, guard, _, err := r.whoseLink()
 	if err != nil {
 		return err
 	}
-	to, err := r.userNamed(r.sent("to"))
+	to, err := r.userNamed(r.Sent("to"))
 	if errors.Is(err, account.ErrNoUser) {
 		return r.showOwner(fasthttp.StatusUnprocessableEntity, "There is no such user.")
 	}
@@ -94,16 +94,16 @@ func (r *request) giveLink() error {
 	}
 	id := strconv.FormatUint(uint64(to.ID), 10)
 	body := jsonbody.Body{MediaType: []byte(jsonbody.JSON), Text: []byte(`{"owner":` + id + `}`)}
-	_, err = r.calls.Update(r.caller, code, guard, []uint64{versionOf(r.sent("version"))}, body)
+	_, err = r.Calls.Update(r.Caller, code, guard, []uint64{versionOf(r.Sent("version"))}, body)
 	switch {
 	case errors.Is(err, engine.ErrVersion):
 		return r.showOwner(fasthttp.StatusPreconditionFailed, "")
 	case err != nil:
 		return err
 	}
-	r.say("done", "The link now belongs to "+to.Name+".")
-	if to.ID == r.caller.User.ID {
+	r.Say("done", "The link now belongs to "+to.Name+".")
+	if to.ID == r.Caller.User.ID {
 		id = ""
 	}
-	return r.seeOther(linkPath(code, id))
+	return r.SeeOther(linkPath(code, id))
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
+	"shunt/api/dashboard/visit"
 )
 
 // setupView is what the page of a setup link shows. The code stands in a hidden field: the form has
@@ -24,15 +25,15 @@ type setupView struct {
 // setupPage is GET /_/setup. It does not use the code up, because programs that preview links open
 // addresses, too.
 func (r *request) setupPage() error {
-	view, err := r.setupView(r.query("code"))
+	view, err := r.setupView(r.Query("code"))
 	if err != nil {
 		return r.refuseSetup(err)
 	}
-	return r.show(fasthttp.StatusOK, "setup", "Choose a password", view)
+	return r.Show(fasthttp.StatusOK, "setup", "Choose a password", view)
 }
 
 func (r *request) setupView(code string) (view setupView, err error) {
-	u, err := r.sessions.LookUpSetup(r.ctx, code)
+	u, err := r.Sessions.LookUpSetup(r.Ctx, code)
 	if err != nil {
 		return view, err
 	}
@@ -40,31 +41,31 @@ func (r *request) setupView(code string) (view setupView, err error) {
 	if u.Name != account.AdminName {
 		view.Name = u.Name
 	}
-	tokens, err := r.accounts.ListTokens(u.ID)
+	tokens, err := r.Accounts.ListTokens(u.ID)
 	view.FirstToken = len(tokens) == 0
 	return view, err
 }
 
 // setup is POST /_/setup: it sets the password and signs in. A user without a token gets one.
 func (r *request) setup() error {
-	code := r.sent("code")
+	code := r.Sent("code")
 	view, err := r.setupView(code)
 	if err != nil {
 		return r.refuseSetupForm(err)
 	}
-	view.Email = r.sent("email")
-	caller, err := r.sessions.SetUp(r.ctx, code, view.Email, r.sent("password"))
-	if at, general, ok := fieldErrors(err, "email", "password"); err != nil && ok && !errors.Is(err, account.ErrNoSetupCode) {
-		view.EmailErr, view.Password, view.Error = sentence(at["email"]), sentence(at["password"]), sentence(general)
-		return r.show(statusOf(err), "setup", "Choose a password", view)
+	view.Email = r.Sent("email")
+	caller, err := r.Sessions.SetUp(r.Ctx, code, view.Email, r.Sent("password"))
+	if at, general, ok := visit.FieldErrors(err, "email", "password"); err != nil && ok && !errors.Is(err, account.ErrNoSetupCode) {
+		view.EmailErr, view.Password, view.Error = visit.Sentence(at["email"]), visit.Sentence(at["password"]), visit.Sentence(general)
+		return r.Show(visit.StatusOf(err), "setup", "Choose a password", view)
 	}
 	if err != nil {
 		return r.refuseSetupForm(err)
 	}
-	r.caller = caller
+	r.Caller = caller
 	if !view.FirstToken {
-		r.say("done", "Your password is set. All other sessions have ended.")
-		return r.seeOther(Root)
+		r.Say("done", "Your password is set. All other sessions have ended.")
+		return r.SeeOther(Root)
 	}
 	return r.makeFirstToken()
 }
@@ -75,20 +76,20 @@ const firstTokenName = "first"
 // makeFirstToken makes a token for a new user, which the next page shows.
 func (r *request) makeFirstToken() error {
 	scopes := []account.Scope{account.LinksRead, account.LinksWrite, account.StatsRead}
-	_, text, err := r.calls.IssueToken(r.caller, account.TokenDraft{Name: firstTokenName, Scopes: scopes})
+	_, text, err := r.Calls.IssueToken(r.Caller, account.TokenDraft{Name: firstTokenName, Scopes: scopes})
 	if err != nil {
-		r.log.Warn("the first token of a user could not be made", slog.Any("cause", err), r.id())
-		r.say("warning", "Your password is set, but no token could be created. Create one here.")
-		return r.seeOther(Root + "tokens")
+		r.Log.Warn("the first token of a user could not be made", slog.Any("cause", err), r.Id())
+		r.Say("warning", "Your password is set, but no token could be created. Create one here.")
+		return r.SeeOther(Root + "tokens")
 	}
-	r.keepSecret("token", text)
-	return r.seeOther(Root + "welcome")
+	r.KeepSecret("token", text)
+	return r.SeeOther(Root + "welcome")
 }
 
 // refuseSetupForm is refuseSetup for the form, which may have been sent twice.
 func (r *request) refuseSetupForm(err error) error {
-	if errors.Is(err, account.ErrNoSetupCode) && r.signedIn() {
-		return r.seeOther(Root + "welcome")
+	if errors.Is(err, account.ErrNoSetupCode) && r.SignedIn() {
+		return r.SeeOther(Root + "welcome")
 	}
 	return r.refuseSetup(err)
 }
@@ -98,7 +99,7 @@ func (r *request) refuseSetup(err error) error {
 	if !errors.Is(err, account.ErrNoSetupCode) {
 		return err
 	}
-	return r.show(fasthttp.StatusNotFound, "setup-refused", "This link does not work", nil)
+	return r.Show(fasthttp.StatusNotFound, "setup-refused", "This link does not work", nil)
 }
 
 // welcomeView is what the page after the setup shows.
@@ -110,5 +111,5 @@ type welcomeView struct {
 
 // welcome is GET /_/welcome: the first token, once.
 func (r *request) welcome() error {
-	return r.show(fasthttp.StatusOK, "welcome", "Welcome", welcomeView{r.takeSecret("token"), r.baseURL, true})
+	return r.Show(fasthttp.StatusOK, "welcome", "Welcome", welcomeView{r.TakeSecret("token"), r.BaseURL, true})
 }

@@ -7,15 +7,16 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
+	"shunt/api/dashboard/visit"
 	"shunt/api/problem"
 )
 
 // signInView is what the page to sign in shows.
 type signInView struct {
 	Email string
-	Next  string        // the path to go to, with its query
-	Kept  []hiddenField // what was typed into the form of that page
-	Lost  bool          // that was too large to keep
+	Next  string              // the path to go to, with its query
+	Kept  []visit.HiddenField // what was typed into the form of that page
+	Lost  bool                // that was too large to keep
 	Error string
 	Ended bool // a session has ended while the visitor was at work
 	Out   bool // the visitor has just signed out everywhere
@@ -24,34 +25,34 @@ type signInView struct {
 
 // signInPage is GET /_/sign-in.
 func (r *request) signInPage() error {
-	next := r.nextPage(r.query("next")).String()
-	if r.signedIn() {
-		return r.seeOther(next)
+	next := r.NextPage(r.Query("next")).String()
+	if r.SignedIn() {
+		return r.SeeOther(next)
 	}
-	return r.show(fasthttp.StatusOK, "sign-in", "Sign in", signInView{
-		Next: next, Out: r.query("signed-out") != "", New: r.unused(),
+	return r.Show(fasthttp.StatusOK, "sign-in", "Sign in", signInView{
+		Next: next, Out: r.Query("signed-out") != "", New: r.unused(),
 	})
 }
 
 // unused reports whether the first admin has neither an address nor a password yet.
 func (r *request) unused() bool {
-	admin, err := r.accounts.OldestAdmin()
+	admin, err := r.Accounts.OldestAdmin()
 	return errors.Is(err, account.ErrNoUser) || err == nil && !admin.HasPassword && admin.Name == account.AdminName
 }
 
 // signIn is POST /_/sign-in.
 func (r *request) signIn() error {
-	next := r.nextPage(r.sent("next"))
-	view := signInView{Email: r.sent("email"), Next: next.String(), Kept: keptFields(r.ctx.PostArgs())}
-	caller, err := r.sessions.LogIn(r.ctx, view.Email, r.sent("password"))
+	next := r.NextPage(r.Sent("next"))
+	view := signInView{Email: r.Sent("email"), Next: next.String(), Kept: visit.KeptFields(r.Ctx.PostArgs())}
+	caller, err := r.Sessions.LogIn(r.Ctx, view.Email, r.Sent("password"))
 	if err != nil {
 		return r.refuseSignIn(view, err)
 	}
-	r.caller = caller
+	r.Caller = caller
 	if len(view.Kept) > 0 {
-		r.keepForm(next.Path, view.Kept)
+		r.KeepForm(next.Path, view.Kept)
 	}
-	return r.seeOther(view.Next)
+	return r.SeeOther(view.Next)
 }
 
 // refuseSignIn shows the form again with the reason.
@@ -60,37 +61,37 @@ func (r *request) refuseSignIn(view signInView, err error) error {
 	if !known {
 		return err
 	}
-	view.Error = sentence(p.Detail)
+	view.Error = visit.Sentence(p.Detail)
 	if p.Kind.RetryAfter != "" {
-		r.ctx.Response.Header.Set("Retry-After", p.Kind.RetryAfter)
+		r.Ctx.Response.Header.Set("Retry-After", p.Kind.RetryAfter)
 	}
-	return r.show(p.Kind.Status, "sign-in", "Sign in", view)
+	return r.Show(p.Kind.Status, "sign-in", "Sign in", view)
 }
 
 // signOut is POST /_/sign-out.
 func (r *request) signOut() error {
-	if err := r.sessions.LogOut(r.ctx); err != nil {
+	if err := r.Sessions.LogOut(r.Ctx); err != nil {
 		return err
 	}
-	return r.seeOther(Root + "sign-in")
+	return r.SeeOther(Root + "sign-in")
 }
 
 // askToSignIn answers a request of somebody who is not signed in. A form that was sent is filled in
 // again after signing in, but never sent by itself.
 func (r *request) askToSignIn() error {
-	if !r.posts() {
+	if !r.Posts() {
 		if r.fromElsewhere() {
-			return r.show(fasthttp.StatusOK, "continue", "One moment", r.ctx.URI().RequestURI())
+			return r.Show(fasthttp.StatusOK, "continue", "One moment", r.Ctx.URI().RequestURI())
 		}
-		next := r.nextPage(string(r.ctx.URI().RequestURI())).String()
+		next := r.NextPage(string(r.Ctx.URI().RequestURI())).String()
 		if next == Root {
-			return r.seeOther(Root + "sign-in")
+			return r.SeeOther(Root + "sign-in")
 		}
-		return r.seeOther(Root + "sign-in?next=" + url.QueryEscape(next))
+		return r.SeeOther(Root + "sign-in?next=" + url.QueryEscape(next))
 	}
-	view := signInView{Next: r.nextPage(r.formPage()).String(), Ended: true}
-	view.Kept, view.Lost = packForm(r.ctx.PostArgs())
-	return r.show(fasthttp.StatusUnauthorized, "sign-in", "Sign in again", view)
+	view := signInView{Next: r.NextPage(r.FormPage()).String(), Ended: true}
+	view.Kept, view.Lost = visit.PackForm(r.Ctx.PostArgs())
+	return r.Show(fasthttp.StatusUnauthorized, "sign-in", "Sign in again", view)
 }
 
 // fromElsewhere reports whether a link on a page of another site was followed. Browsers then leave
@@ -98,11 +99,11 @@ func (r *request) askToSignIn() error {
 // asks for the same address. Over plain HTTP browsers do not send Sec-Fetch-Site, so there the
 // Referer decides.
 func (r *request) fromElsewhere() bool {
-	h := &r.ctx.Request.Header
+	h := &r.Ctx.Request.Header
 	if site := string(h.Peek("Sec-Fetch-Site")); site != "" {
 		return site == "cross-site" && string(h.Peek("Sec-Fetch-Mode")) == "navigate"
 	}
 	referer, err := url.Parse(string(h.Referer()))
 	return err == nil && referer.Host != "" && referer.Host != string(h.Host()) &&
-		referer.RequestURI() != string(r.ctx.URI().RequestURI()) // the page continue.html itself, at a name that a proxy hides
+		referer.RequestURI() != string(r.Ctx.URI().RequestURI()) // the page continue.html itself, at a name that a proxy hides
 }

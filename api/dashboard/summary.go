@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"shunt/api/admin"
+	"shunt/api/dashboard/visit"
 	"shunt/engine"
 )
 
@@ -24,7 +25,7 @@ type diskUse struct {
 
 // summary returns the summary of the server; groups are its metrics.
 func (r *request) summary(groups []admin.Group) summary {
-	m := r.engine.Metrics()
+	m := r.Engine.Metrics()
 	s := summary{Problems: append(r.problemsNow(), problemsSince(&m)...), Disk: diskUseOf(groups, m.JournalBytes)}
 	if v, ok := valueOf(groups, "shunt_build_info"); ok {
 		s.Version = v.Text
@@ -37,7 +38,7 @@ func (r *request) summary(groups []admin.Group) summary {
 
 // problemsNow are the conditions that may pass.
 func (r *request) problemsNow() (all []string) {
-	for _, c := range r.health().Wrong() {
+	for _, c := range r.Health().Wrong() {
 		all = append(all, c.Detail)
 	}
 	return all
@@ -53,13 +54,13 @@ func clockNote(m *engine.Metrics) string {
 	if m.ClockJumpBy < 0 {
 		way = "back"
 	}
-	by := plural(uint64(m.ClockJumpBy.Abs().Round(24*time.Hour)/(24*time.Hour)), "day", "days")
+	by := visit.Plural(uint64(m.ClockJumpBy.Abs().Round(24*time.Hour)/(24*time.Hour)), "day", "days")
 	return "The server's clock jumped " + way + " by about " + by + ", and showed " + m.ClockJumpAt.UTC().Format("2 January 2006, 15:04") +
 		" UTC then. Hits count on the days that the clock showed. Nothing was deleted too early. If the time is wrong now, set the clock."
 }
 
 func (r *request) clockNote() string {
-	m := r.engine.Metrics()
+	m := r.Engine.Metrics()
 	return clockNote(&m)
 }
 
@@ -67,7 +68,7 @@ func (r *request) clockNote() string {
 func problemsSince(m *engine.Metrics) (all []string) {
 	add := func(n uint64, one, many, text string) {
 		if n > 0 {
-			all = append(all, plural(n, one, many)+text)
+			all = append(all, visit.Plural(n, one, many)+text)
 		}
 	}
 	add(m.FlushErrors, "write of figures has", "writes of figures have", " failed since the start. The server tried again. If the number grows, check the disk and the server's log.")

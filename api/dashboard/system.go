@@ -11,6 +11,7 @@ import (
 
 	"shunt/api/admin"
 	"shunt/api/chart"
+	"shunt/api/dashboard/visit"
 )
 
 // systemView is what the page of the server shows.
@@ -22,11 +23,11 @@ type systemView struct {
 
 // systemPage is GET /_/system: the server's metrics in words.
 func (r *request) systemPage() error {
-	groups, err := r.facts()
+	groups, err := r.Facts()
 	if err != nil {
 		return err
 	}
-	return r.show(fasthttp.StatusOK, "system", "System", systemView{r.baseURL, r.summary(groups), groups})
+	return r.Show(fasthttp.StatusOK, "system", "System", systemView{r.BaseURL, r.summary(groups), groups})
 }
 
 // valueText returns a value of a fact as people read it.
@@ -48,7 +49,7 @@ func valueText(unit admin.Unit, v admin.Value) template.HTML {
 		if v.N == 0 {
 			return "never"
 		}
-		return timeTag(time.UnixMilli(int64(v.N * 1000)))
+		return visit.TimeTag(time.UnixMilli(int64(v.N * 1000)))
 	case admin.YesNo:
 		if v.N == 0 {
 			return "no"

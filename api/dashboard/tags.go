@@ -7,6 +7,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"shunt/api/dashboard/visit"
 	"shunt/api/jsonbody"
 	"shunt/api/ops"
 	"shunt/api/problem"
@@ -63,21 +64,21 @@ func tagAddress(path string, pairs ...string) string {
 
 // tagsPage is GET /_/tags.
 func (r *request) tagsPage() error {
-	view := tagsView{Q: strings.TrimSpace(r.query("q")), Owner: r.query("owner")}
+	view := tagsView{Q: strings.TrimSpace(r.Query("q")), Owner: r.Query("owner")}
 	view.All = tagAddress(tagsPath, "owner", view.Owner)
-	cursor := r.query("cursor")
+	cursor := r.Query("cursor")
 	if cursor != "" {
 		view.First = tagAddress(tagsPath, "q", view.Q, "owner", view.Owner)
 	}
 	page, err := r.tags("q", view.Q, "owner", view.Owner, "cursor", cursor, "limit", listedTags)
 	if err != nil {
-		at, general, ok := fieldErrors(err, "q", "cursor", "owner")
+		at, general, ok := visit.FieldErrors(err, "q", "cursor", "owner")
 		if !ok {
 			return err
 		}
-		view.Error = sentence(firstOf(labelled("The search", at["q"]), labelled("The owner", at["owner"]),
+		view.Error = visit.Sentence(firstOf(labelled("The search", at["q"]), labelled("The owner", at["owner"]),
 			labelled("The address of this page", at["cursor"]), general))
-		return r.show(fasthttp.StatusUnprocessableEntity, "tags", "Tags", &view)
+		return r.Show(fasthttp.StatusUnprocessableEntity, "tags", "Tags", &view)
 	}
 	for _, tag := range page.Data {
 		view.Rows = append(view.Rows, tagRow{
@@ -89,17 +90,17 @@ func (r *request) tagsPage() error {
 	if page.NextCursor != nil {
 		view.More = tagAddress(tagsPath, "q", view.Q, "owner", view.Owner, "cursor", *page.NextCursor)
 	}
-	return r.show(fasthttp.StatusOK, "tags", "Tags", &view)
+	return r.Show(fasthttp.StatusOK, "tags", "Tags", &view)
 }
 
 // tags returns a page of tags.
 func (r *request) tags(pairs ...string) (page ops.TagPage, err error) {
-	q, err := ops.ParseTags(r.caller, parameters(pairs...))
+	q, err := ops.ParseTags(r.Caller, parameters(pairs...))
 	if err != nil {
 		return page, err
 	}
-	err = r.heavily(func() error {
-		page, err = r.calls.Tags(r.caller, q)
+	err = r.Heavily(func() error {
+		page, err = r.Calls.Tags(r.Caller, q)
 		return err
 	})
 	return page, err
@@ -107,8 +108,8 @@ func (r *request) tags(pairs ...string) (page ops.TagPage, err error) {
 
 // tagAsked returns the tag that a page or a form is about, as it is now. Errors: engine.ErrNotFound.
 func (r *request) tagAsked(asked func(name string) string) (view tagView, guard engine.Guard, err error) {
-	view = tagView{Key: r.formKey(), Owner: asked("owner")}
-	if guard, err = ops.ParseGuard(r.caller, parameters("owner", view.Owner)); err != nil {
+	view = tagView{Key: r.FormKey(), Owner: asked("owner")}
+	if guard, err = ops.ParseGuard(r.Caller, parameters("owner", view.Owner)); err != nil {
 		return view, guard, err
 	}
 	view.Back = tagAddress(tagsPath, "owner", view.Owner)
@@ -135,23 +136,23 @@ func (r *request) renameTagPage() error { return r.showTag("tag-rename", "Rename
 func (r *request) deleteTagPage() error { return r.showTag("tag-delete", "Delete ") }
 
 func (r *request) showTag(template, title string) error {
-	view, _, err := r.tagAsked(r.query)
+	view, _, err := r.tagAsked(r.Query)
 	if err != nil {
 		return err
 	}
-	return r.show(fasthttp.StatusOK, template, title+view.Name, view)
+	return r.Show(fasthttp.StatusOK, template, title+view.Name, view)
 }
 
 // renameTag is POST /_/tags/rename.
 func (r *request) renameTag() error {
-	name := strings.TrimSpace(r.sent("name"))
+	name := strings.TrimSpace(r.Sent("name"))
 	text, err := json.Marshal(map[string]string{"name": name})
 	if err != nil {
 		return err
 	}
 	body := jsonbody.Body{MediaType: []byte(jsonbody.JSON), Text: text}
 	return r.changeTag("tag-rename", "Rename ", func(guard engine.Guard, tag string) (ops.Retagged, string, error) {
-		done, err := r.calls.RenameTag(r.caller, guard, tag, body)
+		done, err := r.Calls.RenameTag(r.Caller, guard, tag, body)
 		return done, "is renamed to “" + name + "” on ", err
 	})
 }
@@ -159,16 +160,16 @@ func (r *request) renameTag() error {
 // deleteTag is POST /_/tags/delete.
 func (r *request) deleteTag() error {
 	return r.changeTag("tag-delete", "Delete ", func(guard engine.Guard, tag string) (ops.Retagged, string, error) {
-		done, err := r.calls.DeleteTag(r.caller, guard, tag)
+		done, err := r.Calls.DeleteTag(r.Caller, guard, tag)
 		return done, "is taken off ", err
 	})
 }
 
 // changeTag makes a change of a tag and shows the list, or the form again.
 func (r *request) changeTag(template, title string, change func(guard engine.Guard, tag string) (ops.Retagged, string, error)) error {
-	tag, owner := r.sent("tag"), r.sent("owner")
-	page, err := r.once(func() (string, error) {
-		guard, err := ops.ParseGuard(r.caller, parameters("owner", owner))
+	tag, owner := r.Sent("tag"), r.Sent("owner")
+	page, err := r.Once(func() (string, error) {
+		guard, err := ops.ParseGuard(r.Caller, parameters("owner", owner))
 		if err != nil {
 			return "", err
 		}
@@ -180,26 +181,26 @@ func (r *request) changeTag(template, title string, change func(guard engine.Gua
 		if err != nil {
 			return "", err
 		}
-		said := "The tag “" + wanted + "” " + what + plural(done.Links, "link", "links")
+		said := "The tag “" + wanted + "” " + what + visit.Plural(done.Links, "link", "links")
 		if done.Complete {
-			r.say("done", said+".")
+			r.Say("done", said+".")
 		} else {
-			r.say("warning", said+" so far. There are more: do it again to go on.")
+			r.Say("warning", said+" so far. There are more: do it again to go on.")
 		}
 		return tagAddress(tagsPath, "owner", owner), nil
 	})
 	if err == nil {
-		return r.seeOther(page)
+		return r.SeeOther(page)
 	}
-	at, general, ok := fieldErrors(err, "name")
+	at, general, ok := visit.FieldErrors(err, "name")
 	p, _ := problem.Of(err)
 	if !ok || p.Kind == problem.NotFound {
 		return err
 	}
-	view, _, errAsked := r.tagAsked(r.sent)
+	view, _, errAsked := r.tagAsked(r.Sent)
 	if errAsked != nil {
 		return errAsked
 	}
-	view.NewName, view.Error = r.sent("name"), sentence(firstOf(at["name"], general))
-	return r.show(p.Kind.Status, template, title+view.Name, view)
+	view.NewName, view.Error = r.Sent("name"), visit.Sentence(firstOf(at["name"], general))
+	return r.Show(p.Kind.Status, template, title+view.Name, view)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
+	"shunt/api/dashboard/visit"
 	"shunt/api/jsonbody"
 	"shunt/api/when"
 )
@@ -30,7 +31,7 @@ type tokensView struct {
 	BaseURL string
 	Creates bool // Token may create links
 	Tokens  []tokenView
-	Pager   cutPager
+	Pager   visit.CutPager
 	Form    tokenForm
 }
 
@@ -42,7 +43,7 @@ type tokenView struct {
 }
 
 func (r *request) tokenView(t account.Token) tokenView {
-	v := tokenView{Token: t, Expired: !t.ExpiresAt.IsZero() && !r.now().Before(t.ExpiresAt)}
+	v := tokenView{Token: t, Expired: !t.ExpiresAt.IsZero() && !r.Now().Before(t.ExpiresAt)}
 	for _, s := range t.Scopes {
 		v.Scopes = append(v.Scopes, scopeWords[s].name)
 	}
@@ -87,33 +88,33 @@ func (r *request) tokensPage() error { return r.showTokens(fasthttp.StatusOK, ni
 func (r *request) showTokens(status int, refused error) error {
 	view := tokensView{Form: r.tokenForm()}
 	if refused != nil {
-		at, general, ok := fieldErrors(refused, "name", "scopes", "expires_at")
+		at, general, ok := visit.FieldErrors(refused, "name", "scopes", "expires_at")
 		if !ok {
 			return refused
 		}
-		view.Form.Errors, view.Form.Error = sentences(at), sentence(general)
+		view.Form.Errors, view.Form.Error = visit.Sentences(at), visit.Sentence(general)
 	}
 	tokens, err := r.ownTokens()
 	if err != nil {
 		return err
 	}
 	slices.Reverse(tokens) // the newest first
-	tokens, view.Pager = cut(r, tokens)
+	tokens, view.Pager = visit.Cut(r.Request, tokens)
 	for _, t := range tokens {
 		view.Tokens = append(view.Tokens, r.tokenView(t))
 	}
-	view.Token, view.BaseURL = r.takeSecret("token"), r.baseURL
+	view.Token, view.BaseURL = r.TakeSecret("token"), r.BaseURL
 	if view.Creates = view.Token != ""; !view.Creates {
-		view.Token = r.takeSecret("other token")
+		view.Token = r.TakeSecret("other token")
 	}
-	return r.show(status, "tokens", "Tokens", view)
+	return r.Show(status, "tokens", "Tokens", view)
 }
 
 // ownTokens returns the caller's tokens, the oldest first.
 func (r *request) ownTokens() (tokens []account.Token, err error) {
-	err = r.heavily(func() error {
-		return r.calls.InTurn(r.caller, func() error {
-			tokens, err = r.accounts.ListTokens(r.caller.User.ID)
+	err = r.Heavily(func() error {
+		return r.Calls.InTurn(r.Caller, func() error {
+			tokens, err = r.Accounts.ListTokens(r.Caller.User.ID)
 			return err
 		})
 	})
@@ -122,20 +123,20 @@ func (r *request) ownTokens() (tokens []account.Token, err error) {
 
 // tokenForm returns the form with what was typed.
 func (r *request) tokenForm() tokenForm {
-	f := tokenForm{Key: r.formKey(), Errors: map[string]string{}}
-	name, typed := r.typed("name")
+	f := tokenForm{Key: r.FormKey(), Errors: map[string]string{}}
+	name, typed := r.Typed("name")
 	f.Name = name
-	f.Date, _ = r.typed("date")
+	f.Date, _ = r.Typed("date")
 	chosen := r.typedAll("scope")
 	if !typed {
 		chosen = []string{string(account.LinksRead), string(account.LinksWrite), string(account.StatsRead)}
 	}
 	for _, s := range account.AllScopes {
-		if r.caller.Has(s) {
+		if r.Caller.Has(s) {
 			f.Scopes = append(f.Scopes, scopeChoice{s, scopeWords[s].name, scopeWords[s].allows, slices.Contains(chosen, string(s))})
 		}
 	}
-	expires, _ := r.typed("expires")
+	expires, _ := r.Typed("expires")
 	for _, e := range expiries {
 		f.Expires = append(f.Expires, expiryChoice{e.value, e.name, e.value == expires})
 	}
@@ -144,32 +145,32 @@ func (r *request) tokenForm() tokenForm {
 
 // typedAll is typed for a field with several values.
 func (r *request) typedAll(name string) (texts []string) {
-	if r.posts() {
-		for _, text := range r.ctx.PostArgs().PeekMulti(name) {
+	if r.Posts() {
+		for _, text := range r.Ctx.PostArgs().PeekMulti(name) {
 			texts = append(texts, string(text))
 		}
 		return texts
 	}
-	return r.keptFields()[name]
+	return r.KeptFields()[name]
 }
 
 // makeToken is POST /_/tokens.
 func (r *request) makeToken() error {
-	page, err := r.once(func() (string, error) {
+	page, err := r.Once(func() (string, error) {
 		draft, err := r.tokenDraft()
 		if err != nil {
 			return "", err
 		}
-		_, text, err := r.calls.IssueToken(r.caller, draft)
+		_, text, err := r.Calls.IssueToken(r.Caller, draft)
 		if err == nil {
-			r.keepSecret(tokenPurpose(draft.Scopes), text)
+			r.KeepSecret(tokenPurpose(draft.Scopes), text)
 		}
 		return tokensPath, err
 	})
 	if err != nil {
-		return r.showTokens(statusOf(err), err)
+		return r.showTokens(visit.StatusOf(err), err)
 	}
-	return r.seeOther(page)
+	return r.SeeOther(page)
 }
 
 // tokenPurpose returns the purpose for which a new token is kept: its page shows how to try it.
@@ -182,7 +183,7 @@ func tokenPurpose(scopes []account.Scope) string {
 
 // tokenDraft reads the form. Package account checks the values.
 func (r *request) tokenDraft() (draft account.TokenDraft, err error) {
-	draft = account.TokenDraft{Name: r.sent("name"), Scopes: []account.Scope{}}
+	draft = account.TokenDraft{Name: r.Sent("name"), Scopes: []account.Scope{}}
 	for _, s := range r.typedAll("scope") {
 		draft.Scopes = append(draft.Scopes, account.Scope(s))
 	}
@@ -192,10 +193,10 @@ func (r *request) tokenDraft() (draft account.TokenDraft, err error) {
 
 // expiryAsked returns when the token is to expire; the zero time: never.
 func (r *request) expiryAsked() (time.Time, error) {
-	asked := r.sent("expires")
+	asked := r.Sent("expires")
 	if asked == onDate {
 		// With script, the page also sends when the day ends where the visitor is.
-		until, ok := when.Expiry(cmp.Or(r.sent("date_end"), r.sent("date")), time.UTC)
+		until, ok := when.Expiry(cmp.Or(r.Sent("date_end"), r.Sent("date")), time.UTC)
 		if !ok {
 			return until, jsonbody.FieldError("expires_at", "format", "choose a day, such as 2026-11-21")
 		}
@@ -205,7 +206,7 @@ func (r *request) expiryAsked() (time.Time, error) {
 		switch {
 		case e.value != asked:
 		case e.days > 0:
-			return r.now().AddDate(0, 0, e.days), nil
+			return r.Now().AddDate(0, 0, e.days), nil
 		default:
 			return time.Time{}, nil
 		}
@@ -219,9 +220,9 @@ func (r *request) tokenAsked() (account.Token, error) {
 	if err != nil {
 		return account.Token{}, err
 	}
-	i := slices.IndexFunc(tokens, func(t account.Token) bool { return t.ID == r.segment("id") })
+	i := slices.IndexFunc(tokens, func(t account.Token) bool { return t.ID == r.Segment("id") })
 	if i < 0 {
-		return account.Token{}, r.missing()
+		return account.Token{}, r.Missing()
 	}
 	return tokens[i], nil
 }
@@ -232,24 +233,24 @@ func (r *request) revokePage() error {
 	if err != nil {
 		return err
 	}
-	return r.show(fasthttp.StatusOK, "token-revoke", "Revoke a token", r.tokenView(t))
+	return r.Show(fasthttp.StatusOK, "token-revoke", "Revoke a token", r.tokenView(t))
 }
 
 // revokeToken is POST /_/tokens/{id}/revoke.
 func (r *request) revokeToken() error {
-	page, err := r.once(func() (string, error) {
+	page, err := r.Once(func() (string, error) {
 		t, err := r.tokenAsked()
 		if err != nil {
 			return "", err
 		}
-		if err := r.accounts.RevokeToken(r.caller, r.caller.User.ID, t.ID); err != nil {
+		if err := r.Accounts.RevokeToken(r.Caller, r.Caller.User.ID, t.ID); err != nil {
 			return "", err
 		}
-		r.say("done", "The token “"+t.Name+"” is revoked. It no longer works.")
+		r.Say("done", "The token “"+t.Name+"” is revoked. It no longer works.")
 		return tokensPath, nil
 	})
 	if err != nil {
 		return err
 	}
-	return r.seeOther(page)
+	return r.SeeOther(page)
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
+	"shunt/api/dashboard/visit"
 	"shunt/engine"
 )
 
@@ -32,15 +33,15 @@ func (r *request) transferPage() error { return r.showTransfer(fasthttp.StatusOK
 
 // showTransfer shows the page with the outcome of an import, or with why a file was not taken.
 func (r *request) showTransfer(status int, done *imported, refused error) (err error) {
-	view := transferView{Admin: r.admin(), Errors: map[string]string{}, Imported: done, MaxMiB: maxImportBytes >> 20}
+	view := transferView{Admin: r.Admin(), Errors: map[string]string{}, Imported: done, MaxMiB: maxImportBytes >> 20}
 	if refused != nil {
-		at, general, ok := fieldErrors(refused, "owner", "file")
+		at, general, ok := visit.FieldErrors(refused, "owner", "file")
 		if !ok {
 			return refused
 		}
-		view.Errors, view.Error = sentences(at), sentence(general)
+		view.Errors, view.Error = visit.Sentences(at), visit.Sentence(general)
 	}
-	if view.Own, err = r.ownedBy(r.caller.User.ID); err != nil {
+	if view.Own, err = r.ownedBy(r.Caller.User.ID); err != nil {
 		return err
 	}
 	if view.Admin {
@@ -48,13 +49,13 @@ func (r *request) showTransfer(status int, done *imported, refused error) (err e
 			return err
 		}
 	}
-	return r.show(status, "transfer", "Import and export", view)
+	return r.Show(status, "transfer", "Import and export", view)
 }
 
 // addOwners adds what only admins see.
 func (r *request) addOwners(view *transferView) error {
-	view.All = r.engine.Metrics().Links
-	view.Owner = strconv.FormatUint(uint64(r.caller.User.ID), 10)
+	view.All = r.Engine.Metrics().Links
+	view.Owner = strconv.FormatUint(uint64(r.Caller.User.ID), 10)
 	users, err := r.allUsers()
 	if len(users) <= maxOwnerChoices {
 		view.Owners = users
@@ -67,11 +68,11 @@ func (r *request) addOwners(view *transferView) error {
 func (r *request) importFile() error {
 	f, err := r.uploadedFile()
 	if err != nil {
-		return r.showTransfer(statusOf(err), nil, err)
+		return r.showTransfer(visit.StatusOf(err), nil, err)
 	}
 	done, err := r.importLines(f)
 	if err != nil {
-		return r.showTransfer(statusOf(err), nil, err)
+		return r.showTransfer(visit.StatusOf(err), nil, err)
 	}
 	return r.showTransfer(fasthttp.StatusOK, done, nil)
 }

@@ -8,6 +8,7 @@ import (
 	"mime/multipart"
 	"slices"
 
+	"shunt/api/dashboard/visit"
 	"shunt/api/jsonbody"
 	"shunt/api/ops"
 	"shunt/api/problem"
@@ -36,11 +37,11 @@ type upload struct {
 
 // uploadedFile reads the form.
 func (r *request) uploadedFile() (f upload, err error) {
-	mediaType, parameters, err := mime.ParseMediaType(string(r.ctx.Request.Header.ContentType()))
+	mediaType, parameters, err := mime.ParseMediaType(string(r.Ctx.Request.Header.ContentType()))
 	if err != nil || mediaType != "multipart/form-data" {
 		return f, errNotForm
 	}
-	form := multipart.NewReader(bytes.NewReader(r.ctx.PostBody()), parameters["boundary"])
+	form := multipart.NewReader(bytes.NewReader(r.Ctx.PostBody()), parameters["boundary"])
 	for range maxUploadParts {
 		part, err := form.NextRawPart()
 		if errors.Is(err, io.EOF) {
@@ -92,15 +93,15 @@ func (r *request) importLines(f upload) (*imported, error) {
 	if err != nil {
 		return nil, err
 	}
-	done, end := &imported{Owner: guard.Owner}, r.now().Add(ops.Patience)
+	done, end := &imported{Owner: guard.Owner}, r.Now().Add(ops.Patience)
 	for s := newSlicer(f.text); s.next(); {
-		if r.now().After(end) {
+		if r.Now().After(end) {
 			done.Stopped = "The rest takes too long for one request. Split the file, or use the command “shunt import”."
 			break
 		}
-		results, err := r.calls.Import(r.caller, guard, ops.Bulk{
+		results, err := r.Calls.Import(r.Caller, guard, ops.Bulk{
 			Body: jsonbody.Body{MediaType: []byte(jsonbody.NDJSON[0]), Text: s.slice},
-			May:  func(n int) error { return r.sessions.AllowMore(r.ctx, r.caller, n) },
+			May:  func(n int) error { return r.Sessions.AllowMore(r.Ctx, r.Caller, n) },
 		})
 		if err != nil && done.Before == 0 {
 			return nil, err
@@ -110,7 +111,7 @@ func (r *request) importLines(f upload) (*imported, error) {
 			if !known {
 				r.logCause("an import failed", err)
 			}
-			done.Stopped = sentence(p.Detail)
+			done.Stopped = visit.Sentence(p.Detail)
 			break
 		}
 		r.add(done, results, s.lines)

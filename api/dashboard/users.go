@@ -6,6 +6,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
+	"shunt/api/dashboard/visit"
 )
 
 const usersPath = Root + "users"
@@ -19,7 +20,7 @@ type usersView struct {
 	Total    uint64
 	Found    uint64 // by the search
 	Search   string
-	Pager    cutPager
+	Pager    visit.CutPager
 	Form     userForm
 	Filtered bool
 }
@@ -34,11 +35,11 @@ type userForm struct {
 
 // refuse adds the errors of the form. It returns err if it is not about the form.
 func (f *userForm) refuse(err error) error {
-	at, general, ok := fieldErrors(err, "email", "role")
+	at, general, ok := visit.FieldErrors(err, "email", "role")
 	if !ok {
 		return err
 	}
-	f.Errors, f.Error = sentences(at), sentence(general)
+	f.Errors, f.Error = visit.Sentences(at), visit.Sentence(general)
 	return nil
 }
 
@@ -48,9 +49,9 @@ func (r *request) usersPage() error { return r.showUsers(fasthttp.StatusOK, nil)
 // showUsers shows the page of users; refused is why an invitation was not taken, nil if none was
 // sent.
 func (r *request) showUsers(status int, refused error) error {
-	view := usersView{Search: r.query("q"), Form: userForm{Key: r.formKey(), Errors: map[string]string{}}}
-	view.Form.Email, _ = r.typed("email")
-	role, _ := r.typed("role")
+	view := usersView{Search: r.Query("q"), Form: userForm{Key: r.FormKey(), Errors: map[string]string{}}}
+	view.Form.Email, _ = r.Typed("email")
+	role, _ := r.Typed("role")
 	view.Form.Admin = role == string(account.RoleAdmin)
 	if refused != nil {
 		if err := view.Form.refuse(refused); err != nil {
@@ -69,14 +70,14 @@ func (r *request) showUsers(status int, refused error) error {
 		}
 	}
 	view.Found = uint64(len(found))
-	view.Users, view.Pager = cut(r, found)
-	return r.show(status, "users", "Users", view)
+	view.Users, view.Pager = visit.Cut(r.Request, found)
+	return r.Show(status, "users", "Users", view)
 }
 
 // allUsers returns all users, the lowest number first.
 func (r *request) allUsers() (users []account.User, err error) {
-	err = r.calls.InTurn(r.caller, func() error {
-		users, err = r.accounts.ListUsers()
+	err = r.Calls.InTurn(r.Caller, func() error {
+		users, err = r.Accounts.ListUsers()
 		return err
 	})
 	return users, err
@@ -84,32 +85,32 @@ func (r *request) allUsers() (users []account.User, err error) {
 
 // inviteUser is POST /_/users: it makes a user, and a link with which that person sets a password.
 func (r *request) inviteUser() error {
-	page, err := r.once(func() (string, error) {
-		email, role := r.sent("email"), account.Role(r.sent("role"))
-		u, err := r.calls.AddUser(r.caller, account.UserEdit{Email: &email, Role: &role})
+	page, err := r.Once(func() (string, error) {
+		email, role := r.Sent("email"), account.Role(r.Sent("role"))
+		u, err := r.Calls.AddUser(r.Caller, account.UserEdit{Email: &email, Role: &role})
 		if err != nil {
 			return "", err
 		}
 		if err := r.makeSetupLink(u); err != nil {
 			r.logCause("a setup link could not be made", err)
-			r.say("warning", "The user "+u.Name+" is added, but the setup link could not be created. Try again below.")
+			r.Say("warning", "The user "+u.Name+" is added, but the setup link could not be created. Try again below.")
 		} else {
-			r.say("done", "The user "+u.Name+" is added. Now pass on the link below.")
+			r.Say("done", "The user "+u.Name+" is added. Now pass on the link below.")
 		}
 		return userPath(u.ID), nil
 	})
 	if err != nil {
-		return r.showUsers(statusOf(err), err)
+		return r.showUsers(visit.StatusOf(err), err)
 	}
-	return r.seeOther(page)
+	return r.SeeOther(page)
 }
 
 // makeSetupLink makes a link with which the user can set a password once, and keeps it for the page
 // of the user.
 func (r *request) makeSetupLink(u account.User) error {
-	code, _, err := r.accounts.NewSetupCode(r.caller, u.ID)
+	code, _, err := r.Accounts.NewSetupCode(r.Caller, u.ID)
 	if err == nil {
-		r.keepSecret(setupPurpose(u.ID), r.baseURL+SetupPath+code)
+		r.KeepSecret(setupPurpose(u.ID), r.BaseURL+SetupPath+code)
 	}
 	return err
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
+	"shunt/api/dashboard/visit"
 	"shunt/api/jsonbody"
 	"shunt/api/ops"
 )
@@ -38,8 +39,8 @@ const maxCounted = 10_000
 
 // ownedBy counts the links of a user.
 func (r *request) ownedBy(user uint32) (o ownedLinks, err error) {
-	err = r.heavily(func() error {
-		o.N, o.More, err = r.calls.CountLinks(r.caller, user, maxCounted)
+	err = r.Heavily(func() error {
+		o.N, o.More, err = r.Calls.CountLinks(r.Caller, user, maxCounted)
 		return err
 	})
 	return o, err
@@ -52,10 +53,10 @@ func setupPurpose(id uint32) string { return "setup" + userPath(id) }
 
 // userAsked returns the user that the path names, or that the page is missing.
 func (r *request) userAsked() (account.User, error) {
-	text := r.segment("id")
+	text := r.Segment("id")
 	id, err := strconv.ParseUint(text, 10, 32)
 	if err != nil || strconv.FormatUint(id, 10) != text {
-		return account.User{}, r.missing()
+		return account.User{}, r.Missing()
 	}
 	users, err := r.allUsers()
 	if err != nil {
@@ -66,12 +67,12 @@ func (r *request) userAsked() (account.User, error) {
 			return u, nil
 		}
 	}
-	return account.User{}, r.missing()
+	return account.User{}, r.Missing()
 }
 
 // userView returns what the pages of u show.
 func (r *request) userView(u account.User) (v userView, err error) {
-	v = userView{User: u, Self: u.ID == r.caller.User.ID, NoAddress: u.Name == account.AdminName, Key: r.formKey()}
+	v = userView{User: u, Self: u.ID == r.Caller.User.ID, NoAddress: u.Name == account.AdminName, Key: r.FormKey()}
 	v.Form = userForm{Admin: u.Role == account.RoleAdmin, Errors: map[string]string{}}
 	if !v.NoAddress {
 		v.Form.Email = u.Name
@@ -95,8 +96,8 @@ func (r *request) showUser(status int, u account.User, refused error) error {
 	if err != nil {
 		return err
 	}
-	if email, typed := r.typed("email"); typed {
-		role, _ := r.typed("role")
+	if email, typed := r.Typed("email"); typed {
+		role, _ := r.Typed("role")
 		view.Form.Email, view.Form.Admin = email, role == string(account.RoleAdmin)
 	}
 	if refused != nil {
@@ -104,8 +105,8 @@ func (r *request) showUser(status int, u account.User, refused error) error {
 			return err
 		}
 	}
-	view.SetupLink = r.takeSecret(setupPurpose(u.ID))
-	return r.show(status, "user", u.Name, view)
+	view.SetupLink = r.TakeSecret(setupPurpose(u.ID))
+	return r.Show(status, "user", u.Name, view)
 }
 
 // editUser is POST /_/users/{id}.
@@ -114,21 +115,21 @@ func (r *request) editUser() error {
 	if err != nil {
 		return err
 	}
-	email, role := r.sent("email"), account.Role(r.sent("role"))
+	email, role := r.Sent("email"), account.Role(r.Sent("role"))
 	edit := account.UserEdit{Role: &role}
 	if email != u.Name && (email != "" || u.Name != account.AdminName) {
 		edit.Email = &email
 	}
-	changed, err := r.accounts.EditUser(r.caller, u.ID, edit)
+	changed, err := r.Accounts.EditUser(r.Caller, u.ID, edit)
 	if err != nil {
-		return r.showUser(statusOf(err), u, err)
+		return r.showUser(visit.StatusOf(err), u, err)
 	}
-	if changed.ID == r.caller.User.ID && changed.Role != account.RoleAdmin {
-		r.say("done", "You are a member now. The pages for admins are closed to you.")
-		return r.seeOther(Root)
+	if changed.ID == r.Caller.User.ID && changed.Role != account.RoleAdmin {
+		r.Say("done", "You are a member now. The pages for admins are closed to you.")
+		return r.SeeOther(Root)
 	}
-	r.say("done", "The changes are saved.")
-	return r.seeOther(userPath(u.ID))
+	r.Say("done", "The changes are saved.")
+	return r.SeeOther(userPath(u.ID))
 }
 
 // renewSetupLink is POST /_/users/{id}/setup-link.
@@ -137,11 +138,11 @@ func (r *request) renewSetupLink() error {
 	if err != nil {
 		return err
 	}
-	page, err := r.once(func() (string, error) { return userPath(u.ID), r.makeSetupLink(u) })
+	page, err := r.Once(func() (string, error) { return userPath(u.ID), r.makeSetupLink(u) })
 	if err != nil {
 		return err
 	}
-	return r.seeOther(page)
+	return r.SeeOther(page)
 }
 
 // deleteUserPage is GET /_/users/{id}/delete: it asks whether to delete the user.
@@ -160,23 +161,23 @@ func (r *request) askToDelete(status int, u account.User, refused error) error {
 		return err
 	}
 	if refused != nil {
-		at, general, ok := fieldErrors(refused, "links", "move_links_to")
+		at, general, ok := visit.FieldErrors(refused, "links", "move_links_to")
 		if !ok {
 			return refused
 		}
-		if view.Form.Error = sentence(general); at["links"] != "" {
+		if view.Form.Error = visit.Sentence(general); at["links"] != "" {
 			view.KeepError = "This user has links. Say who gets them, choose to keep them, or delete them first."
 		}
-		view.MoveTo, _ = r.typed("move_links_to")
-		view.MoveError = sentence(at["move_links_to"])
+		view.MoveTo, _ = r.Typed("move_links_to")
+		view.MoveError = visit.Sentence(at["move_links_to"])
 	}
-	return r.show(status, "user-delete", "Delete "+u.Name, view)
+	return r.Show(status, "user-delete", "Delete "+u.Name, view)
 }
 
 // deleteUser is POST /_/users/{id}/delete.
 func (r *request) deleteUser() error {
 	var u account.User
-	page, err := r.once(func() (page string, err error) {
+	page, err := r.Once(func() (page string, err error) {
 		if u, err = r.userAsked(); err != nil {
 			return "", err
 		}
@@ -184,43 +185,43 @@ func (r *request) deleteUser() error {
 	})
 	switch {
 	case err != nil && u.ID != 0:
-		return r.askToDelete(statusOf(err), u, err)
+		return r.askToDelete(visit.StatusOf(err), u, err)
 	case err != nil:
 		return err
 	}
-	return r.seeOther(page)
+	return r.SeeOther(page)
 }
 
 // removeUser deletes u, and returns the page to go to.
 func (r *request) removeUser(u account.User) (page string, err error) {
-	links := ops.LinksOfRemoved{Keep: r.sent("links") == "keep"}
+	links := ops.LinksOfRemoved{Keep: r.Sent("links") == "keep"}
 	to := account.User{}
-	if text := strings.TrimSpace(r.sent("move_links_to")); text != "" && !links.Keep {
+	if text := strings.TrimSpace(r.Sent("move_links_to")); text != "" && !links.Keep {
 		if to, err = r.userNamed(text); err != nil {
 			return "", moveProblem(err)
 		}
 		links.MoveTo = to.ID
 	}
-	if err := r.calls.RemoveUser(r.caller, u.ID, links); err != nil {
+	if err := r.Calls.RemoveUser(r.Caller, u.ID, links); err != nil {
 		return "", err
 	}
-	if u.ID == r.caller.User.ID {
-		if err := r.sessions.LogOut(r.ctx); err != nil {
+	if u.ID == r.Caller.User.ID {
+		if err := r.Sessions.LogOut(r.Ctx); err != nil {
 			r.logCause("the cookie of a deleted user could not be removed", err)
 		}
 		return Root + "sign-in", nil
 	}
 	text := "The user " + u.Name + " is deleted."
 	if to.ID != 0 {
-		r.sayWith("done", text+" The links are those of "+to.Name+" now.", option{"Show the links of " + to.Name, linksPath + "?owner=" + strconv.FormatUint(uint64(to.ID), 10)})
+		r.SayWith("done", text+" The links are those of "+to.Name+" now.", visit.Option{Name: "Show the links of " + to.Name, Path: linksPath + "?owner=" + strconv.FormatUint(uint64(to.ID), 10)})
 		return usersPath, nil
 	}
 	if links.Keep {
 		id := strconv.FormatUint(uint64(u.ID), 10)
-		r.sayWith("done", text+" The links of user "+id+" go on redirecting.", option{"Show the links of user " + id, linksPath + "?owner=" + id})
+		r.SayWith("done", text+" The links of user "+id+" go on redirecting.", visit.Option{Name: "Show the links of user " + id, Path: linksPath + "?owner=" + id})
 		return usersPath, nil
 	}
-	r.say("done", text)
+	r.Say("done", text)
 	return usersPath, nil
 }
 
@@ -249,5 +250,5 @@ func moveProblem(err error) error {
 
 // logCause logs an error that the visitor is not shown.
 func (r *request) logCause(what string, err error) {
-	r.log.Error(what, slog.String("page", r.row.path), slog.Any("cause", err), r.id())
+	r.Log.Error(what, slog.String("page", r.Row.Path), slog.Any("cause", err), r.Id())
 }

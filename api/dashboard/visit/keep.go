@@ -1,19 +1,21 @@
-package dashboard
+package visit
 
 import (
-	"net/url"
-	"strings"
+	"crypto/sha256"
 	"sync"
 	"time"
 
 	"shunt/api/account"
 )
 
+// An Option leads to a list.
+type Option struct{ Name, Path string }
+
 // A notice tells the visitor on the next page what a form has done.
 type notice struct {
 	Kind string // info, done, warning or error: a class of the style
 	Text string
-	Link option // that is offered; empty: none
+	Link Option // that is offered; empty: none
 }
 
 // A form is what a visitor had typed when the session had ended.
@@ -112,52 +114,46 @@ func (k *keep) take(session string, get func(*kept)) {
 	}
 }
 
-// say keeps a notice for the next page.
-func (r *request) say(kind, text string) {
-	r.keep.change(r.caller, func(e *kept) { e.notice = &notice{Kind: kind, Text: text} })
+// A sentForm is a form that was sent to make something that the API has no Idempotency-Key for, or to
+// delete something, which is there only once.
+type sentForm struct {
+	key   [sha256.Size]byte // of the path and the whole form
+	ended chan struct{}     // closed when its request has ended
+	page  string            // that says what the form has done; "": nothing. Not set before ended is closed
 }
 
-// sayWith is say with a link after the text.
-func (r *request) sayWith(kind, text string, link option) {
-	r.keep.change(r.caller, func(e *kept) { e.notice = &notice{kind, text, link} })
+// Limits of the forms that a session has sent.
+const (
+	maxSentForms = 16
+	sentPatience = 20 * time.Second // for the end of the first of two equal requests
+)
+
+// begin notes that the caller's session sends a form. first == false: it was sent before.
+func (k *keep) begin(c account.Caller, key [sha256.Size]byte) (sent *sentForm, first bool) {
+	k.change(c, func(e *kept) {
+		for _, s := range e.sent {
+			if s.key == key {
+				sent = s
+				return
+			}
+		}
+		sent, first = &sentForm{key: key, ended: make(chan struct{})}, true
+		if len(e.sent) >= maxSentForms {
+			e.sent = e.sent[1:]
+		}
+		e.sent = append(e.sent, sent)
+	})
+	return sent, first
 }
 
-// keepSecret keeps a text for the next page that takes one for the same purpose.
-func (r *request) keepSecret(purpose, text string) {
-	r.keep.change(r.caller, func(e *kept) { e.secret = purpose + " " + text })
-}
-
-// take calls get with what is kept for the visitor's session, if there is anything, and if the
-// visitor will see it.
-func (r *request) take(get func(*kept)) {
-	if !r.ctx.IsHead() {
-		r.keep.take(r.caller.SessionID, get)
-	}
-}
-
-// takeNotice returns the notice that is kept, and forgets it; nil: none.
-func (r *request) takeNotice() (n *notice) {
-	r.take(func(e *kept) { n, e.notice = e.notice, nil })
-	return n
-}
-
-// takeForm returns the fields that are kept for the form of this page, and forgets them; nil: none.
-func (r *request) takeForm() (fields url.Values) {
-	r.take(func(e *kept) {
-		if e.form != nil && e.form.path == r.path() {
-			fields, _ = url.ParseQuery(e.form.fields)
-			e.form = nil
+// forget removes a form.
+func (k *keep) forget(c account.Caller, sent *sentForm) {
+	k.change(c, func(e *kept) {
+		for i, s := range e.sent {
+			if s == sent {
+				e.sent = append(e.sent[:i:i], e.sent[i+1:]...)
+				return
+			}
 		}
 	})
-	return fields
-}
-
-// takeSecret returns the text that is kept for a purpose, and forgets it; "": none.
-func (r *request) takeSecret(purpose string) (text string) {
-	r.take(func(e *kept) {
-		if secret, found := strings.CutPrefix(e.secret, purpose+" "); found {
-			text, e.secret = secret, ""
-		}
-	})
-	return text
 }

@@ -1,4 +1,4 @@
-package dashboard
+package visit
 
 import (
 	"net/url"
@@ -11,19 +11,19 @@ import (
 // After signing in they are kept in memory for the page of the form, which shows them again. So the
 // server keeps nothing for visitors who are not signed in.
 
-// A hiddenField is a field of a form, hidden in another form.
-type hiddenField struct{ Name, Value string }
+// A HiddenField is a field of a form, hidden in another form.
+type HiddenField struct{ Name, Value string }
 
 // keptPrefix begins the names of hidden fields, so that those of a kept form are not taken for
 // those of the form to sign in.
 const keptPrefix = "kept."
 
-// packForm returns the fields of a form as hidden fields, without passwords and codes; lost: it is
+// PackForm returns the fields of a form as hidden fields, without passwords and codes; lost: it is
 // too large. Files are not among them.
-func packForm(sent *fasthttp.Args) (fields []hiddenField, lost bool) {
+func PackForm(sent *fasthttp.Args) (fields []HiddenField, lost bool) {
 	size := 0
 	for name, value := range sent.All() {
-		f := hiddenField{keptPrefix + string(name), string(value)}
+		f := HiddenField{keptPrefix + string(name), string(value)}
 		if secretField(f.Name) {
 			continue
 		}
@@ -36,15 +36,15 @@ func packForm(sent *fasthttp.Args) (fields []hiddenField, lost bool) {
 	return fields, false
 }
 
-// keptFields returns the hidden fields of a kept form; nil: there are none, or too many.
-func keptFields(sent *fasthttp.Args) (fields []hiddenField) {
+// KeptFields returns the hidden fields of a kept form; nil: there are none, or too many.
+func KeptFields(sent *fasthttp.Args) (fields []HiddenField) {
 	hidden := &fasthttp.Args{}
 	for name, value := range sent.All() {
 		if name, found := strings.CutPrefix(string(name), keptPrefix); found {
 			hidden.AddBytesV(name, value)
 		}
 	}
-	fields, _ = packForm(hidden)
+	fields, _ = PackForm(hidden)
 	return fields
 }
 
@@ -53,13 +53,13 @@ func secretField(name string) bool {
 	return strings.Contains(name, "password") || name == keptPrefix+"code"
 }
 
-// keepForm keeps a form for the page at path.
-func (r *request) keepForm(path string, fields []hiddenField) {
+// KeepForm keeps a form for the page at path.
+func (r *Request) KeepForm(path string, fields []HiddenField) {
 	values := make(url.Values)
 	for _, f := range fields {
 		values.Add(strings.TrimPrefix(f.Name, keptPrefix), f.Value)
 	}
-	r.keep.change(r.caller, func(e *kept) {
+	r.keep.change(r.Caller, func(e *kept) {
 		e.form = &form{path, values.Encode()}
 		e.notice = &notice{Kind: "info", Text: "You are signed in again. Nothing has been sent yet: check the form and send it."}
 	})

@@ -1,4 +1,4 @@
-package dashboard
+package visit
 
 import (
 	"html/template"
@@ -10,42 +10,39 @@ import (
 	"shunt/api/chart"
 )
 
-// functions are what templates can call.
+// functions are what all templates can call.
 var functions = template.FuncMap{
 	"number":      chart.Grouped,
 	"sum":         func(a, b uint64) string { return chart.Grouped(a + b) },
 	"uncertainty": uncertainty,
-	"time":        timeTag,
+	"time":        TimeTag,
 	"date":        dateText,
 	"ago":         agoTag,
 	"day":         dayTag,
 	"join":        func(texts []string) string { return strings.Join(texts, ", ") },
-	"plural":      plural,
-	"redirect":    redirectMeaning,
+	"plural":      Plural,
 	"breakable":   breakable,
-	"value":       valueText,
-	"folded":      foldedText,
 	"characters":  func(text string) string { return chart.Grouped(uint64(utf8.RuneCountInString(text))) + " characters" },
 }
 
-// A delta is the difference between two figures in words.
-type delta struct{ Class, Text string }
+// A Delta is the difference between two figures in words.
+type Delta struct{ Class, Text string }
 
-// compare returns how many more or fewer hits there are now than then; before says when that was.
-func compare(now, then uint64, before string) delta {
+// Compare returns how many more or fewer hits there are now than then; before says when that was.
+func Compare(now, then uint64, before string) Delta {
 	switch {
 	case now == 0 && then == 0:
-		return delta{"", "none " + before + " either"}
+		return Delta{"", "none " + before + " either"}
 	case now == then:
-		return delta{"", "as many as " + before}
+		return Delta{"", "as many as " + before}
 	case then == 0:
-		return delta{"up", "▲ up from none " + before}
+		return Delta{"up", "▲ up from none " + before}
 	case now >= 2*then:
-		return delta{"up", "▲ " + strconv.FormatFloat(float64(now)/float64(then), 'f', 1, 64) + " times as many as " + before}
+		return Delta{"up", "▲ " + strconv.FormatFloat(float64(now)/float64(then), 'f', 1, 64) + " times as many as " + before}
 	case now > then:
-		return delta{"up", "▲ " + chart.Share(now-then, then) + " more than " + before}
+		return Delta{"up", "▲ " + chart.Share(now-then, then) + " more than " + before}
 	}
-	return delta{"down", "▼ " + chart.Share(then-now, then) + " fewer than " + before}
+	return Delta{"down", "▼ " + chart.Share(then-now, then) + " fewer than " + before}
 }
 
 // uncertainty says how exact a number of visitors is; relative is its standard error.
@@ -59,21 +56,21 @@ func uncertainty(relative *float64) string {
 // dateText returns text if it is a date, "" otherwise: browsers complain of a field of a date that
 // has something else.
 func dateText(text string) string {
-	if _, ok := parseDate(text); !ok {
+	if _, ok := ParseDate(text); !ok {
 		return ""
 	}
 	return text
 }
 
-// parseDate reads a date such as a field of a date sends it: the years are 1 to 9999.
-func parseDate(text string) (day time.Time, ok bool) {
+// ParseDate reads a date such as a field of a date sends it: the years are 1 to 9999.
+func ParseDate(text string) (day time.Time, ok bool) {
 	day, err := time.Parse(time.DateOnly, text)
 	return day, err == nil && day.Year() > 0
 }
 
-// timeTag returns a time in UTC to the minute, which the script shows in the visitor's zone. The
+// TimeTag returns a time in UTC to the minute, which the script shows in the visitor's zone. The
 // zero time is "never".
-func timeTag(t time.Time) template.HTML { return markTime(t, "") }
+func TimeTag(t time.Time) template.HTML { return markTime(t, "") }
 
 // dayTag returns the day of a time, in UTC.
 func dayTag(t time.Time) template.HTML {
@@ -81,7 +78,7 @@ func dayTag(t time.Time) template.HTML {
 	return template.HTML(`<time datetime="` + text + `">` + text + `</time>`)
 }
 
-// agoTag is timeTag for the past: the script shows how long ago it was.
+// agoTag is TimeTag for the past: the script shows how long ago it was.
 func agoTag(t time.Time) template.HTML { return markTime(t, " data-relative") }
 
 func markTime(t time.Time, attribute string) template.HTML {
@@ -98,8 +95,8 @@ func breakable(shortURL string) template.HTML {
 	return template.HTML(template.HTMLEscapeString(shortURL[:code]) + "<wbr>" + template.HTMLEscapeString(shortURL[code:]))
 }
 
-// plural returns a number with its noun: one if n is 1, many otherwise.
-func plural(n uint64, one, many string) string {
+// Plural returns a number with its noun: one if n is 1, many otherwise.
+func Plural(n uint64, one, many string) string {
 	if n == 1 {
 		return "1 " + one
 	}

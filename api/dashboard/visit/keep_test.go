@@ -1,4 +1,4 @@
-package dashboard
+package visit
 
 import (
 	"fmt"
@@ -99,16 +99,16 @@ func argsOf(text string) *fasthttp.Args {
 }
 
 func TestAKeptFormHasNoSecretsAndAllElse(t *testing.T) {
-	fields, lost := packForm(argsOf("url=http%3A%2F%2Fa%2F%3Fb%26c&tag=a&tag=b&password=x&new-password=x&current-password=x&code=x&empty=&t%C3%A4g=1%0D%0A2"))
+	fields, lost := PackForm(argsOf("url=http%3A%2F%2Fa%2F%3Fb%26c&tag=a&tag=b&password=x&new-password=x&current-password=x&code=x&empty=&t%C3%A4g=1%0D%0A2"))
 	want := "[{kept.url http://a/?b&c} {kept.tag a} {kept.tag b} {kept.empty } {kept.täg 1\r\n2}]"
 	if got := fmt.Sprint(fields); lost || got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	again := keptFields(argsOf("email=ann&password=x&next=%2F_%2F&kept.url=http%3A%2F%2Fa%2F&kept.password=x&kept.code=x&kept.=y"))
+	again := KeptFields(argsOf("email=ann&password=x&next=%2F_%2F&kept.url=http%3A%2F%2Fa%2F&kept.password=x&kept.code=x&kept.=y"))
 	if got := fmt.Sprint(again); got != "[{kept.url http://a/} {kept. y}]" {
 		t.Errorf("from the form to sign in: got %q", got)
 	}
-	if fields, lost := packForm(&fasthttp.Args{}); lost || fields != nil {
+	if fields, lost := PackForm(&fasthttp.Args{}); lost || fields != nil {
 		t.Errorf("an empty form: got %v, %v", fields, lost)
 	}
 }
@@ -117,7 +117,7 @@ func TestAKeptFormFitsIntoASignIn(t *testing.T) {
 	for name, text := range map[string]string{"letters": "x", "percent": "%25", "umlauts": "%C3%A4", "lines": "%0D%0A"} {
 		for n := 1000; ; n += 100 {
 			args := argsOf("f=" + strings.Repeat(text, n))
-			fields, lost := packForm(args)
+			fields, lost := PackForm(args)
 			if lost {
 				if n*len(text) < maxFormBytes-1000 {
 					t.Errorf("%s: %d are too many", name, n)
@@ -128,7 +128,7 @@ func TestAKeptFormFitsIntoASignIn(t *testing.T) {
 			for _, f := range fields {
 				sent.Add(f.Name, f.Value)
 			}
-			if len(sent.String()) > maxFormBytes || len(keptFields(sent)) != 1 {
+			if len(sent.String()) > maxFormBytes || len(KeptFields(sent)) != 1 {
 				t.Fatalf("%s: %d are sent as %d bytes", name, n, len(sent.String()))
 			}
 		}

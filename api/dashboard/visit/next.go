@@ -1,4 +1,4 @@
-package dashboard
+package visit
 
 import (
 	"net/url"
@@ -8,19 +8,19 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// maxNextBytes bounds the path to return to.
-const maxNextBytes = 2048
+// MaxNextBytes bounds the path to return to.
+const MaxNextBytes = 2048
 
-// nextPage returns the page to go to after signing in: next if that is the path, and perhaps the
+// NextPage returns the page to go to after signing in: next if that is the path, and perhaps the
 // query, of a page for visitors who are signed in, the overview otherwise. Other paths of this
 // server are refused, too, because a short link leads anywhere.
-func (d *Dashboard) nextPage(next string) *url.URL {
+func (d *Dashboard) NextPage(next string) *url.URL {
 	overview := &url.URL{Path: Root}
-	if len(next) > maxNextBytes || strings.ContainsRune(next, '\\') { // which browsers take for a slash
+	if len(next) > MaxNextBytes || strings.ContainsRune(next, '\\') { // which browsers take for a slash
 		return overview
 	}
 	u, err := url.Parse(next) // refuses control bytes
-	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || !d.hasPage(u.Path) {
+	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || !d.HasPage(u.Path) {
 		return overview
 	}
 	if u.Path != Root && path.Clean(u.Path) != u.Path { // browsers resolve "..", also as %2e%2e
@@ -29,15 +29,15 @@ func (d *Dashboard) nextPage(next string) *url.URL {
 	return &url.URL{Path: u.Path, RawPath: u.RawPath, RawQuery: u.RawQuery}
 }
 
-// formPage returns the path of the page that shows the form that was sent, with its query.
-func (r *request) formPage() string {
-	shown := url.URL{Path: r.pageOf(r.path()), RawQuery: string(r.ctx.URI().QueryString())}
+// FormPage returns the path of the page that shows the form that was sent, with its query.
+func (r *Request) FormPage() string {
+	shown := url.URL{Path: r.PageOf(r.path()), RawQuery: string(r.Ctx.URI().QueryString())}
 	return shown.String()
 }
 
-// pageOf returns the page that shows the form that is sent to path.
-func (d *Dashboard) pageOf(path string) string {
-	for !d.hasPage(path) {
+// PageOf returns the page that shows the form that is sent to path.
+func (d *Dashboard) PageOf(path string) string {
+	for !d.HasPage(path) {
 		slash := strings.LastIndexByte(path, '/')
 		if slash < len(Root) {
 			return Root
@@ -47,10 +47,10 @@ func (d *Dashboard) pageOf(path string) string {
 	return path
 }
 
-// hasPage reports whether path is that of a page for visitors who are signed in.
-func (d *Dashboard) hasPage(path string) bool {
-	for i := range d.rows {
-		if p := &d.rows[i]; p.method == fasthttp.MethodGet && p.who != anybody && matches(p.path, path) {
+// HasPage reports whether path is that of a page for visitors who are signed in.
+func (d *Dashboard) HasPage(path string) bool {
+	for i := range d.content.Rows {
+		if p := &d.content.Rows[i]; p.Method == fasthttp.MethodGet && p.Who != Anybody && matches(p.Path, path) {
 			return true
 		}
 	}

@@ -1,4 +1,4 @@
-package dashboard
+package visit
 
 import (
 	"log/slog"
@@ -12,32 +12,32 @@ import (
 )
 
 // fail answers with the page of an error, and logs the cause of an internal one.
-func (r *request) fail(err error) {
+func (r *Request) fail(err error) {
 	p, known := problem.Of(err)
 	if !known {
-		r.log.Error("a page failed", slog.String("page", r.row.path), slog.Any("cause", err), r.id())
+		r.Log.Error("a page failed", slog.String("page", r.Row.Path), slog.Any("cause", err), r.Id())
 	}
-	h := &r.ctx.Response.Header
+	h := &r.Ctx.Response.Header
 	h.Set("Vary", "Accept")
-	if page.PrefersJSON(r.ctx.Request.Header.PeekAll("Accept")) {
-		r.problem(r.ctx, p)
+	if page.PrefersJSON(r.Ctx.Request.Header.PeekAll("Accept")) {
+		r.problem(r.Ctx, p)
 		return
 	}
 	if p.Kind.RetryAfter != "" && len(h.Peek("Retry-After")) == 0 {
 		h.Set("Retry-After", p.Kind.RetryAfter)
 	}
-	if err := r.show(p.Kind.Status, "error", p.Kind.Title, r.failure(p)); err != nil {
-		r.log.Error("the page of an error failed", slog.Any("cause", err), r.id())
-		r.ctx.SetStatusCode(p.Kind.Status)
-		r.ctx.SetContentType("text/plain; charset=utf-8")
-		r.ctx.SetBodyString(p.Kind.Title)
+	if err := r.Show(p.Kind.Status, "error", p.Kind.Title, r.failure(p)); err != nil {
+		r.Log.Error("the page of an error failed", slog.Any("cause", err), r.Id())
+		r.Ctx.SetStatusCode(p.Kind.Status)
+		r.Ctx.SetContentType("text/plain; charset=utf-8")
+		r.Ctx.SetBodyString(p.Kind.Title)
 	}
 }
 
 // Refuse answers with p a request whose body was not read.
 func (d *Dashboard) Refuse(ctx *fasthttp.RequestCtx, p problem.Problem) {
 	guard(ctx)
-	(&request{Dashboard: d, ctx: ctx, row: &row{path: "none"}}).fail(p)
+	(&Request{Dashboard: d, Ctx: ctx, Row: &Row{Path: "none"}}).fail(p)
 }
 
 // A failure is an error as its page shows it.
@@ -47,8 +47,8 @@ type failure struct {
 	Elsewhere             string // the same page of a link of somebody else; empty: there is none
 }
 
-// advice is what the visitor can do about a problem.
-var advice = map[*problem.Kind]string{
+// Advice is what the visitor can do about a problem.
+var Advice = map[*problem.Kind]string{
 	problem.NotFound:       "Check the address, or begin at the overview.",
 	problem.HTTPSRequired:  "Open this page over https.",
 	problem.BodyTooLarge:   "Go back and send less at once. If you were signed out meanwhile, sign in again first, on another page.",
@@ -61,35 +61,35 @@ var advice = map[*problem.Kind]string{
 }
 
 func newFailure(p problem.Problem) failure {
-	return failure{Title: p.Kind.Title, Detail: sentence(p.Detail), Advice: advice[p.Kind], Code: p.Kind.Code}
+	return failure{Title: p.Kind.Title, Detail: Sentence(p.Detail), Advice: Advice[p.Kind], Code: p.Kind.Code}
 }
 
 // failure returns what the page of p shows. Admins who ask for a link of somebody else are led to it;
 // others learn nothing.
-func (r *request) failure(p problem.Problem) failure {
+func (r *Request) failure(p problem.Problem) failure {
 	f := newFailure(p)
-	if p.Kind.Status != fasthttp.StatusNotFound || !r.admin() || r.posts() || r.query("owner") != "" {
+	if p.Kind.Status != fasthttp.StatusNotFound || !r.Admin() || r.Posts() || r.Query("owner") != "" {
 		return f
 	}
-	code, err := ops.ParseCode(r.segment("code"))
+	code, err := ops.ParseCode(r.Segment("code"))
 	if err != nil {
 		return f
 	}
-	if _, err = r.calls.Read(r.caller, code, engine.Guard{AnyOwner: true}); err == nil {
-		f.Elsewhere = r.with("owner") + "all"
+	if _, err = r.Calls.Read(r.Caller, code, engine.Guard{AnyOwner: true}); err == nil {
+		f.Elsewhere = r.With("owner") + "all"
 	}
 	return f
 }
 
-// statusOf returns the status of the problem of err.
-func statusOf(err error) int {
+// StatusOf returns the status of the problem of err.
+func StatusOf(err error) int {
 	p, _ := problem.Of(err)
 	return p.Kind.Status
 }
 
-// fieldErrors returns the errors of a form's fields by name, and the text for all of those whose
+// FieldErrors returns the errors of a form's fields by name, and the text for all of those whose
 // field the form does not have. It returns ok == false for an error that is not about the form.
-func fieldErrors(err error, fields ...string) (at map[string]string, general string, ok bool) {
+func FieldErrors(err error, fields ...string) (at map[string]string, general string, ok bool) {
 	p, known := problem.Of(err)
 	if !known || p.Kind.Status >= 500 {
 		return nil, "", false
@@ -111,10 +111,10 @@ func fieldErrors(err error, fields ...string) (at map[string]string, general str
 	return at, general, true
 }
 
-// sentences returns the errors of fields as sentences.
-func sentences(errors map[string]string) map[string]string {
+// Sentences returns the errors of fields as sentences.
+func Sentences(errors map[string]string) map[string]string {
 	for name, text := range errors {
-		errors[name] = sentence(text)
+		errors[name] = Sentence(text)
 	}
 	return errors
 }

@@ -1,4 +1,4 @@
-package dashboard
+package visit
 
 import (
 	"net/url"
@@ -8,16 +8,16 @@ import (
 // rowsPerPage is how many rows of a list that is read whole are shown at once.
 const rowsPerPage = 100
 
-// A cutPager is the links to the pages before and after of a list that is cut; empty: there is none.
-type cutPager struct{ Before, After string }
+// A CutPager is the links to the pages before and after of a list that is cut; empty: there is none.
+type CutPager struct{ Before, After string }
 
-// cut returns the rows of a list from the number on that the query names, and its pager.
-func cut[T any](r *request, rows []T) ([]T, cutPager) {
-	from, err := strconv.Atoi(r.query("from"))
+// Cut returns the rows of a list from the number on that the query names, and its pager.
+func Cut[T any](r *Request, rows []T) ([]T, CutPager) {
+	from, err := strconv.Atoi(r.Query("from"))
 	if err != nil || from < 0 || from >= len(rows) {
 		from = 0
 	}
-	p := cutPager{}
+	p := CutPager{}
 	if from > 0 {
 		p.Before = r.pageFrom(max(0, from-rowsPerPage))
 	}
@@ -29,9 +29,9 @@ func cut[T any](r *request, rows []T) ([]T, cutPager) {
 }
 
 // pageFrom returns the address of this page with rows from a number on.
-func (r *request) pageFrom(from int) string {
+func (r *Request) pageFrom(from int) string {
 	query := url.Values{}
-	if q := r.query("q"); q != "" {
+	if q := r.Query("q"); q != "" {
 		query.Set("q", q)
 	}
 	if from > 0 {

@@ -1,0 +1,108 @@
+package visit
+
+import (
+	"bytes"
+	"errors"
+	"log/slog"
+	"net/url"
+	"strings"
+
+	"github.com/valyala/fasthttp"
+
+	"shunt/api/account"
+	"shunt/api/problem"
+)
+
+// A Request is a request for a page, while it is answered.
+type Request struct {
+	*Dashboard
+	Ctx    *fasthttp.RequestCtx
+	Row    *Row
+	Caller account.Caller // the zero Caller: nobody is signed in
+
+	kept     url.Values // see KeptFields
+	keptRead bool       // kept was read
+}
+
+// uploads reports whether the form has files, so that its fields are not separated by &.
+func (r *Request) uploads() bool {
+	return bytes.HasPrefix(r.Ctx.Request.Header.ContentType(), []byte("multipart/form-data"))
+}
+
+// identify finds out who is signed in.
+func (r *Request) identify() (err error) {
+	r.Caller, err = r.Sessions.Caller(r.Ctx)
+	if errors.Is(err, account.ErrUnauthorized) {
+		r.Caller, err = account.Caller{}, nil
+	}
+	return err
+}
+
+// Id returns the id of the request for a log line.
+func (r *Request) Id() slog.Attr {
+	return slog.String("request_id", string(r.Ctx.Response.Header.Peek("X-Request-Id")))
+}
+
+func (r *Request) SignedIn() bool { return r.Caller.User.ID != 0 }
+
+func (r *Request) Admin() bool { return r.Caller.User.Role == account.RoleAdmin }
+
+// Posts reports whether the request may change something.
+func (r *Request) Posts() bool { return !r.Ctx.IsGet() && !r.Ctx.IsHead() }
+
+// path returns the path of the request, decoded.
+func (r *Request) path() string { return string(r.Ctx.Path()) }
+
+// Segment returns the part of the path that a row calls {name}.
+func (r *Request) Segment(name string) string {
+	text, _ := r.Ctx.UserValue(name).(string)
+	return text
+}
+
+// Query returns a query parameter, "" if it is absent.
+func (r *Request) Query(name string) string { return string(r.Ctx.QueryArgs().Peek(name)) }
+
+// Sent returns a field of the form that was sent, "" if it is absent. Browsers end the lines of a
+// text area with CR LF; sent returns them with LF.
+func (r *Request) Sent(name string) string {
+	return strings.ReplaceAll(string(r.Ctx.PostArgs().Peek(name)), "\r\n", "\n")
+}
+
+// SeeOther answers a form: the browser is to ask for the page at path.
+func (r *Request) SeeOther(path string) error {
+	r.Ctx.Response.Header.Set("Location", path)
+	r.Ctx.SetStatusCode(fasthttp.StatusSeeOther)
+	return nil
+}
+
+// Heavily calls do while the caller has a place for heavy reads, for which it waits some seconds:
+// many tabs may be opened at once. Pages are compressed before they are sent, so they are small, and
+// the place is not kept until then.
+func (r *Request) Heavily(do func() error) error {
+	release, err := r.Calls.BeginHeavyPatiently(r.Caller)
+	if err != nil {
+		return err
+	}
+	defer release()
+	return do()
+}
+
+// Missing answers a request for a page that does not exist, or not for its sender.
+func (r *Request) Missing() error {
+	return problem.New(problem.NotFound, "there is no page at this address")
+}
+
+// Here returns the path and query of the request.
+func (r *Request) Here() string { return string(r.Ctx.URI().RequestURI()) }
+
+// With returns the path and query of the request without the parameter name, up to its new value.
+func (r *Request) With(name string) string {
+	args := &fasthttp.Args{}
+	r.Ctx.QueryArgs().CopyTo(args)
+	args.Del(name)
+	path := r.path() + "?"
+	if args.Len() > 0 {
+		path += args.String() + "&"
+	}
+	return path + name + "="
+}

@@ -1,0 +1,122 @@
+package visit
+
+import (
+	"cmp"
+	"log/slog"
+	"time"
+
+	"github.com/fasthttp/router"
+	"github.com/valyala/fasthttp"
+
+	"bytes"
+	"shunt/api/account"
+	"shunt/api/problem"
+	"strings"
+)
+
+// New returns a dashboard with the pages of c. It starts no goroutine.
+func New(o Options, c Content) *Dashboard {
+	d := &Dashboard{
+		Calls: o.Calls, Accounts: o.Accounts, Engine: o.Engine, Sessions: o.Sessions, Facts: o.Facts, stalled: o.Stalled, Health: o.Health, Site: o.Site, BaseURL: o.BaseURL,
+		problem: o.Problem, Stream: o.Stream, answered: o.Answered, Now: o.Now, Log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
+		content: c, views: parseViews(c), keep: newKeep(o.Now),
+	}
+	d.routes = compressed(d.router().Handler)
+	return d
+}
+
+// Serve answers a request whose path begins with Root.
+func (d *Dashboard) Serve(ctx *fasthttp.RequestCtx) { d.routes(ctx) }
+
+// compressed compresses the answers of handle, except for streams: their events must not wait in a
+// buffer, and their reads must stay on the goroutine of the connection.
+func compressed(handle fasthttp.RequestHandler) fasthttp.RequestHandler {
+	compress := fasthttp.CompressHandler(func(*fasthttp.RequestCtx) {})
+	return func(ctx *fasthttp.RequestCtx) {
+		if handle(ctx); !ctx.Response.IsBodyStream() {
+			compress(ctx)
+		}
+	}
+}
+
+// router returns the router of the pages. It corrects no path: a wrong one is a 404.
+func (d *Dashboard) router() *router.Router {
+	r := router.New()
+	r.RedirectTrailingSlash = false
+	r.RedirectFixedPath = false
+	r.HandleOPTIONS = false
+	r.NotFound = d.handler(&Row{Path: "none", Who: Anybody, Handle: (*Request).Missing})
+	r.MethodNotAllowed = d.handler(&Row{Path: "none", Who: Anybody, Handle: (*Request).wrongMethod})
+	for i := range d.content.Rows {
+		p := &d.content.Rows[i]
+		h := d.handler(p)
+		r.Handle(p.Method, p.Path, h)
+		if p.Method == fasthttp.MethodGet {
+			r.Handle(fasthttp.MethodHead, p.Path, h)
+		}
+	}
+	for path, asset := range d.views.assets {
+		r.GET(path, asset.serve)
+		r.HEAD(path, asset.serve)
+	}
+	return r
+}
+
+// handler returns a handler that calls p, shows its errors as pages, and measures and counts its
+// requests.
+func (d *Dashboard) handler(p *Row) fasthttp.RequestHandler {
+	return func(ctx *fasthttp.RequestCtx) {
+		start := time.Now()
+		guard(ctx)
+		r := &Request{Dashboard: d, Ctx: ctx, Row: p}
+		if err := r.serve(); err != nil {
+			r.fail(err)
+		}
+		d.answered(p.Path, ctx.Method(), ctx.Response.StatusCode(), time.Since(start))
+	}
+}
+
+// serve answers the request if its sender may make it.
+func (r *Request) serve() error {
+	if err := r.Sessions.Secure(r.Ctx); err != nil {
+		return err
+	}
+	if err := r.identify(); err != nil {
+		return err
+	}
+	if err := r.Sessions.Allow(r.Ctx, r.Caller, r.Row.Who == Creating); err != nil {
+		return err
+	}
+	if r.Posts() {
+		if err := r.Sessions.Own(r.Ctx); err != nil {
+			return err
+		}
+		if r.Row.ChangesAccounts() {
+			if err := r.Sessions.MayChangeAccounts(r.Ctx); err != nil {
+				return err
+			}
+		}
+		if bytes.Count(r.Ctx.PostBody(), []byte{'&'}) >= maxFields && !r.uploads() {
+			return problem.New(problem.BadRequest, "the form has more than %d fields", maxFields)
+		}
+	}
+	switch {
+	case r.Row.Who != Anybody && !r.SignedIn():
+		return r.content.AskToSignIn(r)
+	case r.Row.Who == Admins && r.Caller.User.Role != account.RoleAdmin:
+		return r.Missing()
+	}
+	return r.Row.Handle(r)
+}
+
+// maxFields bounds the fields of a form. A field takes more than 100 bytes of memory, which are kept
+// for later requests: 8 MiB of empty fields would take more than half a gigabyte.
+const maxFields = 256
+
+// wrongMethod answers a request whose method the page does not have. The router has set Allow, with
+// OPTIONS, which pages do not have either.
+func (r *Request) wrongMethod() error {
+	allow := string(r.Ctx.Response.Header.Peek("Allow"))
+	r.Ctx.Response.Header.Set("Allow", strings.ReplaceAll(strings.Replace(allow, "OPTIONS, ", "", 1), ", OPTIONS", ""))
+	return problem.New(problem.Method, "this page cannot be asked for with the method %s", r.Ctx.Method())
+}
