@@ -42,7 +42,7 @@ type loop struct {
 
 const (
 	maxEvents  = 256
-	manyEvents = 4 // so many that others have probably come meanwhile
+	manyEvents = 4 // with this many, others have probably come meanwhile
 	maxPieces  = 8 // of a head. fasthttp and the gate read each byte once, a loop all for each piece
 	yieldMs    = 8 // between two yields: less than the runtime's 10
 )
@@ -98,8 +98,8 @@ func (lp *loop) run() {
 // yield lets other goroutines run, now and then. It also begins a new time slice. The runtime counts
 // the waits for events as part of a slice; it takes the P from a slice of more than 10 ms, and looks
 // for such slices 50,000 times a second while it finds some, which costs a tenth of a paced redirect.
-// But a yield is not free: another thread must take the P and give it back, and when a flush has the
-// core, that thread waits for it. So there are few.
+// But a yield is not free: another thread must take the P and give it back, and when a flush has the core,
+// that thread waits for the core. So a loop yields rarely.
 func (lp *loop) yield() {
 	if lp.nowMs-lp.yieldedMs >= yieldMs {
 		runtime.Gosched()

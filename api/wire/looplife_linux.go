@@ -79,7 +79,7 @@ func (lp *loop) receive(r *row) (b []byte, begun bool, next step) {
 	return lp.in[:kept+n], kept > 0 || first, answer
 }
 
-// sendRest sends what has waited. When nothing waits any more, the bytes that followed are answered.
+// sendRest sends what has waited. Once all of it is sent, the bytes that followed are answered.
 func (lp *loop) sendRest(r *row) (b []byte, next step) {
 	w := r.rest
 	n, errno := sendNow(r.fd, w.out)

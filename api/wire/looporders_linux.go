@@ -10,8 +10,8 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// This file is what a loop does because it was told to: by the sweep, by another loop, or because the
-// server stops.
+// This file is the orders that a loop carries out: from the sweep, from another loop, or because the server
+// stops.
 
 // obey carries out the orders that have come.
 func (lp *loop) obey() {
