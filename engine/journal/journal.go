@@ -37,8 +37,9 @@ type Journal struct {
 	Referrers *Referrers // the dictionary
 
 	in     Folder
-	tables [2]ringTable              // of the rings on the disk, and of the standby rings
+	tables [3]ringTable              // of the rings on the disk, of the standby rings, and of full
 	active atomic.Pointer[ringTable] // the table whose rings hits go to
+	woken  chan struct{}             // somebody has called Wake
 }
 
 // ringTable has a ring for each value of a hash of ringHashBits. If there are fewer rings, they
@@ -81,7 +82,7 @@ func Create(in Folder, n Spec) (*Journal, error) {
 
 // createAllRings makes the rings of an epoch, and returns a journal without a dictionary.
 func createAllRings(in Folder, n Spec) (j *Journal, err error) {
-	j = &Journal{in: in}
+	j = &Journal{in: in, woken: make(chan struct{}, 1)}
 	h := ringHeader{storeID: in.storeID, epoch: n.Epoch, rings: 2 * uint32(n.Rings), records: uint32(n.Records)}
 	if j.Rings, err = createRings(&n.Disk, in.path, h, n.Rings); err != nil {
 		return nil, err
@@ -90,10 +91,7 @@ func createAllRings(in Folder, n Spec) (j *Journal, err error) {
 	for h.index = uint32(n.Rings); h.index < h.rings; h.index++ {
 		j.Rings = append(j.Rings, newMemoryRing(h))
 	}
-	for i := range j.tables[0] {
-		j.tables[0][i], j.tables[1][i] = j.Rings[i%n.Rings], j.Rings[n.Rings+i%n.Rings]
-	}
-	j.UseStandby(false)
+	j.initTables()
 	return j, nil
 }
 
@@ -121,11 +119,17 @@ func InMemory(names *Referrers) *Journal {
 	for i := range 2 {
 		j.Rings = append(j.Rings, newMemoryRing(ringHeader{index: uint32(i), rings: 2, records: MinRingRecords}))
 	}
-	for i := range j.tables[0] {
-		j.tables[0][i], j.tables[1][i] = j.Rings[0], j.Rings[1]
+	j.initTables()
+	return j
+}
+
+// initTables fills the tables and sends hits to the first one.
+func (j *Journal) initTables() {
+	full := &Ring{head: new(atomic.Uint64)}
+	for i, n := 0, len(j.Rings)/2; i < len(j.tables[0]); i++ {
+		j.tables[0][i], j.tables[1][i], j.tables[2][i] = j.Rings[i%n], j.Rings[n+i%n], full
 	}
 	j.UseStandby(false)
-	return j
 }
 
 // FileBytes returns the bytes that the files of such a journal take on the disk, without standby
@@ -150,6 +154,40 @@ func (j *Journal) UseStandby(standby bool) {
 
 // OnStandby reports whether hits go to the standby rings.
 func (j *Journal) OnStandby() bool { return j.active.Load() == &j.tables[1] }
+
+// Rest makes every ring look full, unless hits go to the standby rings, so that nothing needs to look
+// for hits or keep pages writable while there are none: the next hit finds no room and calls Wake. A
+// writer that has already picked its ring uses that one.
+func (j *Journal) Rest() { j.active.CompareAndSwap(&j.tables[0], &j.tables[2]) }
+
+// EndRest sends hits to the files, if the journal rests.
+func (j *Journal) EndRest() { j.active.CompareAndSwap(&j.tables[2], &j.tables[0]) }
+
+// Resting reports whether the journal rests.
+func (j *Journal) Resting() bool { return j.active.Load() == &j.tables[2] }
+
+// Wake asks whoever has called Rest to end the rest, and does not wait for it.
+func (j *Journal) Wake() {
+	select {
+	case j.woken <- struct{}{}:
+	default: // it was already asked
+	}
+}
+
+// Woken returns the channel that has a value after Wake.
+func (j *Journal) Woken() <-chan struct{} { return j.woken }
+
+// awaitRoom wakes the journal if it rests, and waits for that for a while. It reports whether names
+// and hits may be stored into the files.
+func (j *Journal) awaitRoom() bool {
+	for start := time.Now(); j.Resting() && time.Since(start) < answerWithin; time.Sleep(wakePause) {
+		j.Wake()
+	}
+	return j.active.Load() == &j.tables[0]
+}
+
+// wakePause is the time between two looks whether a rest has ended.
+const wakePause = 100 * time.Microsecond
 
 // LookAgain makes writers check again, after they have reserved a slot, what they knew of a link
 // (Ring.LookAgain), until CountDown was called turns times.
