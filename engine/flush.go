@@ -22,7 +22,7 @@ const (
 	// fold, which takes well under a millisecond. idleTurn is the time between two turns of the flush
 	// goroutine from then on.
 	restAfter = 3 * time.Second
-	idleTurn  = 10 * time.Second
+	idleTurn  = 20 * time.Second
 
 	// rollUpGrace is how long an hour stays open after its end, for records that a slow writer
 	// stamped in it.

@@ -26,7 +26,7 @@ const (
 	// large by one memtable for up to twice that time. A call costs some 10 µs. If none was made and nothing has
 	// changed, settle runs each restInterval: what readers still have of memtables is given back later.
 	settleInterval = time.Second
-	restInterval   = 10 * time.Second
+	restInterval   = 30 * time.Second
 )
 
 // A blockCache is Pebble's cache of blocks, with room of its own. Any goroutine may call its

@@ -77,6 +77,7 @@ func pebbleOptions(fs vfs.FS, s *Options, lock *pebble.Lock, create bool) *pebbl
 	}
 	o.Experimental.L0CompactionConcurrency = l0Concurrency
 	o.Experimental.CompactionDebtConcurrency = debtACompaction
+	o.Experimental.CompactionScheduler = newCompactions()
 	fileBytes := int64(l0FileBytes)
 	for i := range o.Levels {
 		o.Levels[i].FilterPolicy = bloom.FilterPolicy(bloomBitsPerKey)

@@ -28,9 +28,13 @@ const (
 	defaultFloorPercent = 5
 
 	// ballastName is a file that occupies space while there is some, and is removed when there is
-	// none. It is large enough for operations under way to end, and for an operator to log in.
-	ballastName     = "ballast"
-	maxBallastBytes = 64 << 20
+	// none. It is large enough for the store to be opened, for operations under way to end, and for an
+	// operator to log in. It is made only if there is room above the floor for what a start takes after
+	// it, too: the journal (18 MiB) and the log's first steps. So a disk on which a start fails would be too small
+	// without a ballast, too.
+	ballastName  = "ballast"
+	ballastBytes = 2 * startBytes
+	afterBallast = 32 << 20
 
 	// startBytes is the space that opening a store needs in addition to the content of its log: for
 	// a manifest and a log. The journal is separate.
@@ -206,15 +210,11 @@ func (s *space) look() error {
 		return nil
 	}
 	s.changeLocked(free < floor, "free_bytes", free, "floor_bytes", floor)
-	if size := ballastBytes(floor); floor > 0 && s.mu.ballast == 0 && usage.AvailBytes >= floor+size {
-		s.makeBallastLocked(size)
+	if floor > 0 && s.mu.ballast == 0 && usage.AvailBytes >= floor+ballastBytes+afterBallast {
+		s.makeBallastLocked(ballastBytes)
 	}
 	return nil
 }
-
-// ballastBytes returns the size of the ballast: a quarter of the floor, but enough to open the
-// store.
-func ballastBytes(floor uint64) uint64 { return min(maxBallastBytes, max(floor/4, 2*startBytes)) }
 
 // full is called by an operation that found no space. It removes the ballast and makes the store
 // refuse new writes until there is space again.

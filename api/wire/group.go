@@ -356,6 +356,7 @@ func (g *Group) server() *fasthttp.Server {
 			ReadBufferSize:               maxHeaderBytes,
 			MaxRequestBodySize:           MaxBodyBytes,
 			MaxRequestsPerConn:           maxRequestsPerConn,
+			MaxIdleWorkerDuration:        time.Minute, // it looks for idle ones as often
 			DisablePreParseMultipartForm: true,
 			NoDefaultServerHeader:        true,
 			NoDefaultContentType:         true,

@@ -60,7 +60,10 @@ func (l *listener) rest() bool {
 func (l *listener) wakeLocked() {
 	if l.mu.unswept {
 		l.mu.unswept = false
-		l.joined <- struct{}{}
+		select {
+		case l.joined <- struct{}{}:
+		default: // it is about to wake up
+		}
 	}
 }
 

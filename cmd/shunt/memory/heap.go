@@ -12,7 +12,7 @@ import (
 
 const (
 	heapInterval = 5 * time.Second
-	heapRest     = 20 * time.Second // between two looks once it is quiet
+	heapRest     = 30 * time.Second // between two looks once it is quiet
 
 	// quietLooks is how many looks without a flush of a memtable end a time of many writes: 20 s. A
 	// million links take one flush each 10 s or less.
