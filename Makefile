@@ -522,7 +522,7 @@ check-deploy: units fail2ban image-root prometheus-test ## run units, fail2ban, 
 
 # The tests that mount file systems, make namespaces, or install proxies and run them as root. They run in one
 # process, because each target alone would build the same test program.
-CHECK_ROOT = ProxiesAndServerFrame|AFullDiskCosts|AServerOnAFullDisk|AStalledDiskStopsNo|AServerWithoutDescriptors|TheComposeFileWorks
+CHECK_ROOT = ProxiesAndServerFrame|ASmallDiskStarts|AFullDiskCosts|AServerOnAFullDisk|AStalledDiskStopsNo|AServerWithoutDescriptors|TheComposeFileWorks
 
 .PHONY: check-root
 check-root: sick-tools proxies ## run desync, the compose file, and short forms of diskfull, diskstall and fdlimit, as CI does; needs root

@@ -22,7 +22,7 @@ const (
 	// refused; otherwise it is idleInterval. If a file system fills up faster, the operation that finds it
 	// full reports it.
 	spaceInterval = time.Second
-	idleInterval  = 10 * time.Second
+	idleInterval  = 30 * time.Second
 
 	defaultFloorBytes   = 512 << 20
 	defaultFloorPercent = 5
@@ -212,6 +212,7 @@ func (s *space) look() error {
 	s.changeLocked(free < floor, "free_bytes", free, "floor_bytes", floor)
 	if floor > 0 && s.mu.ballast == 0 && usage.AvailBytes >= floor+ballastBytes+afterBallast {
 		s.makeBallastLocked(ballastBytes)
+		s.kept.Store(s.mu.ballast)
 	}
 	return nil
 }

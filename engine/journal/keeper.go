@@ -59,7 +59,8 @@ type Keeper struct {
 	journal  *Journal
 	log      *slog.Logger
 	answered func()
-	wake     atomic.Bool   // the journal is to end its rest
+	wake     atomic.Bool // the journal is to end its rest
+	growth   growth
 	kick     chan struct{} // hits are near the end of the pages that are kept writable, or a rest is to end
 
 	mu struct {
@@ -79,6 +80,7 @@ func NewKeeper(j *Journal, log *slog.Logger, answered func()) *Keeper {
 // Run keeps pages writable until ctx is done. It may hang in a system call for as long as the disk
 // hangs.
 func (k *Keeper) Run(ctx context.Context) {
+	defer k.growth.await()
 	for interval := keepInterval; ; {
 		wake := k.wake.Load()
 		err := k.keep()
@@ -89,6 +91,7 @@ func (k *Keeper) Run(ctx context.Context) {
 			interval = time.Second
 			k.failed(err)
 		} else {
+			k.grow(ctx)
 			k.fromStandby()
 			if wake {
 				k.wake.Store(false)
@@ -158,6 +161,9 @@ func (k *Keeper) timed(f *os.File, keep func() error) error {
 // its logging may.
 func (k *Keeper) Watch() {
 	short := k.wake.Load()
+	if k.journal.cramped() {
+		k.hurry()
+	}
 	for _, r := range k.journal.disk() {
 		short = short || r.keptShort()
 	}

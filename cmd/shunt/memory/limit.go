@@ -25,7 +25,7 @@ const (
 	// While the memory stays the same within sameBytes, each pause between two looks is twice as long as the
 	// one before, up to restInterval, or nearRestInterval if less than an eighth of the limit is free. A
 	// write that asks whether memory is full ends it.
-	restInterval     = 10 * time.Second
+	restInterval     = 30 * time.Second
 	nearRestInterval = time.Second
 	sameBytes        = 4 << 20
 
