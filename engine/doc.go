@@ -330,4 +330,10 @@
 //	query.go report.go stats.go  windows, figures, how the store and pending deltas are joined
 //	store.go                     what the engine needs of a store
 //	errors.go faults.go journalcheck.go  errors that callers tell apart; what a check finds
+//
+// Files, leaves first: forward.go, link.go, store.go, cores.go, deadline.go, errors.go, faults.go, fold.go, engine.go,
+// clock.go, gate.go, ids.go, loading.go, edit.go, caps.go, audit.go, query.go, stall.go, stats.go, list.go, purge.go,
+// claim.go, listturns.go, idempotency.go, flush.go, report.go, ranking.go, learn.go, epoch.go, journalcheck.go,
+// cleanup.go, tag.go, retag.go, taglist.go, taken.go, top.go, write.go, reset.go, preview.go, owners.go, bulk.go,
+// bulkrepeat.go.
 package engine
