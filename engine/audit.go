@@ -98,8 +98,8 @@ func (e *AuditEntry) At() time.Time {
 
 // Audit calls fn with the entries whose stamp is at least from and below before, the newest first,
 // until fn returns false. fn may keep the entry.
-func (e *Engine) Audit(from, before uint64, fn func(*AuditEntry) bool) error {
-	return e.store.ListAudit(from, before, fn)
+func (ls *Links) Audit(from, before uint64, fn func(*AuditEntry) bool) error {
+	return ls.store.ListAudit(from, before, fn)
 }
 
 // Detail returns the link of a record in the log. Its hits are those that it was imported with.

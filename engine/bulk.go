@@ -35,13 +35,13 @@ type BulkResult struct {
 // returns, and after an error none is. Each item has a result of its own, in the order of the
 // items: of two items that want one code, the first gets it. Errors: ErrOwnerGone, ErrLoading,
 // ErrFull, ErrOverloaded, ErrReadOnly, ErrOutcomeUnknown, ErrClosed.
-func (e *Engine) CreateBulk(ctx context.Context, items []BulkItem) ([]BulkResult, error) {
-	if !e.Ready() {
+func (ls *Links) CreateBulk(ctx context.Context, items []BulkItem) ([]BulkResult, error) {
+	if !ls.Ready() {
 		return nil, ErrLoading
 	}
-	ctx, cancel := e.waits.within(ctx)
+	ctx, cancel := ls.waits.within(ctx)
 	defer cancel()
-	return e.createBulk(ctx, items, nil, false)
+	return ls.createBulk(ctx, items, nil, false)
 }
 
 // CreateBulkOnce is CreateBulk for a request that may be repeated (see CreateOnce): it makes
@@ -50,12 +50,12 @@ func (e *Engine) CreateBulk(ctx context.Context, items []BulkItem) ([]BulkResult
 // are shown as they are now, ErrDeleted if they are gone; so are links that the rules would refuse
 // by now. A request of which no item succeeded leaves no receipt. Errors: those of CreateBulk;
 // ErrMismatch, ErrTooManyReceipts.
-func (e *Engine) CreateBulkOnce(ctx context.Context, q Request, items []BulkItem) (results []BulkResult, err error) {
-	err = e.answerOnce(ctx, q, func(ctx context.Context, o *once, replaces bool) (err error) {
-		results, err = e.createBulk(ctx, items, o, replaces)
+func (ls *Links) CreateBulkOnce(ctx context.Context, q Request, items []BulkItem) (results []BulkResult, err error) {
+	err = ls.answerOnce(ctx, q, func(ctx context.Context, o *once, replaces bool) (err error) {
+		results, err = ls.createBulk(ctx, items, o, replaces)
 		return err
 	}, func(ctx context.Context, r *Receipt) (err error) {
-		results, err = e.repeatBulk(ctx, r, items)
+		results, err = ls.repeatBulk(ctx, r, items)
 		return err
 	})
 	if err != nil {
@@ -69,7 +69,7 @@ func (e *Engine) CreateBulkOnce(ctx context.Context, q Request, items []BulkItem
 // codes. It takes the lock of a code that it draws only if it is free, and does not wait for it. It
 // holds all locks until its commit has ended.
 type bulk struct {
-	engine   *Engine
+	links    *Links
 	items    []BulkItem
 	now      time.Time // of all items
 	inside   bool      // the gate
@@ -105,9 +105,9 @@ type family struct {
 	room [1]int32
 }
 
-func (e *Engine) createBulk(ctx context.Context, items []BulkItem, o *once, replaces bool) ([]BulkResult, error) {
+func (ls *Links) createBulk(ctx context.Context, items []BulkItem, o *once, replaces bool) ([]BulkResult, error) {
 	b := &bulk{
-		engine: e, items: items, results: make([]BulkResult, len(items)), drawer: index.NewDrawer(e.random, len(items)),
+		links: ls, items: items, results: make([]BulkResult, len(items)), drawer: index.NewDrawer(ls.random, len(items)),
 		bulkRoom: bulkRooms.Get().(*bulkRoom),
 	}
 	committing := false
@@ -116,7 +116,7 @@ func (e *Engine) createBulk(ctx context.Context, items []BulkItem, o *once, repl
 			b.unlock()
 		}
 	}()
-	if err := e.gate.enter(); err != nil {
+	if err := ls.gate.enter(); err != nil {
 		return nil, err
 	}
 	b.inside = true
@@ -126,7 +126,7 @@ func (e *Engine) createBulk(ctx context.Context, items []BulkItem, o *once, repl
 	if err := b.lockAliases(ctx); err != nil {
 		return nil, err
 	}
-	b.now = e.now()
+	b.now = ls.now()
 	for i := range items {
 		if err := b.prepare(ctx, i); err != nil {
 			return nil, err
@@ -154,7 +154,7 @@ func (b *bulk) enterOwners(ctx context.Context) error {
 	}
 	slices.Sort(wanted)
 	for _, owner := range slices.Compact(wanted) {
-		if err := b.engine.owners.enter(ctx, owner); err != nil {
+		if err := b.links.owners.enter(ctx, owner); err != nil {
 			return err
 		}
 		b.entered = append(b.entered, owner)
@@ -171,7 +171,7 @@ func (b *bulk) lockAliases(ctx context.Context) error {
 	var aliases []alias
 	for i := range b.items {
 		if d := &b.items[i].Draft; d.Alias != "" && b.items[i].Refused == nil {
-			aliases = append(aliases, alias{b.engine.index.CodeLock(d.Alias).Folded(), int32(i)})
+			aliases = append(aliases, alias{b.links.index.CodeLock(d.Alias).Folded(), int32(i)})
 		}
 	}
 	if aliases == nil {
@@ -181,7 +181,7 @@ func (b *bulk) lockAliases(ctx context.Context) error {
 	b.families, b.familyOf = make([]family, 0, len(aliases)), make([]int32, len(b.items))
 	for i, a := range aliases {
 		if i == 0 || a.folded != aliases[i-1].folded {
-			l, err := b.engine.lockCode(ctx, b.items[a.item].Draft.Alias)
+			l, err := b.links.lockCode(ctx, b.items[a.item].Draft.Alias)
 			if err != nil {
 				return err
 			}
@@ -198,10 +198,10 @@ func (b *bulk) unlock() {
 		b.held[i].Unlock()
 	}
 	for _, owner := range b.entered {
-		b.engine.owners.leave(owner)
+		b.links.owners.leave(owner)
 	}
 	if b.inside {
-		b.engine.gate.leave()
+		b.links.gate.leave()
 	}
 }
 
@@ -274,7 +274,7 @@ func (b *bulk) takeAlias(ctx context.Context, i int, d *Draft, result *BulkResul
 // takeDrawn makes the next link that of a code that was drawn. It returns ErrTaken also if another writer,
 // or an earlier item, has the code.
 func (b *bulk) takeDrawn(ctx context.Context, d *Draft, result *BulkResult) error {
-	l := b.engine.index.CodeLock(b.next.code)
+	l := b.links.index.CodeLock(b.next.code)
 	ok, unknown := l.TryLockDrawn()
 	if !ok {
 		return ErrTaken
@@ -284,7 +284,7 @@ func (b *bulk) takeDrawn(ctx context.Context, d *Draft, result *BulkResult) erro
 }
 
 func (b *bulk) create(ctx context.Context, d *Draft, result *BulkResult) error {
-	m, made, existed, err := b.engine.creation(ctx, d, &b.next)
+	m, made, existed, err := b.links.creation(ctx, d, &b.next)
 	if err != nil {
 		return err
 	}
@@ -310,7 +310,7 @@ func (b *bulk) commit(ctx context.Context, o *once) error {
 	done := make(chan error, 1)
 	x := Bulk{Creations: b.creations, Receipt: b.receipt(o)}
 	b.sign(&x)
-	b.engine.store.ApplyAll(x, func(err error) {
+	b.links.store.ApplyAll(x, func(err error) {
 		written := err == nil
 		if written {
 			err = b.publish()
@@ -350,7 +350,7 @@ func (b *bulk) sign(x *Bulk) {
 func (b *bulk) publish() error {
 	var errs []error
 	for i := range b.creations {
-		if err := b.engine.publishMutation(&b.creations[i]); err != nil {
+		if err := b.links.publishMutation(&b.creations[i]); err != nil {
 			errs = append(errs, err)
 		}
 	}

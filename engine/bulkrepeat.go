@@ -55,16 +55,16 @@ func (b *bulk) receipt(o *once) *Receipt {
 
 // repeatBulk answers a request that has a receipt. Refused items get their errors from items, which
 // were checked again; if the rules have changed since, the error is ErrRefused.
-func (e *Engine) repeatBulk(ctx context.Context, r *Receipt, items []BulkItem) (_ []BulkResult, err error) {
+func (ls *Links) repeatBulk(ctx context.Context, r *Receipt, items []BulkItem) (_ []BulkResult, err error) {
 	if len(r.Items) != len(items) {
 		return nil, ErrMismatch
 	}
-	listing, err := e.store.Listing(ctx)
+	listing, err := ls.store.Listing(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, listing.Close()) }()
-	if err := e.foldNow(ctx); err != nil {
+	if err := ls.hits.FoldNow(ctx); err != nil {
 		return nil, err
 	}
 	results := make([]BulkResult, len(items))
@@ -76,7 +76,7 @@ func (e *Engine) repeatBulk(ctx context.Context, r *Receipt, items []BulkItem) (
 			made[kept.ID] = &results[i].Detail
 		} else if d := made[kept.ID]; d != nil && kept.Outcome == OutcomeExisted { // made by an earlier item
 			results[i] = BulkResult{Detail: *d, Existed: true}
-		} else if results[i], err = e.repeatItem(listing, r, kept, &items[i]); err != nil {
+		} else if results[i], err = ls.repeatItem(listing, r, kept, &items[i]); err != nil {
 			return nil, err
 		}
 	}
@@ -101,10 +101,10 @@ func (r *Receipt) made(i int, item *BulkItem) (_ Detail, ok bool) {
 
 // repeatItem answers an item as things are now. A link has another id if its figures were reset, and was made
 // before the request nevertheless; one that has another owner by now is nothing that the sender may see.
-func (e *Engine) repeatItem(listing Listing, r *Receipt, kept *ReceiptItem, item *BulkItem) (BulkResult, error) {
+func (ls *Links) repeatItem(listing Listing, r *Receipt, kept *ReceiptItem, item *BulkItem) (BulkResult, error) {
 	switch {
 	case kept.Outcome == OutcomeTaken:
-		return BulkResult{Err: e.takenNow(item)}, nil
+		return BulkResult{Err: ls.takenNow(item)}, nil
 	case kept.Outcome == OutcomeRefused && item.Refused != nil:
 		return BulkResult{Err: item.Refused}, nil
 	case kept.Outcome == OutcomeRefused:
@@ -118,5 +118,5 @@ func (e *Engine) repeatItem(listing Listing, r *Receipt, kept *ReceiptItem, item
 	case err != nil:
 		return BulkResult{}, fmt.Errorf("reading link %q: %w", kept.Code, err)
 	}
-	return BulkResult{Detail: e.detail(&rec), Existed: kept.Outcome == OutcomeExisted}, nil
+	return BulkResult{Detail: ls.detail(&rec), Existed: kept.Outcome == OutcomeExisted}, nil
 }

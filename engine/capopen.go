@@ -9,12 +9,12 @@ import (
 
 // openCaps opens the caps whose earlier hits are known by now, while this node leads. led says whether it led the
 // last time; then only what nodes hold that have gone since needs to be written off.
-func (e *Engine) openCaps(ctx context.Context, nodes CapNodes, led bool) (leads bool) {
-	if !e.Ready() || e.gate.enter() != nil {
+func (ls *Links) openCaps(ctx context.Context, nodes CapNodes, led bool) (leads bool) {
+	if !ls.Ready() || ls.gate.enter() != nil {
 		return false
 	}
-	defer e.gate.leave()
-	if !e.opensDue(led) {
+	defer ls.gate.leave()
+	if !ls.opensDue(led) {
 		return true
 	}
 	ctx, cancel := context.WithTimeout(ctx, CommitTimeout)
@@ -27,13 +27,13 @@ func (e *Engine) openCaps(ctx context.Context, nodes CapNodes, led bool) (leads 
 	for _, node := range all {
 		now[node] = true
 	}
-	if e.anyLeft(now, led) {
-		if err := e.writeOff(ctx, nodes, now); err != nil {
+	if ls.anyLeft(now, led) {
+		if err := ls.writeOff(ctx, nodes, now); err != nil {
 			return false // again
 		}
 	}
-	for id, x := range e.endedByAll(nodes, all) {
-		if err := e.open(ctx, id, x); err != nil {
+	for id, x := range ls.endedByAll(nodes, all) {
+		if err := ls.open(ctx, id, x); err != nil {
 			return true // at the next tick
 		}
 	}
@@ -44,8 +44,8 @@ func (e *Engine) openCaps(ctx context.Context, nodes CapNodes, led bool) (leads 
 const leftInterval = 5 * time.Second
 
 // opensDue reports whether openCaps has anything to do.
-func (e *Engine) opensDue(led bool) bool {
-	c := &e.caps
+func (ls *Links) opensDue(led bool) bool {
+	c := &ls.caps
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !led {
@@ -59,8 +59,8 @@ func (e *Engine) opensDue(led bool) bool {
 }
 
 // anyLeft reports whether a node may have blocks that is not among those of the cluster.
-func (e *Engine) anyLeft(now map[caps.NodeID]bool, led bool) bool {
-	c := &e.caps
+func (ls *Links) anyLeft(now map[caps.NodeID]bool, led bool) bool {
+	c := &ls.caps
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	before := c.mu.nodes
@@ -78,14 +78,14 @@ func (e *Engine) anyLeft(now map[caps.NodeID]bool, led bool) bool {
 
 // writeOff writes off the blocks of nodes that the cluster does not have any more: neither among known, nor when it is
 // asked again. A node is in the cluster before it is given a block, so it looks at the blocks in between.
-func (e *Engine) writeOff(ctx context.Context, nodes CapNodes, known map[caps.NodeID]bool) error {
+func (ls *Links) writeOff(ctx context.Context, nodes CapNodes, known map[caps.NodeID]bool) error {
 	type held struct {
 		id   uint64
 		code string
 		node caps.NodeID
 	}
 	var found []held
-	e.caps.table.Each(func(id uint64, c Cap) {
+	ls.caps.table.Each(func(id uint64, c Cap) {
 		for i := range c.Blocks {
 			if node := c.Blocks[i].Node; !known[node] {
 				found = append(found, held{id, c.Code, node})
@@ -107,7 +107,7 @@ func (e *Engine) writeOff(ctx context.Context, nodes CapNodes, known map[caps.No
 		if now[h.node] {
 			continue
 		}
-		err := e.changeCapNow(ctx, h.id, h.code, func(c Cap, known bool) (Cap, bool) {
+		err := ls.changeCapNow(ctx, h.id, h.code, func(c Cap, known bool) (Cap, bool) {
 			return c.WrittenOff(h.node), known
 		})
 		if err != nil {
@@ -118,9 +118,9 @@ func (e *Engine) writeOff(ctx context.Context, nodes CapNodes, known map[caps.No
 }
 
 // changeCapNow is changeCap that waits for the outcome.
-func (e *Engine) changeCapNow(ctx context.Context, id uint64, code string, change func(c Cap, known bool) (Cap, bool)) error {
+func (ls *Links) changeCapNow(ctx context.Context, id uint64, code string, change func(c Cap, known bool) (Cap, bool)) error {
 	done := make(chan error, 1)
-	wrote, err := e.changeCap(ctx, id, code, done, change)
+	wrote, err := ls.changeCap(ctx, id, code, done, change)
 	if err != nil || !wrote {
 		return err
 	}
@@ -134,8 +134,8 @@ func (e *Engine) changeCapNow(ctx context.Context, id uint64, code string, chang
 
 // endedByAll returns the links, with the generations of their caps, whose earlier hits are in the counters
 // here: every node has ended the generation before, and this one shows the hits up to there.
-func (e *Engine) endedByAll(nodes CapNodes, all []caps.NodeID) map[uint64]uint64 {
-	c := &e.caps
+func (ls *Links) endedByAll(nodes CapNodes, all []caps.NodeID) map[uint64]uint64 {
+	c := &ls.caps
 	shown := make(map[caps.NodeID]uint64, len(all))
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -145,7 +145,7 @@ func (e *Engine) endedByAll(nodes CapNodes, all []caps.NodeID) map[uint64]uint64
 			delete(c.mu.ended, id)
 			continue
 		}
-		if e.shows(nodes, all, x.at, shown) {
+		if ls.shows(nodes, all, x.at, shown) {
 			found[id] = x.generation
 			delete(c.mu.ended, id)
 		}
@@ -153,13 +153,13 @@ func (e *Engine) endedByAll(nodes CapNodes, all []caps.NodeID) map[uint64]uint64
 	return found
 }
 
-func (e *Engine) shows(nodes CapNodes, all []caps.NodeID, ended, shown map[caps.NodeID]uint64) bool {
+func (ls *Links) shows(nodes CapNodes, all []caps.NodeID, ended, shown map[caps.NodeID]uint64) bool {
 	for _, node := range all {
 		position, ok := ended[node]
 		if !ok {
 			return false
 		}
-		if node == e.options.CapNode {
+		if node == ls.options.CapNode {
 			continue // it has counted them itself
 		}
 		at, known := shown[node]
@@ -178,15 +178,15 @@ func (e *Engine) shows(nodes CapNodes, all []caps.NodeID, ended, shown map[caps.
 }
 
 // open opens the cap of a link. If that fails, nodes say again that they have ended the generation before.
-func (e *Engine) open(ctx context.Context, id, generation uint64) error {
-	c, ok := e.caps.table.Cap(id)
+func (ls *Links) open(ctx context.Context, id, generation uint64) error {
+	c, ok := ls.caps.table.Cap(id)
 	if !ok || c.Open || c.Generation != generation {
 		return nil
 	}
-	return e.changeCapNow(ctx, id, c.Code, func(c Cap, known bool) (Cap, bool) {
+	return ls.changeCapNow(ctx, id, c.Code, func(c Cap, known bool) (Cap, bool) {
 		if !known || c.Open || c.Generation != generation {
 			return c, false
 		}
-		return c.Opened(e.index.Hits(id), e.liveSessions()), true
+		return c.Opened(ls.index.Hits(id), ls.liveSessions()), true
 	})
 }

@@ -8,8 +8,6 @@ import (
 
 	"shunt/engine/caps"
 	"shunt/engine/index"
-	"shunt/engine/journal"
-	"shunt/engine/tally"
 )
 
 // CapChange is a new state of how the cap of a link is shared out.
@@ -22,7 +20,7 @@ type CapChange struct {
 // sharedCaps is what a node of a cluster knows of caps; see package caps.
 type sharedCaps struct {
 	exists bool // this is a node of a cluster
-	table  caps.Table
+	table  *caps.Table
 
 	mu struct { // of what only the leader uses
 		sync.Mutex
@@ -45,10 +43,9 @@ type endings struct {
 	at         map[caps.NodeID]uint64
 }
 
-// initCaps begins with no caps. Its session is that of the journal, whose epoch has just begun.
-func (e *Engine) initCaps() {
-	c := &e.caps
-	c.table.Init(e.options.CapNode, e.flusher.positions.Epoch)
+// init begins with the caps in table; nil: there is no cluster.
+func (c *sharedCaps) init(table *caps.Table) {
+	c.exists, c.table = table != nil, table
 	c.mu.sessions, c.mu.ended = make(map[caps.NodeID]liveSession), make(map[uint64]endings)
 }
 
@@ -66,82 +63,33 @@ func (c *sharedCaps) put(changes []CapChange) {
 	}
 }
 
-// admit is index.Admit, or in a cluster, where a cap is shared out, what replaces it. Bots and the like use
-// nothing up, and are admitted until the cap is.
-func (e *Engine) admit(l index.Link, raise bool) bool {
-	id := l.ID()
-	switch {
-	case !e.caps.exists:
-		return e.index.Admit(l, id, raise)
-	case e.index.AdmitUncapped(l, id, raise):
-		return true
-	case !raise:
-		return !e.UsedUp(l)
-	case !e.caps.table.Take(id, func() string { return string(l.AppendCode(nil)) }):
-		return false
-	}
-	e.index.AddHits(id, 1)
-	return true
-}
-
-// hitShared is hitAtOnce in a cluster. It reserves the slot of the record first: what a node has admitted
-// must be in the records that it flushes when it ends a generation of a cap. A ring that is full makes an
-// exception, as in countAtOnce.
-func (e *Engine) hitShared(l index.Link, v journal.Visit) bool {
-	if l.Flags()&index.FlagCapped != 0 && !e.mayAdmit(l, v.Class == tally.ClassHit) {
-		return false // without a void record in the journal
-	}
-	for r := e.journal.RingOf(l.ID()); ; {
-		switch seq, ok := r.Reserve(); {
-		case ok:
-			w := v.Words(l.ID(), l.Owner())
-			admitted := e.admit(l, v.Class == tally.ClassHit)
-			if admitted {
-				w.SetCounted()
-			} else {
-				w = journal.Void()
-			}
-			r.Put(seq, &w)
-			return admitted
-		case r.Full(seq):
-			return e.admit(l, v.Class == tally.ClassHit) && e.recordCounted(l, v)
-		}
-	}
-}
-
-// mayAdmit reports whether admit is worth a try for a link that was capped when it was resolved.
-func (e *Engine) mayAdmit(l index.Link, raise bool) bool {
-	if !raise {
-		return !e.UsedUp(l)
-	}
-	return e.caps.table.May(l.ID(), func() string { return string(l.AppendCode(nil)) })
-}
-
-// CapElsewhere reports whether a hit of l was refused only because this node has no block of its cap.
-func (e *Engine) CapElsewhere(l index.Link) bool { return e.caps.exists && !e.UsedUp(l) }
-
 // CapBlocks returns the number of links of whose cap this node holds hits.
-func (e *Engine) CapBlocks() int { return e.caps.table.Holding() }
+func (ls *Links) CapBlocks() int {
+	if !ls.caps.exists {
+		return 0
+	}
+	return ls.caps.table.Holding()
+}
 
 // newCap returns how the cap of a link that is being made is shared out; nil: it has none, or there is no
 // cluster.
-func (e *Engine) newCap(r *Record) *CapChange {
-	if !e.caps.exists || r.Hot.MaxHits == 0 {
+func (ls *Links) newCap(r *Record) *CapChange {
+	if !ls.caps.exists || r.Hot.MaxHits == 0 {
 		return nil
 	}
-	return &CapChange{ID: r.Hot.ID, Cap: caps.New(r.Hot.Code, r.Cold.Version, r.Hot.MaxHits, r.Cold.ImportedHits, e.liveSessions())}
+	return &CapChange{ID: r.Hot.ID, Cap: caps.New(r.Hot.Code, r.Cold.Version, r.Hot.MaxHits, r.Cold.ImportedHits, ls.liveSessions())}
 }
 
 // changedCap returns how the cap of a link that is being edited is shared out from now on; nil: as before.
-func (e *Engine) changedCap(old, edited *Record) *CapChange {
+func (ls *Links) changedCap(old, edited *Record) *CapChange {
 	id, limit := edited.Hot.ID, edited.Hot.MaxHits
-	if !e.caps.exists || limit == old.Hot.MaxHits {
+	if !ls.caps.exists || limit == old.Hot.MaxHits {
 		return nil
 	}
 	if limit == 0 {
 		return &CapChange{ID: id, Gone: true}
 	}
-	if c, ok := e.caps.table.Cap(id); ok && old.Hot.MaxHits != 0 {
+	if c, ok := ls.caps.table.Cap(id); ok && old.Hot.MaxHits != 0 {
 		if after, ok := c.WithLimit(limit); ok {
 			return &CapChange{ID: id, Cap: after}
 		}
@@ -153,8 +101,8 @@ func (e *Engine) changedCap(old, edited *Record) *CapChange {
 const sessionLives = 5 * time.Second
 
 // liveSessions returns the processes of nodes that have been heard of lately, this one first.
-func (e *Engine) liveSessions() []caps.Session {
-	c := &e.caps
+func (ls *Links) liveSessions() []caps.Session {
+	c := &ls.caps
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var live []caps.Session
@@ -162,7 +110,7 @@ func (e *Engine) liveSessions() []caps.Session {
 		if time.Since(s.heard) > sessionLives {
 			continue
 		}
-		if live = append(live, s.Session); node == e.options.CapNode {
+		if live = append(live, s.Session); node == ls.options.CapNode {
 			live[0], live[len(live)-1] = live[len(live)-1], live[0]
 		}
 	}
@@ -187,7 +135,7 @@ const (
 
 // ShareCaps tells the leader what this node uses of caps, by send, until ctx is done. Run must be running.
 // While this node leads, it also opens caps, and writes off what nodes hold that are in no cluster any more.
-func (e *Engine) ShareCaps(ctx context.Context, nodes CapNodes, send func(ctx context.Context, m *CapMessage) error) {
+func (ls *Links) ShareCaps(ctx context.Context, nodes CapNodes, send func(ctx context.Context, m *CapMessage) error) {
 	tick := time.NewTicker(capsTick)
 	defer tick.Stop()
 	told, said := time.Now(), false
@@ -198,24 +146,24 @@ func (e *Engine) ShareCaps(ctx context.Context, nodes CapNodes, send func(ctx co
 			return
 		case <-tick.C:
 			ticked = true
-		case <-e.caps.table.Wake():
+		case <-ls.caps.table.Wake():
 		}
-		m := e.caps.table.Message(ticked)
+		m := ls.caps.table.Message(ticked)
 		if ticked || len(m.Reports) > 0 {
-			err := e.tellCaps(ctx, &m, send)
+			err := ls.tellCaps(ctx, &m, send)
 			switch {
 			case err == nil:
 				told, said = time.Now(), false
 			case !said && ctx.Err() == nil && time.Since(told) > capsPatience:
 				said = true
-				e.log.Warn("the node that leads does not hear what this one uses of caps; links with a cap may soon be refused here", "error", err)
+				ls.log.Warn("the node that leads does not hear what this one uses of caps; links with a cap may soon be refused here", "error", err)
 			}
 			if err != nil {
-				e.caps.table.Failed(&m)
+				ls.caps.table.Failed(&m)
 			}
 		}
 		if ticked {
-			leads = e.openCaps(ctx, nodes, leads)
+			leads = ls.openCaps(ctx, nodes, leads)
 		}
 		select {
 		case <-time.After(capsPause):
@@ -225,16 +173,16 @@ func (e *Engine) ShareCaps(ctx context.Context, nodes CapNodes, send func(ctx co
 }
 
 // tellCaps ends the generations that a message is about, and sends it.
-func (e *Engine) tellCaps(ctx context.Context, m *CapMessage, send func(ctx context.Context, m *CapMessage) error) error {
-	if found := e.caps.table.Unended(m); found != nil {
-		if err := e.FlushRecorded(ctx); err != nil {
+func (ls *Links) tellCaps(ctx context.Context, m *CapMessage, send func(ctx context.Context, m *CapMessage) error) error {
+	if found := ls.caps.table.Unended(m); found != nil {
+		if err := ls.hits.FlushRecorded(ctx); err != nil {
 			return err
 		}
-		position, err := e.store.EndGenerations(found)
+		position, err := ls.store.EndGenerations(found)
 		if err != nil {
 			return err
 		}
-		e.caps.table.Ended(m, found, position)
+		ls.caps.table.Ended(m, found, position)
 	}
 	return send(ctx, m)
 }
@@ -242,21 +190,21 @@ func (e *Engine) tellCaps(ctx context.Context, m *CapMessage, send func(ctx cont
 // TakeCapMessage handles the message of a node while this one leads. It returns when what follows from it is
 // durable. The caller has checked that it is the node's own, and that the cluster has nodes nodes. Errors:
 // ErrNotLeader, ErrLoading, and those of Update.
-func (e *Engine) TakeCapMessage(ctx context.Context, m *CapMessage, nodes int) error {
-	if !e.Ready() {
+func (ls *Links) TakeCapMessage(ctx context.Context, m *CapMessage, nodes int) error {
+	if !ls.Ready() {
 		return ErrLoading
 	}
-	if err := e.gate.enter(); err != nil {
+	if err := ls.gate.enter(); err != nil {
 		return err
 	}
-	defer e.gate.leave()
+	defer ls.gate.leave()
 	ctx, cancel := context.WithTimeout(ctx, CommitTimeout)
 	defer cancel()
-	e.hear(m)
+	ls.hear(m)
 	done, writes := make(chan error, len(m.Reports)), 0
 	var errs []error
 	for i := range m.Reports {
-		wrote, err := e.takeReport(ctx, m, &m.Reports[i], nodes, done)
+		wrote, err := ls.takeReport(ctx, m, &m.Reports[i], nodes, done)
 		if wrote {
 			writes++
 		}
@@ -277,8 +225,8 @@ func (e *Engine) TakeCapMessage(ctx context.Context, m *CapMessage, nodes int) e
 }
 
 // hear notes that a process lives, and which generations it has ended.
-func (e *Engine) hear(m *CapMessage) {
-	c := &e.caps
+func (ls *Links) hear(m *CapMessage) {
+	c := &ls.caps
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if s := c.mu.sessions[m.Node]; m.Session < s.Number || m.Session == s.Number && m.Serial <= s.Serial {
@@ -306,8 +254,8 @@ func (c *sharedCaps) closed(id, generation uint64) bool {
 }
 
 // takeReport writes what follows from a report, if anything does; done gets the outcome then.
-func (e *Engine) takeReport(ctx context.Context, m *CapMessage, r *CapReport, nodes int, done chan<- error) (wrote bool, err error) {
-	c, known := e.caps.table.Cap(r.ID)
+func (ls *Links) takeReport(ctx context.Context, m *CapMessage, r *CapReport, nodes int, done chan<- error) (wrote bool, err error) {
+	c, known := ls.caps.table.Cap(r.ID)
 	code := c.Code
 	if !known {
 		if code = r.Code; !index.ValidCode([]byte(code)) {
@@ -316,18 +264,18 @@ func (e *Engine) takeReport(ctx context.Context, m *CapMessage, r *CapReport, no
 	} else if !c.Open {
 		return false, nil
 	}
-	return e.changeCap(ctx, r.ID, code, done, func(c Cap, known bool) (Cap, bool) {
+	return ls.changeCap(ctx, r.ID, code, done, func(c Cap, known bool) (Cap, bool) {
 		if known {
 			return c.Told(m, r, nodes)
 		}
-		return e.missingCap(r.ID, code)
+		return ls.missingCap(r.ID, code)
 	})
 }
 
 // missingCap returns the cap of a link that has none although it is capped: it was made before there was a
 // cluster. The caller has the lock of its code.
-func (e *Engine) missingCap(id uint64, code string) (Cap, bool) {
-	rec, err := e.readLive(code)
+func (ls *Links) missingCap(id uint64, code string) (Cap, bool) {
+	rec, err := ls.readLive(code)
 	if err != nil || rec.Hot.ID != id || rec.Hot.MaxHits == 0 {
 		return Cap{}, false
 	}
@@ -335,22 +283,22 @@ func (e *Engine) missingCap(id uint64, code string) (Cap, bool) {
 }
 
 // changeCap has change change the cap of a link, with its code locked. done gets the outcome if wrote.
-func (e *Engine) changeCap(
+func (ls *Links) changeCap(
 	ctx context.Context, id uint64, code string, done chan<- error, change func(c Cap, known bool) (Cap, bool),
 ) (wrote bool, err error) {
-	l, err := e.lockCodeToWrite(ctx, code)
+	l, err := ls.lockCodeToWrite(ctx, code)
 	if err != nil {
 		return false, err
 	}
-	after, changed := change(e.caps.table.Cap(id))
+	after, changed := change(ls.caps.table.Cap(id))
 	if !changed {
 		l.unlock()
 		return false, nil
 	}
 	m := Mutation{Cap: &CapChange{ID: id, Cap: after}}
-	e.store.Apply(m, func(err error) {
+	ls.store.Apply(m, func(err error) {
 		if err == nil {
-			err = e.publishMutation(&m)
+			err = ls.publishMutation(&m)
 		}
 		l.unlock()
 		done <- err

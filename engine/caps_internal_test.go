@@ -8,10 +8,10 @@ import (
 
 // TestTheLeaderRemembersOnlyEndingsThatItWaitsFor: a node may say anything.
 func TestTheLeaderRemembersOnlyEndingsThatItWaitsFor(t *testing.T) {
-	e := new(Engine)
-	e.caps.exists, e.options.CapNode = true, caps.NodeID{1}
+	e := new(Links)
+	e.options.CapNode = caps.NodeID{1}
+	e.caps.init(new(caps.Table))
 	e.caps.table.Init(e.options.CapNode, 1)
-	e.caps.mu.sessions, e.caps.mu.ended = make(map[caps.NodeID]liveSession), make(map[uint64]endings)
 	e.caps.put([]CapChange{{ID: 1, Cap: caps.Closed("closed", 3, 10)}, {ID: 2, Cap: caps.New("open", 1, 10, 0, nil)}})
 	m := CapMessage{Node: caps.NodeID{2}, Session: 1, Serial: 1, Reports: []CapReport{
 		{ID: 1, Generation: 3, Ended: true, Position: 7}, {ID: 1, Generation: 9, Ended: true}, {ID: 2, Generation: 1, Ended: true}, {ID: 99, Generation: 1, Ended: true},

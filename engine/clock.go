@@ -30,6 +30,9 @@ type clock struct {
 	now       func() time.Time
 	monotonic func() time.Time
 	trusted   bool // the wall clock is the monotonic one, too: Options.ClockSettles is negative
+	settles   time.Duration
+	watch     watch       // of look
+	steady    atomic.Bool // at the last look
 	log       *slog.Logger
 	jumps     atomic.Uint64 // since the start
 	floor     atomic.Int64  // Unix ms: before it, no days are kept
@@ -51,7 +54,7 @@ type clock struct {
 
 // start begins a run of the store's clock. No days before floor are kept.
 func (c *clock) start(o *Options, kept seen.Clock, floor time.Time) {
-	c.now, c.monotonic, c.log, c.trusted = o.Now, o.Monotonic, o.Logger, o.ClockSettles < 0
+	c.now, c.monotonic, c.log, c.trusted, c.settles = o.Now, o.Monotonic, o.Logger, o.ClockSettles < 0, o.ClockSettles
 	m := &c.mu
 	c.floor.Store(floor.UnixMilli())
 	m.seen, m.wall, m.mono = kept, c.now().Round(0), c.monotonic()
@@ -97,9 +100,18 @@ const (
 )
 
 // look notes the time that has passed, and says so if the wall clock has jumped. No days before floor are
-// kept. It returns the time in use, and that of the wall clock and the monotonic one.
-func (c *clock) look(floor time.Time) (used, wall, mono time.Time) {
+// kept. It returns the time in use, and whether the wall clock has run evenly for long enough. One goroutine
+// at a time may call it.
+func (c *clock) look(floor time.Time) (used time.Time, steady bool) {
 	c.floor.Store(floor.UnixMilli())
+	used, wall, mono := c.note()
+	steady = c.watch.steady(wall, mono, c.settles)
+	c.steady.Store(steady)
+	return used, steady
+}
+
+// note is look without an opinion, for any goroutine.
+func (c *clock) note() (used, wall, mono time.Time) {
 	c.mu.Lock()
 	jumped := c.lookLocked()
 	used, wall, mono = c.mu.used, c.mu.wall, c.mu.mono
@@ -107,6 +119,9 @@ func (c *clock) look(floor time.Time) (used, wall, mono time.Time) {
 	c.sayJump(jumped, wall)
 	return used, wall, mono
 }
+
+// trusts reports whether the wall clock had run evenly for long enough at the last look.
+func (c *clock) trusts() bool { return c.steady.Load() }
 
 // lookLocked is look; it returns how far the wall clock has jumped, or 0, and says nothing.
 func (c *clock) lookLocked() (jumped time.Duration) {
@@ -146,7 +161,7 @@ func (c *clock) unsaved(now bool) *seen.Clock {
 	if c.now == nil {
 		return nil // not started: a journal is replayed, and nothing else
 	}
-	_, _, _ = c.look(time.UnixMilli(c.floor.Load()))
+	_, _, _ = c.note()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	m := &c.mu
@@ -209,14 +224,14 @@ func (c *clock) lastJump() (at time.Time, by time.Duration) {
 	return time.Time{}, 0
 }
 
-// clockWatch reports whether the wall clock runs evenly. Nothing is closed or deleted until the wall
+// watch reports whether the wall clock runs evenly. Nothing is closed or deleted until the wall
 // clock has run as evenly as the monotonic clock for a while, after a start and after each jump.
-type clockWatch struct {
+type watch struct {
 	wall, monotonic time.Time // when last looked
 	since           time.Time // monotonic: of the last jump
 }
 
-func (c *clockWatch) steady(wall, monotonic time.Time, settles time.Duration) bool {
+func (c *watch) steady(wall, monotonic time.Time, settles time.Duration) bool {
 	wall = wall.Round(0)
 	apart := wall.Sub(c.wall) - monotonic.Sub(c.monotonic)
 	if c.since.IsZero() || apart.Abs() > jumpTolerated {

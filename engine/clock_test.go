@@ -23,7 +23,7 @@ func TestAClockIsSteadyOnceItHasRunEvenly(t *testing.T) {
 		"set before":         {5, time.Hour, []int{15}, nil},
 		"corrected a little": {20, 30 * time.Second, []int{10}, nil},
 	} {
-		var w clockWatch
+		var w watch
 		was := false
 		var steady, shaky []int
 		for minute := range 60 {
@@ -43,7 +43,7 @@ func TestAClockIsSteadyOnceItHasRunEvenly(t *testing.T) {
 			t.Errorf("%s: steady from minutes %v, not from %v; want %v and %v", name, steady, shaky, c.steady, c.shaky)
 		}
 	}
-	var w clockWatch
+	var w watch
 	if !w.steady(start, start, -1) {
 		t.Error("a clock that need not settle is not steady")
 	}

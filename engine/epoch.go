@@ -34,60 +34,60 @@ func (o *Options) folder(id Identity) journal.Folder {
 // with the start of a new epoch, and only then makes the new files. A crash before the commit
 // leaves the old epoch as it was; a crash after it leaves an epoch without hits, with some or none
 // of its files.
-func (e *Engine) startEpoch() error {
-	p, err := e.lastPositions()
+func (hs *Hits) startEpoch() error {
+	p, err := hs.lastPositions()
 	if err != nil {
 		return err
 	}
-	if err := e.startClock(); err != nil {
+	if err := hs.startClock(); err != nil {
 		return err
 	}
-	if err := e.commitLast(&p, e.options.Rings); err != nil {
+	if err := hs.commitLast(&p, hs.options.Rings); err != nil {
 		return err
 	}
-	e.removeOldEpochs(p.Epoch) // before the new files: they may need the room
-	if err := e.makeJournal(p.Epoch); err != nil {
+	hs.removeOldEpochs(p.Epoch) // before the new files: they may need the room
+	if err := hs.makeJournal(p.Epoch); err != nil {
 		return err
 	}
-	e.pending = newPending(e.journal, &e.index, p, e.countedHours(), e.options.PendingEntries)
-	e.flusher.init(p)
-	e.flusher.lastUnixNano.Store(e.now().UnixNano())
+	hs.pending = newPending(hs.journal, hs.index, p, hs.countedHours(), hs.options.PendingEntries)
+	hs.flusher.init(p)
+	hs.flusher.lastUnixNano.Store(hs.now().UnixNano())
 	return nil
 }
 
 // lastPositions returns the positions of the last epoch, once its files are known to be nobody else's
 // and to be readable.
-func (e *Engine) lastPositions() (Positions, error) {
-	p, err := e.store.Positions()
+func (hs *Hits) lastPositions() (Positions, error) {
+	p, err := hs.store.Positions()
 	if err != nil {
 		return p, fmt.Errorf("reading journal positions: %w", err)
 	}
-	if err := e.folder.InUse(p.journal()); err != nil {
+	if err := hs.folder.InUse(p.journal()); err != nil {
 		return p, fmt.Errorf("the hit journal in %s is also another server's: %w. Its hits are counted there; "+
-			"name a folder of this store's own with --journal-dir", e.options.JournalDir, err)
+			"name a folder of this store's own with --journal-dir", hs.options.JournalDir, err)
 	}
-	return p, e.mayRead(p)
+	return p, hs.mayRead(p)
 }
 
 // startClock continues the clock of the store. From then on e.now is its time.
-func (e *Engine) startClock() error {
-	kept, err := e.store.Clock()
+func (hs *Hits) startClock() error {
+	kept, err := hs.store.Clock()
 	if err != nil {
 		return fmt.Errorf("reading the clock: %w", err)
 	}
-	if err := e.lowerFloors(&kept); err != nil {
+	if err := hs.lowerFloors(&kept); err != nil {
 		return fmt.Errorf("lowering what is kept: %w", err)
 	}
-	e.clock.start(&e.options, kept, hourTime(e.firstDay()*hoursPerDay))
-	e.now = e.clock.inUse
+	hs.clock.start(&hs.options, kept, hourTime(hs.firstDay()*hoursPerDay))
+	hs.now = hs.clock.inUse
 	return nil
 }
 
 // lowerFloors moves back the first hour and day that are kept if they are after any time that the store has
 // seen: a clock that was ahead, in a store that had no clock of its own yet, has put them there. The rows
 // before are lost; those since the store's first run are kept.
-func (e *Engine) lowerFloors(seen *SeenClock) error {
-	now := e.options.Now().UnixMilli()
+func (hs *Hits) lowerFloors(seen *SeenClock) error {
+	now := hs.options.Now().UnixMilli()
 	first, last := now, now
 	for i, r := range seen.Runs {
 		if i == 0 {
@@ -95,31 +95,31 @@ func (e *Engine) lowerFloors(seen *SeenClock) error {
 		}
 		first, last = min(first, r.From), max(last, r.To)
 	}
-	firstHour, firstDay := e.store.Kept()
+	firstHour, firstDay := hs.store.Kept()
 	lastHour, seenHour := hourOf(time.UnixMilli(last)), hourOf(time.UnixMilli(first))
 	if firstHour <= lastHour && firstDay <= lastHour/hoursPerDay {
 		return nil
 	}
-	e.options.Logger.Warn("a clock that was ahead has deleted figures; those from now on are kept",
+	hs.options.Logger.Warn("a clock that was ahead has deleted figures; those from now on are kept",
 		"clock_was_at_least", hourTime(max(firstHour, firstDay*hoursPerDay)).UTC())
-	return e.store.LowerKept(min(firstHour, seenHour), min(firstDay, seenHour/hoursPerDay))
+	return hs.store.LowerKept(min(firstHour, seenHour), min(firstDay, seenHour/hoursPerDay))
 }
 
 // startReading folds the records that the store does not have into deltas, which nothing commits. The
 // journal of this engine has no files.
-func (e *Engine) startReading() error {
-	p, err := e.readablePositions()
+func (hs *Hits) startReading() error {
+	p, err := hs.readablePositions()
 	if err != nil {
 		return err
 	}
-	if err := e.startClock(); err != nil {
+	if err := hs.startClock(); err != nil {
 		return err
 	}
-	hours := e.countedHours()
+	hours := hs.countedHours()
 	named := map[uint16]uint64{}
-	folded := pair{limit: e.options.PendingEntries}
+	folded := pair{limit: hs.options.PendingEntries}
 	missing := uint64(0)
-	e.replayed.Replayed, err = e.folder.Replay(p.journal(), func(_ []uint64, r *journal.Record) error {
+	hs.replayed.Replayed, err = hs.folder.Replay(p.journal(), func(_ []uint64, r *journal.Record) error {
 		if !folded.add(r, hours) {
 			missing++
 		}
@@ -127,41 +127,41 @@ func (e *Engine) startReading() error {
 			return nil
 		}
 		named[r.Referrer]++
-		return e.index.RaiseHits(r.LinkID, 1)
+		return hs.index.RaiseHits(r.LinkID, 1)
 	})
 	if err != nil {
 		return fmt.Errorf("reading the hit journal: %w", err)
 	}
-	if !e.wasUsed(p) {
-		e.replayed.Faults = nil
+	if !hs.wasUsed(p) {
+		hs.replayed.Faults = nil
 	}
-	e.sayReplayed(p)
+	hs.sayReplayed(p)
 	names := new(journal.Referrers)
 	if !folded.empty() {
-		names = e.oldReferrers(p)
+		names = hs.oldReferrers(p)
 	}
-	e.countNameless(names, named)
-	e.journal = journal.InMemory(names)
-	e.pending = newPending(e.journal, &e.index, p, hours, e.options.PendingEntries)
-	e.pending.mu.gathering = &folded
-	e.pending.missing.Store(missing)
+	hs.countNameless(names, named)
+	hs.journal = journal.InMemory(names)
+	hs.pending = newPending(hs.journal, hs.index, p, hours, hs.options.PendingEntries)
+	hs.pending.mu.gathering = &folded
+	hs.pending.missing.Store(missing)
 	if missing > 0 {
-		e.log.Warn("there are more hits in the journal than fit into memory: windows and breakdowns lack some; start the server to count them all", "lacking", missing)
+		hs.log.Warn("there are more hits in the journal than fit into memory: windows and breakdowns lack some; start the server to count them all", "lacking", missing)
 	}
-	e.flusher.init(p)
-	e.flusher.lastUnixNano.Store(e.now().UnixNano())
+	hs.flusher.init(p)
+	hs.flusher.lastUnixNano.Store(hs.now().UnixNano())
 	return nil
 }
 
 // countedHours returns in which hours records count now.
-func (e *Engine) countedHours() countedHours {
-	return countedHours{first: e.firstDay() * hoursPerDay, instead: hourOf(e.now())}
+func (hs *Hits) countedHours() countedHours {
+	return countedHours{first: hs.firstDay() * hoursPerDay, instead: hourOf(hs.now())}
 }
 
 // mayRead refuses a start if the journal exists and cannot be opened for a reason that an operator
 // can fix: to continue would lose its hits.
-func (e *Engine) mayRead(p Positions) error {
-	if err := e.folder.Readable(p.journal()); err != nil {
+func (hs *Hits) mayRead(p Positions) error {
+	if err := hs.folder.Readable(p.journal()); err != nil {
 		return fmt.Errorf("the hit journal cannot be read, and has hits that are nowhere else: %w; make its files readable for "+
 			"this user (or give them up with another --journal-dir)", err)
 	}
@@ -170,15 +170,15 @@ func (e *Engine) mayRead(p Positions) error {
 
 // commitLast commits the records of p's epoch that are beyond p. The same batch begins the next
 // epoch, with rings rings and as many standby rings; commitLast sets p to its start.
-func (e *Engine) commitLast(p *Positions, rings int) (err error) {
-	left, hours := pair{limit: e.options.PendingEntries}, e.countedHours()
-	names := sync.OnceValue(func() *journal.Referrers { return e.oldReferrers(*p) })
+func (hs *Hits) commitLast(p *Positions, rings int) (err error) {
+	left, hours := pair{limit: hs.options.PendingEntries}, hs.countedHours()
+	names := sync.OnceValue(func() *journal.Referrers { return hs.oldReferrers(*p) })
 	named := map[uint16]uint64{} // hits by the number of their referrer
 	seq := p.FlushSeq
-	e.replayed.Replayed, err = e.folder.Replay(p.journal(), func(passed []uint64, r *journal.Record) error {
+	hs.replayed.Replayed, err = hs.folder.Replay(p.journal(), func(passed []uint64, r *journal.Record) error {
 		if left.full() { // an earlier run may have had larger rings
 			seq++
-			if err := e.commitPair(&left, Positions{Epoch: p.Epoch, FlushSeq: seq, OpenHour: p.OpenHour, Rings: passed}, names(), nil); err != nil {
+			if err := hs.commitPair(&left, Positions{Epoch: p.Epoch, FlushSeq: seq, OpenHour: p.OpenHour, Rings: passed}, names(), nil); err != nil {
 				return err
 			}
 			left.reset()
@@ -192,17 +192,17 @@ func (e *Engine) commitLast(p *Positions, rings int) (err error) {
 	if err != nil {
 		return fmt.Errorf("replaying the hit journal: %w", err)
 	}
-	if !e.wasUsed(*p) {
-		e.replayed.Faults = nil
+	if !hs.wasUsed(*p) {
+		hs.replayed.Faults = nil
 	}
-	e.sayReplayed(*p)
+	hs.sayReplayed(*p)
 	old := new(journal.Referrers)
 	if !left.empty() {
 		old = names()
 	}
-	e.countNameless(old, named)
+	hs.countNameless(old, named)
 	p.Epoch, p.FlushSeq, p.Rings = journal.NextEpoch(p.Epoch), seq+1, make([]uint64, 2*rings)
-	if err := e.commitPair(&left, *p, old, e.clock.unsaved(true)); err != nil {
+	if err := hs.commitPair(&left, *p, old, hs.clock.unsaved(true)); err != nil {
 		return fmt.Errorf("committing the replayed hits: %w", err)
 	}
 	return nil
@@ -219,41 +219,41 @@ func NewHistory(p Positions) Positions {
 }
 
 // sayReplayed logs how many records were replayed, and which slots and files could not be.
-func (e *Engine) sayReplayed(p Positions) {
-	r := &e.replayed
+func (hs *Hits) sayReplayed(p Positions) {
+	r := &hs.replayed
 	if r.Records > 0 {
-		e.log.Info("hit journal replayed", "records", r.Records)
+		hs.log.Info("hit journal replayed", "records", r.Records)
 	}
 	slots := []any{"slots", r.Invalid, "overwritten", r.Lost}
 	switch {
 	case len(r.Faults) > 0:
-		e.log.Warn("the hit journal cannot be replayed whole: the hits that these files recorded since the last flush before the stop "+
+		hs.log.Warn("the hit journal cannot be replayed whole: the hits that these files recorded since the last flush before the stop "+
 			"are missing; at most one flush interval's, unless the store had stalled. No action needed here; check the disk",
-			append(slots, "folder", e.options.JournalDir, "files", len(r.Faults), "of", p.journal().OnDisk(),
-				"flush_interval", e.options.FlushInterval, "first_error", r.Faults[0])...)
+			append(slots, "folder", hs.options.JournalDir, "files", len(r.Faults), "of", p.journal().OnDisk(),
+				"flush_interval", hs.options.FlushInterval, "first_error", r.Faults[0])...)
 	case r.Invalid+r.Lost > 0:
-		e.log.Warn("some slots of the hit journal have no valid record: their redirects were not answered, or hits are missing", slots...)
+		hs.log.Warn("some slots of the hit journal have no valid record: their redirects were not answered, or hits are missing", slots...)
 	}
 }
 
 // wasUsed reports whether an epoch took hits: some of its records were committed, or all its files
 // were made. If not, its files may be missing or half made, because a start crashed or failed
 // before it had made them.
-func (e *Engine) wasUsed(p Positions) bool {
+func (hs *Hits) wasUsed(p Positions) bool {
 	for _, position := range p.Rings {
 		if position > 0 {
 			return true
 		}
 	}
-	return e.replayed.Records > 0 || e.folder.HasDictionary(p.Epoch) // it is made last
+	return hs.replayed.Records > 0 || hs.folder.HasDictionary(p.Epoch) // it is made last
 }
 
 // oldReferrers returns the names of the replayed referrers. If the file cannot be read, they show
 // under "other".
-func (e *Engine) oldReferrers(p Positions) *journal.Referrers {
-	names, err := e.folder.ReadReferrers(p.Epoch)
+func (hs *Hits) oldReferrers(p Positions) *journal.Referrers {
+	names, err := hs.folder.ReadReferrers(p.Epoch)
 	if err != nil {
-		e.log.Warn("the dictionary of referrers cannot be read; referrers of the replayed hits are shown as \"other\"", "error", err)
+		hs.log.Warn("the dictionary of referrers cannot be read; referrers of the replayed hits are shown as \"other\"", "error", err)
 		return new(journal.Referrers)
 	}
 	return names
@@ -261,35 +261,35 @@ func (e *Engine) oldReferrers(p Positions) *journal.Referrers {
 
 // countNameless counts the replayed hits whose referrer has a number but no name any more: it shows
 // under "other".
-func (e *Engine) countNameless(names *journal.Referrers, named map[uint16]uint64) {
+func (hs *Hits) countNameless(names *journal.Referrers, named map[uint16]uint64) {
 	for number, hits := range named {
 		if _, ok := names.Name(number); !ok && number != tally.OtherReferrer {
-			e.replayed.nameless += hits
+			hs.replayed.nameless += hits
 		}
 	}
-	if e.replayed.nameless > 0 {
-		e.log.Warn("names are missing in the dictionary of referrers; referrers of these replayed hits are shown as \"other\"", "hits", e.replayed.nameless)
+	if hs.replayed.nameless > 0 {
+		hs.log.Warn("names are missing in the dictionary of referrers; referrers of these replayed hits are shown as \"other\"", "hits", hs.replayed.nameless)
 	}
 }
 
 // removeOldEpochs removes the files of earlier epochs of this history: the store has their records.
-func (e *Engine) removeOldEpochs(epoch uint64) {
-	err := e.folder.RemoveBefore(epoch)
+func (hs *Hits) removeOldEpochs(epoch uint64) {
+	err := hs.folder.RemoveBefore(epoch)
 	switch {
 	case errors.Is(err, journal.ErrInUse):
-		e.log.Warn("another server, on a copy of this store, has its hit journal in the same folder; name another folder for one of "+
+		hs.log.Warn("another server, on a copy of this store, has its hit journal in the same folder; name another folder for one of "+
 			"them with --journal-dir, or hits may be lost", "error", err)
 	case err != nil:
-		e.log.Warn("old journal files could not be removed; they are not needed any more: remove them by hand", "error", err)
+		hs.log.Warn("old journal files could not be removed; they are not needed any more: remove them by hand", "error", err)
 	}
 }
 
 // readablePositions is lastPositions for those who only read: a journal that is another server's has
 // nothing for them.
-func (e *Engine) readablePositions() (Positions, error) {
-	p, err := e.lastPositions()
+func (hs *Hits) readablePositions() (Positions, error) {
+	p, err := hs.lastPositions()
 	if errors.Is(err, journal.ErrInUse) {
-		e.log.Warn("the hit journal is also another server's: its hits are counted there, and not here", "cause", err)
+		hs.log.Warn("the hit journal is also another server's: its hits are counted there, and not here", "cause", err)
 		p.Rings, err = nil, nil
 	}
 	return p, err
@@ -301,13 +301,12 @@ func FoldJournal(store Store, o Options) error {
 	if err := o.setDefaults(); err != nil {
 		return fmt.Errorf("engine: %w", err)
 	}
-	e := &Engine{store: store, identity: store.Identity(), options: o, log: o.Logger, now: o.Now}
-	e.folder = o.folder(e.identity)
-	p, err := e.readablePositions()
+	hs := newHits(store, store.Identity(), &o)
+	p, err := hs.readablePositions()
 	if err != nil {
 		return err
 	}
-	return e.commitLast(&p, 0)
+	return hs.commitLast(&p, 0)
 }
 
 // ReplayJournal commits the records of the journal in o.JournalDir that store does not have, and
@@ -319,8 +318,7 @@ func ReplayJournal(store Store, o Options) error {
 	if err := o.setDefaults(); err != nil {
 		return fmt.Errorf("engine: %w", err)
 	}
-	e := &Engine{store: store, identity: store.Identity(), options: o, log: o.Logger, now: o.Now}
-	e.folder = o.folder(e.identity)
+	hs := newHits(store, store.Identity(), &o)
 	p, err := store.Positions()
 	if err != nil {
 		return fmt.Errorf("reading journal positions: %w", err)
@@ -328,24 +326,24 @@ func ReplayJournal(store Store, o Options) error {
 	if len(p.Rings) == 0 { // no journal yet, or it was replayed by an earlier call
 		return nil
 	}
-	if err := e.folder.InUse(p.journal()); err != nil {
-		e.log.Warn("the last hit journal is also another server's: its hits are counted there, and not here", "error", err)
-		return e.leaveEpoch(&p)
+	if err := hs.folder.InUse(p.journal()); err != nil {
+		hs.log.Warn("the last hit journal is also another server's: its hits are counted there, and not here", "error", err)
+		return hs.leaveEpoch(&p)
 	}
 	files := p.journal().OnDisk()
-	if err := e.commitLast(&p, 0); err != nil {
+	if err := hs.commitLast(&p, 0); err != nil {
 		return err
 	}
-	if len(e.replayed.Faults) < files { // else there is nothing to remove, and the log says why
-		e.removeOldEpochs(p.Epoch)
+	if len(hs.replayed.Faults) < files { // else there is nothing to remove, and the log says why
+		hs.removeOldEpochs(p.Epoch)
 	}
 	return nil
 }
 
 // leaveEpoch commits the start of an epoch without rings, and no records of the last epoch.
-func (e *Engine) leaveEpoch(p *Positions) error {
+func (hs *Hits) leaveEpoch(p *Positions) error {
 	p.Epoch, p.FlushSeq, p.Rings = journal.NextEpoch(p.Epoch), p.FlushSeq+1, nil
-	if err := e.commitPair(new(pair), *p, new(journal.Referrers), nil); err != nil {
+	if err := hs.commitPair(new(pair), *p, new(journal.Referrers), nil); err != nil {
 		return fmt.Errorf("committing the start of an epoch: %w", err)
 	}
 	return nil
@@ -355,20 +353,20 @@ func (e *Engine) leaveEpoch(p *Positions) error {
 var disk journal.Disk
 
 // makeJournal makes the files of an epoch, all or none.
-func (e *Engine) makeJournal(epoch uint64) error {
-	o := &e.options
-	n := journal.Spec{Epoch: epoch, Rings: o.Rings, Records: o.RingRecords, Now: e.now, Disk: disk}
-	j, err := journal.Create(e.folder, n)
+func (hs *Hits) makeJournal(epoch uint64) error {
+	o := &hs.options
+	n := journal.Spec{Epoch: epoch, Rings: o.Rings, Records: o.RingRecords, Now: hs.now, Disk: disk}
+	j, err := journal.Create(hs.folder, n)
 	if err != nil {
-		return e.journalError(err)
+		return hs.journalError(err)
 	}
-	e.journal, e.keeper = j, journal.NewKeeper(j, e.log, e.flushSoon)
+	hs.journal, hs.keeper = j, journal.NewKeeper(j, hs.log, hs.flushSoon)
 	return nil
 }
 
 // journalError wraps an error of making the journal's files and says what to do about it.
-func (e *Engine) journalError(err error) error {
-	o := &e.options
+func (hs *Hits) journalError(err error) error {
+	o := &hs.options
 	hint := "it needs a folder that this process may write to"
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):

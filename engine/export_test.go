@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -14,11 +13,11 @@ import (
 )
 
 // DrawFrom makes the engine draw codes from r.
-func (e *Engine) DrawFrom(r io.Reader) { e.random = r }
+func (e *Engine) DrawFrom(r io.Reader) { e.links.random = r }
 
 // Abandon leaves the engine as a killed process would: nothing is folded or flushed, and the
 // journal's files have the records.
-func (e *Engine) Abandon() error { return errors.Join(e.loading.drop(), e.journal.Close()) }
+func (e *Engine) Abandon() error { return e.Release() }
 
 // RefillIDs allocates ids until ctx is done.
 func (e *Engine) RefillIDs(ctx context.Context) { e.refillIDs(ctx) }
@@ -26,8 +25,8 @@ func (e *Engine) RefillIDs(ctx context.Context) { e.refillIDs(ctx) }
 // CloseHours folds and rolls up every hour that is over.
 func (e *Engine) CloseHours(ctx context.Context) error {
 	e.pending.fold()
-	for e.flusher.rollUp = true; e.flusher.rollUp; {
-		if err := e.rollUp(ctx); err != nil {
+	for e.hits.flusher.rollUp = true; e.hits.flusher.rollUp; {
+		if err := e.hits.rollUp(ctx); err != nil {
 			return err
 		}
 	}
@@ -35,7 +34,7 @@ func (e *Engine) CloseHours(ctx context.Context) error {
 }
 
 // RollUp does one turn of the roll-up, with the engine's clock.
-func (e *Engine) RollUp(ctx context.Context) error { return e.rollUp(ctx) }
+func (e *Engine) RollUp(ctx context.Context) error { return e.hits.rollUp(ctx) }
 
 // TombstoneHolds reports whether a code that was deleted at that time is still taken.
 func (e *Engine) TombstoneHolds(deletedAtMs int64) bool { return e.tombstoneHolds(deletedAtMs) }
@@ -105,7 +104,7 @@ func (e *Engine) RankingsMade() uint64 { return e.rankings.made.Load() }
 
 // RefreshRankings makes the rankings that are in use again, as a loop does every minute.
 func (e *Engine) RefreshRankings() {
-	for _, owners := range e.rankings.used(e.now()) {
+	for _, owners := range e.rankings.used(e.Now()) {
 		e.refreshRanking(context.Background(), owners)
 	}
 }

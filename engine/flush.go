@@ -3,11 +3,9 @@ package engine
 import (
 	"context"
 	"errors"
-	"sync"
 	"sync/atomic"
 	"time"
 
-	"shunt/engine/index"
 	"shunt/engine/journal"
 	"shunt/engine/seen"
 	"shunt/engine/tally"
@@ -24,28 +22,18 @@ const (
 
 	// rollUpBudget bounds the time of a roll-up between two flushes.
 	rollUpBudget = 200 * time.Millisecond
-
-	// appendPause is how long a hit that found its ring full waits before it looks again.
-	appendPause = 100 * time.Microsecond
 )
 
-// flusher is the state of the flush goroutine, and its figures for Metrics. The cleaner is the same
-// goroutine, or in a cluster that of cleanUpLoop.
+// flusher is the state of the flush goroutine, and its figures for Metrics.
 type flusher struct {
-	soon      chan struct{} // a ring is half full: do not wait for the interval
-	asked     chan flushAsked
-	ended     atomic.Pointer[chan struct{}] // of the last Run; closed when its flush goroutine has ended
-	positions Positions                     // the flush goroutine's
-	watch     clockWatch                    // the flush goroutine's
-	limits    RollUpLimits                  // the flush goroutine's
-	rollUp    bool                          // the flush goroutine's: there may be rows to roll up within limits
-	pulled    atomic.Bool                   // so there may, because another node has counted hits in a past hour
-	purge     purger                        // the cleaner's
-
-	auditSwept time.Time // the cleaner's: when the last sweep of the audit log began
-
-	trusted     atomic.Bool // clock was steady at the last turn; read by Metrics
-	rollUpFails bool        // the flush goroutine's: the failure was logged
+	soon        chan struct{} // a ring is half full: do not wait for the interval
+	asked       chan flushAsked
+	ended       atomic.Pointer[chan struct{}] // of the last Run; closed when its flush goroutine has ended
+	positions   Positions                     // the flush goroutine's
+	limits      RollUpLimits                  // the flush goroutine's
+	rollUp      bool                          // the flush goroutine's: there may be rows to roll up within limits
+	pulled      atomic.Bool                   // so there may, because another node has counted hits in a past hour
+	rollUpFails bool                          // the flush goroutine's: the failure was logged
 
 	waits           atomic.Uint64 // hits that found their ring full
 	count, failures atomic.Uint64
@@ -67,50 +55,7 @@ func (f *flusher) init(p Positions) {
 // last returns the last time at which all folded records were durable.
 func (f *flusher) last() time.Time { return time.Unix(0, f.lastUnixNano.Load()) }
 
-// Run folds, flushes, rolls up and allocates ids until ctx is done. It joins all goroutines that it
-// starts, unless the store hangs: then it waits for CloseTimeout and leaves the rest to Close.
-// Close does the final fold and flush.
-func (e *Engine) Run(ctx context.Context) error {
-	if err := e.loading.takeTotals(e.store); err != nil {
-		return err
-	}
-	if e.options.ReadOnly {
-		e.refreshRankings(ctx)
-		return nil
-	}
-	ended := make(chan struct{})
-	e.flusher.ended.Store(&ended)
-	var loops sync.WaitGroup
-	loops.Go(func() { e.foldLoop(ctx) })
-	loops.Go(func() { e.flushLoop(ctx) })
-	loops.Go(func() { e.refillIDs(ctx) })
-	loops.Go(func() { e.refreshRankings(ctx) })
-	if e.options.Cluster {
-		loops.Go(func() { e.cleanUpLoop(ctx) })
-	}
-	e.loopsEnded = make(chan struct{})
-	go func() {
-		loops.Wait()
-		close(e.loopsEnded)
-	}()
-	keeperEnded := make(chan struct{}) // apart from loops: Close does not need the keeper to have ended
-	go func() {
-		e.keeper.Run(ctx)
-		close(keeperEnded)
-	}()
-	<-ctx.Done()
-	timeout := time.After(e.closePatience())
-	for _, ended := range []<-chan struct{}{e.loopsEnded, keeperEnded} {
-		select {
-		case <-ended:
-		case <-timeout:
-			return nil
-		}
-	}
-	return nil
-}
-
-func (e *Engine) foldLoop(ctx context.Context) {
+func (hs *Hits) foldLoop(ctx context.Context) {
 	tick := time.NewTicker(foldInterval)
 	defer tick.Stop()
 	for {
@@ -118,51 +63,51 @@ func (e *Engine) foldLoop(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			e.pending.fold()
-			e.journal.CountDown()
-			e.flushSoonIfFull()
-			e.keeper.Watch() // first: the log lines of watchStall may wait for the same disk
-			e.watchStall()
+			hs.pending.fold()
+			hs.journal.CountDown()
+			hs.flushSoonIfFull()
+			hs.keeper.Watch() // first: the log lines of watchStall may wait for the same disk
+			hs.watchStall()
 		}
 	}
 }
 
-func (e *Engine) flushSoonIfFull() {
-	if e.journal.FillRatio() > 0.5 {
-		e.flushSoon()
+func (hs *Hits) flushSoonIfFull() {
+	if hs.journal.FillRatio() > 0.5 {
+		hs.flushSoon()
 	}
 }
 
-func (e *Engine) flushSoon() {
+func (hs *Hits) flushSoon() {
 	select {
-	case e.flusher.soon <- struct{}{}:
+	case hs.flusher.soon <- struct{}{}:
 	default: // it was already asked
 	}
 }
 
-func (e *Engine) flushLoop(ctx context.Context) {
-	defer close(*e.flusher.ended.Load())
-	tick := time.NewTicker(e.options.FlushInterval)
+func (hs *Hits) flushLoop(ctx context.Context) {
+	defer close(*hs.flusher.ended.Load())
+	tick := time.NewTicker(hs.options.FlushInterval)
 	defer tick.Stop()
-	soon := e.flusher.soon
+	soon := hs.flusher.soon
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
 		case <-soon:
-		case asked := <-e.flusher.asked:
-			asked.answer <- e.flushTo(asked.heads)
+		case asked := <-hs.flusher.asked:
+			asked.answer <- hs.flushTo(asked.heads)
 			continue
 		}
-		if err := e.Flush(); err != nil {
-			e.stall.begin(e.log, e.pending.dropped(), err)
+		if err := hs.Flush(); err != nil {
+			hs.stall.begin(hs.log, hs.pending.dropped(), err)
 			soon = nil // full rings do not hurry a store that fails
 			continue
 		}
-		soon = e.flusher.soon
-		e.stall.end(e.log, e.pending.dropped())
-		e.rollUpOrSay(ctx)
+		soon = hs.flusher.soon
+		hs.stall.end(hs.log, hs.pending.dropped())
+		hs.rollUpOrSay(ctx)
 	}
 }
 
@@ -175,15 +120,15 @@ type flushAsked struct {
 // FlushRecorded returns when every hit that was answered before the call is durable in the store,
 // or ctx ends. It asks the flush goroutine, which alone may call Flush: so Run must be running, and
 // any number of goroutines may call FlushRecorded at once.
-func (e *Engine) FlushRecorded(ctx context.Context) error {
-	heads := e.journal.Heads()
-	if err := e.pending.foldTo(ctx, heads); err != nil {
+func (hs *Hits) FlushRecorded(ctx context.Context) error {
+	heads := hs.journal.Heads()
+	if err := hs.pending.foldTo(ctx, heads); err != nil {
 		return err
 	}
 	answer := make(chan error, 1)
 	select {
-	case e.flusher.asked <- flushAsked{heads, answer}:
-	case <-*e.flusher.ended.Load():
+	case hs.flusher.asked <- flushAsked{heads, answer}:
+	case <-*hs.flusher.ended.Load():
 		return ErrClosed
 	case <-ctx.Done():
 		return ctx.Err()
@@ -198,9 +143,9 @@ func (e *Engine) FlushRecorded(ctx context.Context) error {
 
 // flushTo flushes until all records below heads, which are folded, are committed: twice if a failed
 // flush is still in flight.
-func (e *Engine) flushTo(heads []uint64) error {
-	for !e.journal.CommittedTo(heads) {
-		if err := e.Flush(); err != nil {
+func (hs *Hits) flushTo(heads []uint64) error {
+	for !hs.journal.CommittedTo(heads) {
+		if err := hs.Flush(); err != nil {
 			return err
 		}
 	}
@@ -208,42 +153,42 @@ func (e *Engine) flushTo(heads []uint64) error {
 }
 
 // rollUpOrSay rolls up, and logs when that begins to fail.
-func (e *Engine) rollUpOrSay(ctx context.Context) {
-	f := &e.flusher
-	err := e.rollUp(ctx)
+func (hs *Hits) rollUpOrSay(ctx context.Context) {
+	f := &hs.flusher
+	err := hs.rollUp(ctx)
 	if err != nil && !f.rollUpFails {
-		e.log.Error("roll-up or purge failed; it is tried again until it succeeds", "error", err)
+		hs.log.Error("roll-up or purge failed; it is tried again until it succeeds", "error", err)
 	}
 	f.rollUpFails = err != nil
 }
 
 // Flush commits all folded records as one batch. After an error, the next call commits the same
 // batch again. Only one goroutine may be in it: Run's, and after that Close's.
-func (e *Engine) Flush() error {
-	return e.flush(false)
+func (hs *Hits) Flush() error {
+	return hs.flush(false)
 }
 
 // flush is Flush; with clock, it also stores the time that the store has seen passing, however little that is.
-func (e *Engine) flush(clock bool) error {
-	f := &e.flusher
-	saved := e.clock.unsaved(clock)
-	batch, ok := e.pending.begin(&f.positions, saved != nil)
+func (hs *Hits) flush(clock bool) error {
+	f := &hs.flusher
+	saved := hs.clock.unsaved(clock)
+	batch, ok := hs.pending.begin(&f.positions, saved != nil)
 	if !ok {
-		f.lastUnixNano.Store(e.now().UnixNano())
+		f.lastUnixNano.Store(hs.now().UnixNano())
 		return nil
 	}
 	start := time.Now()
-	if err := e.commitPair(batch, f.positions, e.journal.Referrers, saved); err != nil {
+	if err := hs.commitPair(batch, f.positions, hs.journal.Referrers, saved); err != nil {
 		f.failures.Add(1)
 		return err
 	}
-	e.pending.committed(&f.positions)
+	hs.pending.committed(&f.positions)
 	if saved != nil {
-		e.clock.savedAs(saved)
+		hs.clock.savedAs(saved)
 	}
 	took := time.Since(start)
 	f.count.Add(1)
-	f.lastUnixNano.Store(e.now().UnixNano())
+	f.lastUnixNano.Store(hs.now().UnixNano())
 	f.lastNanos.Store(int64(took))
 	f.sumNanos.Add(int64(took))
 	return nil
@@ -251,17 +196,17 @@ func (e *Engine) flush(clock bool) error {
 
 // commitPair commits p. A batch that is too large after a long stall is committed without
 // breakdowns, or even without visitors: counts always fit, see DefaultPendingEntries.
-func (e *Engine) commitPair(p *pair, positions Positions, names *journal.Referrers, clock *seen.Clock) error {
+func (hs *Hits) commitPair(p *pair, positions Positions, names *journal.Referrers, clock *seen.Clock) error {
 	for {
 		batch := p.batch(positions, names, (tally.Visitors|tally.Breakdowns)&^p.left)
 		batch.Clock = clock
-		err := e.store.Flush(batch)
+		err := hs.store.Flush(batch)
 		if !errors.Is(err, ErrFlushTooLarge) || p.left&tally.Visitors != 0 {
 			return err
 		}
 		p.leaveOut()
-		e.flusher.reduced.Add(1)
-		e.log.Warn("a flush is too large: referrers, countries, devices and browsers of its hits are lost, and possibly their visitors",
+		hs.flusher.reduced.Add(1)
+		hs.log.Warn("a flush is too large: referrers, countries, devices and browsers of its hits are lost, and possibly their visitors",
 			"links", p.links.Count(), "visitors lost", p.left&tally.Visitors != 0)
 	}
 }
@@ -292,24 +237,22 @@ func (p *pair) batch(positions Positions, names *journal.Referrers, parts tally.
 // flushes their pending deltas, and then the store may roll them up, once links are loaded. Records that come
 // later are added to what was rolled up, which costs more. When nothing is left to roll
 // up, it purges links; then it sweeps old entries of the audit log and expired receipts.
-func (e *Engine) rollUp(ctx context.Context) error {
-	f := &e.flusher
-	firstDay := e.firstDay()
-	now, wall, monotonic := e.clock.look(hourTime(firstDay * hoursPerDay))
-	steady := f.watch.steady(wall, monotonic, e.options.ClockSettles)
-	f.trusted.Store(steady)
-	e.pending.setHours(countedHours{first: firstDay * hoursPerDay, instead: hourOf(now)})
+func (hs *Hits) rollUp(ctx context.Context) error {
+	f := &hs.flusher
+	firstDay := hs.firstDay()
+	now, steady := hs.clock.look(hourTime(firstDay * hoursPerDay))
+	hs.pending.setHours(countedHours{first: firstDay * hoursPerDay, instead: hourOf(now)})
 	if steady {
-		if err := e.closeHours(now, firstDay); err != nil {
+		if err := hs.closeHours(now, firstDay); err != nil {
 			return err
 		}
 	}
-	if !e.Ready() {
+	if !hs.links.Ready() {
 		return nil // Load has the disk and the processors, and counts the receipts
 	}
 	f.rollUp = f.pulled.Swap(false) || f.rollUp
 	for start := time.Now(); f.rollUp && ctx.Err() == nil && time.Since(start) < rollUpBudget; {
-		more, err := e.store.RollUp(f.limits)
+		more, err := hs.store.RollUp(f.limits)
 		if errors.Is(err, ErrBehind) {
 			return nil // at the next turn
 		}
@@ -318,27 +261,27 @@ func (e *Engine) rollUp(ctx context.Context) error {
 		}
 		f.rollUp = more
 	}
-	if !steady || ctx.Err() != nil || e.options.Cluster {
+	if !steady || ctx.Err() != nil || hs.links.CleanUp == nil {
 		return nil
 	}
-	return e.cleanUp(ctx, now, !f.rollUp)
+	return hs.links.CleanUp(ctx, now, !f.rollUp)
 }
 
 // firstDay returns the first day of which all rows are kept.
-func (e *Engine) firstDay() uint32 {
-	_, firstDay := e.store.Kept()
+func (hs *Hits) firstDay() uint32 {
+	_, firstDay := hs.store.Kept()
 	return firstDay
 }
 
-func (e *Engine) closeHours(now time.Time, firstDay uint32) error {
-	f := &e.flusher
+func (hs *Hits) closeHours(now time.Time, firstDay uint32) error {
+	f := &hs.flusher
 	if hour := hourOf(now.Add(-rollUpGrace)); hour != f.positions.OpenHour {
-		e.pending.setOpenHour(hour)
-		if err := e.Flush(); err != nil {
+		hs.pending.setOpenHour(hour)
+		if err := hs.Flush(); err != nil {
 			return err
 		}
 	}
-	if l := e.limits(f.positions.OpenHour, firstDay); l != f.limits {
+	if l := hs.limits(f.positions.OpenHour, firstDay); l != f.limits {
 		f.limits, f.rollUp = l, true
 	}
 	return nil
@@ -346,91 +289,9 @@ func (e *Engine) closeHours(now time.Time, firstDay uint32) error {
 
 // limits returns the limits of a roll-up at this time. One hour and one day more than are shown
 // stay, so that no row is deleted while it is read. No hit is in a day before firstDay.
-func (e *Engine) limits(openHour, firstDay uint32) RollUpLimits {
+func (hs *Hits) limits(openHour, firstDay uint32) RollUpLimits {
 	oldest := hourTime(firstDay * hoursPerDay)
-	hours := e.clock.cutoff(oldest, time.Duration(e.options.KeptHours+1)*time.Hour)
-	days := e.clock.cutoff(oldest, time.Duration(e.options.KeptDays+1)*hoursPerDay*time.Hour)
+	hours := hs.clock.cutoff(oldest, time.Duration(hs.options.KeptHours+1)*time.Hour)
+	days := hs.clock.cutoff(oldest, time.Duration(hs.options.KeptDays+1)*hoursPerDay*time.Hour)
 	return RollUpLimits{OpenHour: openHour, FirstHour: hourOf(hours), FirstDay: hourOf(days) / hoursPerDay}
-}
-
-// appendSlow appends to a ring that was found full: more hits came than the last flush made room
-// for. It waits for the next flush. If that stalls, the record takes the slot of a record that is
-// folded and not durable. It never gives up, because folding always makes progress.
-func (e *Engine) appendSlow(linkID uint64, w *journal.Words) {
-	e.flusher.waits.Add(1)
-	r := e.journal.RingOf(linkID)
-	for start := time.Now(); time.Since(start) < stallAfter; time.Sleep(appendPause) {
-		e.flushSoon()
-		if e.pending.mu.TryLock() {
-			e.pending.foldRingLocked(r)
-			e.pending.mu.Unlock()
-		}
-		if r = e.journal.RingOf(linkID); r.Append(w) {
-			return
-		}
-	}
-	for !r.Append(w) {
-		e.pending.freeFolded(r)
-		r = e.journal.RingOf(linkID)
-	}
-}
-
-// Metrics is a snapshot of the engine's figures, for a scrape. Taking it costs microseconds; it may
-// wait for one slice of the fold.
-type Metrics struct {
-	index.Figures
-	JournalBytes       uint64
-	PendingBytes       uint64
-	SketchLists        uint64                   // visitor sets not in the store yet that are lists of hashes
-	SketchesDense      uint64                   // the others, which are dense sketches
-	Redirects          [tally.NumClasses]uint64 // folded since start, by Class
-	JournalFillRatio   float64                  // of the fullest ring
-	JournalReplayed    uint64                   // records replayed at start
-	JournalInvalid     uint64                   // slots skipped at start: torn or stale
-	JournalMissing     uint64                   // journal files that could not be replayed at start, or only in part
-	JournalNameless    uint64                   // records replayed at start whose referrer is shown as "other" because its name is damaged
-	JournalWaits       uint64                   // redirects that found a full ring and waited
-	JournalUnprotected uint64                   // records that a crash would lose now, because the store or the journal's disk stalls
-	JournalStandby     bool                     // hits go to the standby rings, because the disk does not answer
-	VisitorsDropped    uint64                   // hits that count without their visitor, because the store stalled too long
-	HitsMissing        uint64                   // redirects, with hits in live counters, that the store will lack, because it stalled far too long
-	ValuesDropped      uint64                   // values of hits (referrers and so on) that are shown as "other" for the same reason
-	ReferrersRefused   uint64                   // hits whose referrer is shown as "other", because there were too many new ones
-	Flushes            uint64
-	FlushErrors        uint64
-	FlushesReduced     uint64    // flushes that were too large, and left out breakdowns, or visitors too
-	LastFlush          time.Time // the last time at which all folded records were durable; at first the start
-	LastFlushTook      time.Duration
-	ClockTrusted       bool          // the wall clock has run evenly since Options.ClockSettles
-	ClockJumps         uint64        // of the wall clock, since the start
-	ClockJumpAt        time.Time     // the last jump, by the clock after it; zero: there was none in the last seven days of running
-	ClockJumpBy        time.Duration // how far it went ahead; negative: back
-	FlushInterval      time.Duration // Options.FlushInterval
-	FlushSeconds       float64       // summed
-}
-
-// Metrics returns the engine's figures.
-func (e *Engine) Metrics() Metrics {
-	f := &e.flusher
-	m := Metrics{
-		Figures:         e.index.Figures(),
-		JournalReplayed: e.replayed.Records, JournalInvalid: e.replayed.Invalid,
-		JournalMissing: uint64(len(e.replayed.Faults)), HitsMissing: e.pending.missing.Load(),
-		JournalNameless: e.replayed.nameless, JournalStandby: e.journal.OnStandby(),
-		JournalWaits: f.waits.Load(), ReferrersRefused: e.journal.Referrers.Refused(),
-		JournalBytes: e.journal.SizeBytes(), JournalFillRatio: e.journal.FillRatio(),
-		Flushes: f.count.Load(), FlushErrors: f.failures.Load(), FlushesReduced: f.reduced.Load(),
-		ClockTrusted:  f.trusted.Load(),
-		FlushInterval: e.options.FlushInterval, LastFlushTook: time.Duration(f.lastNanos.Load()), FlushSeconds: time.Duration(f.sumNanos.Load()).Seconds(),
-	}
-	m.PendingBytes, m.VisitorsDropped, m.ValuesDropped = e.pending.size()
-	m.SketchLists, m.SketchesDense = e.pending.sketches()
-	m.LastFlush = f.last()
-	for i := range m.Redirects {
-		m.Redirects[i] = e.pending.folded[i].Load()
-	}
-	_, m.JournalUnprotected = e.journal.AtRisk()
-	m.ClockJumps = e.clock.jumps.Load()
-	m.ClockJumpAt, m.ClockJumpBy = e.clock.lastJump()
-	return m
 }

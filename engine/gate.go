@@ -76,19 +76,19 @@ func (g *gate) set(open bool) {
 // Lead admits writes from now on, in an engine whose Options.Cluster is set. It first waits for the
 // writes of an earlier leadership to end, until ctx is done, and then calls begin, from which on the
 // store takes writes. Before that, everything that other nodes wrote must have been learned (Learn).
-func (e *Engine) Lead(ctx context.Context, begin func()) error {
-	if empty := e.gate.emptied(); empty != nil {
+func (ls *Links) Lead(ctx context.Context, begin func()) error {
+	if empty := ls.gate.emptied(); empty != nil {
 		select {
 		case <-empty:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
-	e.ids.drop() // later leaders have given higher ones, and lists show the newest link first
+	ls.ids.drop() // later leaders have given higher ones, and lists show the newest link first
 	begin()
-	e.gate.set(true)
+	ls.gate.set(true)
 	return nil
 }
 
 // StopLeading refuses writes from now on. Those under way may yet succeed, if the store takes them.
-func (e *Engine) StopLeading() { e.gate.set(false) }
+func (ls *Links) StopLeading() { ls.gate.set(false) }

@@ -12,9 +12,6 @@ const (
 	// ReceiptLife is how long a repeat of a request gets the answer of the first one.
 	ReceiptLife = 24 * time.Hour
 
-	// DefaultMaxReceipts bounds the receipts that one sender may have at a time.
-	DefaultMaxReceipts = 100_000
-
 	// ReceiptSweepInterval is the time between two sweeps of expired receipts, and so the longest
 	// time that an expired receipt is kept.
 	ReceiptSweepInterval = 5 * time.Minute
@@ -183,9 +180,9 @@ func (o *once) receipt(existed bool, hits uint64, now time.Time) *Receipt {
 // wait for the first. Failures leave no receipt. Errors: those of draft and of Create; ErrMismatch,
 // ErrTooManyReceipts; also ErrOutcomeUnknown if another request of the same key did not end in
 // time.
-func (e *Engine) CreateOnce(ctx context.Context, q Request, draft func() (Draft, error)) (d Detail, existed bool, err error) {
-	err = e.answerOnce(ctx, q, func(ctx context.Context, o *once, replaces bool) (err error) {
-		d, existed, err = e.createOnce(ctx, o, replaces, draft)
+func (ls *Links) CreateOnce(ctx context.Context, q Request, draft func() (Draft, error)) (d Detail, existed bool, err error) {
+	err = ls.answerOnce(ctx, q, func(ctx context.Context, o *once, replaces bool) (err error) {
+		d, existed, err = ls.createOnce(ctx, o, replaces, draft)
 		return err
 	}, func(_ context.Context, r *Receipt) (err error) {
 		d, existed, err = repeat(r)
@@ -199,35 +196,35 @@ func (e *Engine) CreateOnce(ctx context.Context, q Request, draft func() (Draft,
 
 // answerOnce calls first if q has no receipt, and again if it has one. An expired receipt counts as
 // none; then first is called with replaces set.
-func (e *Engine) answerOnce(
+func (ls *Links) answerOnce(
 	ctx context.Context, q Request,
 	first func(ctx context.Context, o *once, replaces bool) error, again func(ctx context.Context, r *Receipt) error,
 ) error {
-	if !e.Ready() {
+	if !ls.Ready() {
 		return ErrLoading
 	}
-	ctx, cancel := e.waits.within(ctx)
+	ctx, cancel := ls.waits.within(ctx)
 	defer cancel()
-	if err := e.gate.enter(); err != nil {
+	if err := ls.gate.enter(); err != nil {
 		return err
 	}
-	if err := e.receipts.lock(ctx, q.RequestKey); err != nil {
-		e.gate.leave()
+	if err := ls.receipts.lock(ctx, q.RequestKey); err != nil {
+		ls.gate.leave()
 		return err
 	}
-	o := &once{receipts: &e.receipts, gate: &e.gate, request: q}
+	o := &once{receipts: &ls.receipts, gate: &ls.gate, request: q}
 	defer func() {
 		if !o.settling { // no write has begun, or first has panicked
 			o.settle(false)
 		}
 	}()
-	old, err := e.store.ReadReceipt(q.RequestKey)
+	old, err := ls.store.ReadReceipt(q.RequestKey)
 	switch {
 	case errors.Is(err, ErrNotFound):
 		return first(ctx, o, false)
 	case err != nil:
 		return fmt.Errorf("reading a receipt: %w", err)
-	case e.clock.kept(old.CreatedAtMs, ReceiptLife):
+	case ls.clock.kept(old.CreatedAtMs, ReceiptLife):
 		return first(ctx, o, true)
 	case old.Body != q.Body:
 		return ErrMismatch
@@ -244,7 +241,7 @@ func repeat(r *Receipt) (Detail, bool, error) {
 }
 
 // createOnce answers a request that has no receipt, or an expired one, which the new one replaces.
-func (e *Engine) createOnce(ctx context.Context, o *once, replaces bool, draft func() (Draft, error)) (Detail, bool, error) {
+func (ls *Links) createOnce(ctx context.Context, o *once, replaces bool, draft func() (Draft, error)) (Detail, bool, error) {
 	d, err := draft()
 	if err != nil {
 		return Detail{}, false, err
@@ -252,22 +249,22 @@ func (e *Engine) createOnce(ctx context.Context, o *once, replaces bool, draft f
 	if err := o.count(replaces); err != nil {
 		return Detail{}, false, err
 	}
-	return e.create(ctx, d, o)
+	return ls.create(ctx, d, o)
 }
 
 // sweepReceipts has the store delete expired receipts, for as long as the budget lasts. The caller
 // has checked that the clock runs evenly. Only the cleaner calls it (see flusher).
-func (e *Engine) sweepReceipts(ctx context.Context, now time.Time) error {
-	r := &e.receipts
+func (ls *Links) sweepReceipts(ctx context.Context, now time.Time) error {
+	r := &ls.receipts
 	if !r.sweeping {
 		if since := now.Sub(r.swept); since >= 0 && since < ReceiptSweepInterval {
 			return nil
 		}
 		r.swept, r.sweeping = now, true
 	}
-	old := func(createdAtMs int64) bool { return e.clock.kept(createdAtMs, ReceiptLife+time.Millisecond) }
+	old := func(createdAtMs int64) bool { return ls.clock.kept(createdAtMs, ReceiptLife+time.Millisecond) }
 	for start := time.Now(); ctx.Err() == nil && time.Since(start) < sweepBudget; {
-		more, err := r.sweepChunk(e.store, old)
+		more, err := r.sweepChunk(ls.store, old)
 		if err != nil {
 			return err
 		}
@@ -281,7 +278,7 @@ func (e *Engine) sweepReceipts(ctx context.Context, now time.Time) error {
 
 // sweepChunk has store delete one chunk of receipts. Their keys are locked meanwhile, so that no
 // receipt is written again during the sweep.
-func (r *receipts) sweepChunk(store Store, old func(createdAtMs int64) bool) (more bool, err error) {
+func (r *receipts) sweepChunk(store LinkStore, old func(createdAtMs int64) bool) (more bool, err error) {
 	var held []RequestKey
 	defer func() {
 		for _, k := range held {

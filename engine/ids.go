@@ -94,33 +94,33 @@ func (s *ids) enough() bool {
 }
 
 // refillIDs allocates blocks as they are wanted, until ctx is done.
-func (e *Engine) refillIDs(ctx context.Context) {
+func (ls *Links) refillIDs(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-e.ids.want:
+		case <-ls.ids.want:
 		}
-		if e.ids.enough() {
+		if ls.ids.enough() {
 			continue
 		}
-		first, err := e.allocateIDs()
+		first, err := ls.allocateIDs()
 		switch {
 		case errors.Is(err, ErrNotLeader):
 			continue
 		case err != nil:
-			e.log.Error("allocating link ids", "error", err)
+			ls.log.Error("allocating link ids", "error", err)
 			continue // the next writer asks again
 		}
-		e.ids.refill(first)
+		ls.ids.refill(first)
 	}
 }
 
 // allocateIDs allocates a block. It is a write like any other.
-func (e *Engine) allocateIDs() (first uint64, err error) {
-	if err := e.gate.enter(); err != nil {
+func (ls *Links) allocateIDs() (first uint64, err error) {
+	if err := ls.gate.enter(); err != nil {
 		return 0, err
 	}
-	defer e.gate.leave()
-	return e.store.AllocateIDs(idBlock)
+	defer ls.gate.leave()
+	return ls.store.AllocateIDs(idBlock)
 }

@@ -26,19 +26,19 @@ var inlined = []struct {
 	{"index/table.go", "find", []string{"(*table).home", "(*table).after", "matchByte", "(*arena).at", "codeIs", "groupFull"}},
 	{"index/hits.go", "Admit", []string{"(*counters).at"}},
 	{"index/hits.go", "capInForce", []string{"Link.ID", "Link.MaxHits", "Link.Release"}},
-	{"engine.go", "Hit", []string{
+	{"record.go", "Hit", []string{
 		"index.Link.Flags", "index.Flags.CountAtOnce", "index.Link.ID", "index.Link.Owner", "journal.Visit.PackOwner",
 		"journal.Visit.PackClass", "journal.(*Journal).RingOf", "journal.(*Ring).Reserve", "journal.(*Ring).LookAgain",
 		"journal.Digest", "journal.(*Ring).Seal", "journal.seal", "hash.Mix", "journal.(*Ring).Store",
 		"journal.(*Ring).slot", "mmap.StoreWord", "mmap.StoreLast",
 	}},
-	{"engine.go", "recordCounted", []string{"journal.Visit.Words", "journal.(*Words).SetCounted", "journal.(*Journal).RingOf"}},
+	{"record.go", "recordCounted", []string{"journal.Visit.Words", "journal.(*Words).SetCounted", "journal.(*Journal).RingOf"}},
 	{"fold.go", "foldRingLocked", []string{"journal.(*Ring).Head", "journal.(*Ring).Folded", "journal.(*Ring).Next"}},
 	{"fold.go", "count", []string{"index.(*Index).AddHits"}},
 }
 
 // able has the functions that must be inlinable where other packages call them.
-var able = []string{"(*Engine).Resolve", "Link.Flags", "Link.Expired", "Link.Release", "Flags.RedirectStatus", "ValidCode"}
+var able = []string{"(*Links).Resolve", "Link.Flags", "Link.Expired", "Link.Release", "Flags.RedirectStatus", "ValidCode"}
 
 func TestTheRedirectPathIsInlined(t *testing.T) {
 	if bits.UintSize == 32 {

@@ -15,10 +15,10 @@ func CheckJournal(dir string, id Identity, p Positions, live bool, faults *Fault
 
 // CheckJournal verifies the files that the engine has mapped. It is the function CheckJournal with
 // live set.
-func (e *Engine) CheckJournal(faults *Faults) (JournalReport, error) {
-	p, err := e.store.Positions()
+func (hs *Hits) CheckJournal(faults *Faults) (JournalReport, error) {
+	p, err := hs.store.Positions()
 	if err != nil {
 		return JournalReport{}, fmt.Errorf("reading journal positions: %w", err)
 	}
-	return e.folder.Check(p.journal(), true, faults)
+	return hs.folder.Check(p.journal(), true, faults)
 }

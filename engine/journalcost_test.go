@@ -30,27 +30,27 @@ func BenchmarkJournalCost(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	e := costEngine(b, links)
+	hs := costHits(b, links)
 	for _, on := range []bool{false, true} {
 		name := map[bool]string{false: "off", true: "on"}[on]
 		b.Run(fmt.Sprintf("links=%d/journal=%s", links, name), func(b *testing.B) {
 			visit := journal.Visit{Visitor: 1, NowMs: time.Now().UnixMilli(), Values: tally.Values{Agent: tally.AgentOf(tally.Mobile, 0)}}
 			draw := rand.New(rand.NewPCG(1, 2))
 			b.ReportAllocs()
-			stop := e.foldAndFree()
+			stop := hs.foldAndFree()
 			before := processTime(b)
 			for b.Loop() {
 				var code [8]byte
 				costCode(&code, draw.Uint64N(links))
-				l, ok := e.Resolve(code[:])
+				l, ok := hs.index.Resolve(code[:])
 				if !ok {
 					b.Fatalf("%s does not resolve", code)
 				}
 				if on {
 					visit.Visitor += 0x9e3779b97f4a7c15
-					e.Hit(l, visit)
+					hs.Hit(l, visit)
 				} else {
-					e.index.AddHits(l.ID(), 1)
+					hs.index.AddHits(l.ID(), 1)
 				}
 				l.Release()
 			}
@@ -58,31 +58,31 @@ func BenchmarkJournalCost(b *testing.B) {
 			b.ReportMetric(float64(processTime(b)-before)/float64(b.N), "cpu-ns/op")
 		})
 	}
-	b.Logf("%d redirects waited for a full ring", e.flusher.waits.Load())
+	b.Logf("%d redirects waited for a full ring", hs.flusher.waits.Load())
 }
 
-// costEngine returns an engine with links and a journal, and without a store.
-func costEngine(b *testing.B, links uint64) *Engine {
-	e := &Engine{now: time.Now, log: slog.New(slog.DiscardHandler)}
-	e.flusher.init(Positions{})
-	e.index.Init()
-	n := journal.Spec{Epoch: 1, Rings: DefaultRings, Records: DefaultRingRecords, Now: e.now}
+// costHits returns hits with links and a journal, and without a store.
+func costHits(b *testing.B, links uint64) *Hits {
+	hs := &Hits{index: new(index.Index), now: time.Now, log: slog.New(slog.DiscardHandler)}
+	hs.flusher.init(Positions{})
+	hs.index.Init()
+	n := journal.Spec{Epoch: 1, Rings: DefaultRings, Records: DefaultRingRecords, Now: hs.now}
 	j, err := journal.Create(journal.NewFolder([16]byte{}, b.TempDir()), n)
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { _ = j.Close() })
-	e.journal, e.keeper = j, journal.NewKeeper(j, e.log, e.flushSoon)
-	e.pending = newPending(j, &e.index, Positions{}, countedHours{}, DefaultPendingEntries)
+	hs.journal, hs.keeper = j, journal.NewKeeper(j, hs.log, hs.flushSoon)
+	hs.pending = newPending(j, hs.index, Positions{}, countedHours{}, DefaultPendingEntries)
 	target := []byte("https://www.example.com/a/path/as/long/as/most-are?and=a-query")
 	for i := range links {
 		var code [8]byte
 		costCode(&code, i)
-		if err := e.publish(&index.HotView{Code: code[:], Target: target, ID: i + 1, Owner: 1}); err != nil {
+		if err := hs.index.Put(&index.HotView{Code: code[:], Target: target, ID: i + 1, Owner: 1}); err != nil {
 			b.Fatal(err)
 		}
 	}
-	return e
+	return hs
 }
 
 // costCode spells n with 6 bits a character.
@@ -95,22 +95,22 @@ func costCode(code *[8]byte, n uint64) {
 
 // foldAndFree folds as Run does, and frees folded slots without a store, until stop is called,
 // which folds the rest.
-func (e *Engine) foldAndFree() (stop func()) {
+func (hs *Hits) foldAndFree() (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var loops sync.WaitGroup
 	free := func() {
-		positions := Positions{Rings: make([]uint64, len(e.journal.Rings))}
-		if _, ok := e.pending.begin(&positions, false); ok {
-			e.pending.committed(&positions)
+		positions := Positions{Rings: make([]uint64, len(hs.journal.Rings))}
+		if _, ok := hs.pending.begin(&positions, false); ok {
+			hs.pending.committed(&positions)
 		}
 	}
-	loops.Go(func() { e.foldLoop(ctx) })
-	loops.Go(func() { e.keeper.Run(ctx) })
+	loops.Go(func() { hs.foldLoop(ctx) })
+	loops.Go(func() { hs.keeper.Run(ctx) })
 	loops.Go(func() {
 		for tick := time.NewTicker(100 * time.Millisecond); ctx.Err() == nil; {
 			select {
 			case <-ctx.Done():
-			case <-e.flusher.soon:
+			case <-hs.flusher.soon:
 				free()
 			case <-tick.C:
 				free()
@@ -120,7 +120,7 @@ func (e *Engine) foldAndFree() (stop func()) {
 	return func() {
 		cancel()
 		loops.Wait()
-		e.pending.fold()
+		hs.pending.fold()
 		free()
 	}
 }

@@ -18,9 +18,6 @@ type Learned struct {
 	ReceiptsGone []RequestKey // that the store has no more
 }
 
-// PulledHits is a number of hits of a link that another node of the cluster has counted.
-type PulledHits struct{ ID, Hits uint64 }
-
 // ImportedHits is a number of hits of a link.
 type ImportedHits struct{ ID, Hits uint64 }
 
@@ -32,80 +29,45 @@ type Freed struct {
 
 // Learn makes what another node wrote visible, in the order of its writes. Only one goroutine at a
 // time may call it, only while Ready and while this node does not lead.
-func (e *Engine) Learn(l *Learned) error {
+func (ls *Links) Learn(l *Learned) error {
 	for _, h := range l.Hits { // before their links: lists show the hits from then on
-		if err := e.raiseHits(h.ID, h.Hits); err != nil { // Pulled may have been faster
-			return err
+		if err := ls.index.RaiseHits(h.ID, h.Hits); err != nil { // Pulled may have been faster
+			return fmt.Errorf("engine: hits of link %d: %w", h.ID, err)
 		}
 	}
-	e.caps.put(l.Caps) // before their links
+	ls.caps.put(l.Caps) // before their links
 	for i := range l.Links {
-		if err := e.learnLink(&l.Links[i]); err != nil {
+		if err := ls.learnLink(&l.Links[i]); err != nil {
 			return fmt.Errorf("engine: %w", err)
 		}
 	}
 	for _, f := range l.Freed {
-		e.index.Forget(f.Code, f.ID)
+		ls.index.Forget(f.Code, f.ID)
 	}
 	for _, k := range l.Receipts {
-		e.receipts.loaded(k)
+		ls.receipts.loaded(k)
 	}
 	for _, k := range l.ReceiptsGone {
-		e.receipts.remove(k.Sender)
+		ls.receipts.remove(k.Sender)
 	}
 	return nil
 }
 
-// raiseHits raises the counter of a link that may not be known yet.
-func (e *Engine) raiseHits(id, hits uint64) error {
-	if err := e.index.RaiseHits(id, hits); err != nil {
-		return fmt.Errorf("engine: hits of link %d: %w", id, err)
-	}
-	return nil
-}
-
-// Pulled has apply commit hits that another node of the cluster has counted, and shows those that it
-// returns: when Pulled returns, everything that shows figures has them, except that a ranking which is
-// kept (see rankings) gets them within a minute, as it gets the hits of this node. apply must have made
-// the hits durable when it returns, in a batch that no other call commits. Pulled is an error of apply's,
-// or ErrLoading before Ready, and then apply is not called: Load counts what the store had before the
-// first flush, so hits that came in between would be missing in counters, or be there twice. Any
-// goroutine may call it.
-//
-// A counter may get hits before its link: storage knows that the link exists, and Learn is about to put
-// it.
-func (e *Engine) Pulled(apply func() ([]PulledHits, error)) error {
-	if !e.Ready() {
-		return ErrLoading
-	}
-	hits, err := apply()
-	if err != nil {
+func (ls *Links) learnLink(h *index.HotView) error {
+	if err := ls.checkStored(h); err != nil {
 		return err
 	}
-	e.flusher.pulled.Store(true)
-	for _, h := range hits {
-		if err := e.raiseHits(h.ID, h.Hits); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (e *Engine) learnLink(h *index.HotView) error {
-	if err := e.checkStored(h); err != nil {
-		return err
-	}
-	old, known := e.Resolve(h.Code)
+	old, known := ls.Resolve(h.Code)
 	capChanges := known && old.ID() == h.ID && old.MaxHits() != h.MaxHits
 	if known {
 		old.Release()
 	}
-	if err := e.publish(h); err != nil {
+	if err := ls.publish(h); err != nil {
 		return err
 	}
 	if capChanges {
-		e.index.CapChanged(h.ID)
-		e.journal.LookAgain(capsGivenFolds) // see countAtOnce
+		ls.index.CapChanged(h.ID)
+		ls.hits.LookAgain() // see countAtOnce
 	}
 	return nil
 }

@@ -230,12 +230,3 @@ type Guard struct {
 	Version  uint64 // If-Match; 0: any; else ErrVersion if it differs
 	By       *By    // who asks, for the audit log; nil: a change leaves no entry
 }
-
-// Stats are the two figures of GET /stats/{code}, and the counts that are kept apart from hits.
-type Stats struct {
-	Hits       uint64
-	Unique     uint64 // never greater than Hits
-	Bots       uint64
-	Prefetches uint64
-	Heads      uint64
-}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -19,26 +18,12 @@ import (
 // Nobody writes links before Ready, so what Fetch and LoadLinks put is the same record, in any order.
 // Fetch holds the code's lock from before it reads until after it has put: otherwise an edit that
 // begins as soon as Load ends could be overwritten by the record that Fetch has read before it.
-//
-// Hits count meanwhile, and are flushed. So Load must not add to the counters what a flush has
-// committed since: the fold has added it already. Load reads the totals from a view of the store that
-// is older than the first flush: Run and Load take it, whichever comes first. Hence a counter is the
-// total of the view and everything that was folded since, whenever Load reads it, and a kill in
-// between is a kill like any other, because nothing durable depends on Load. The counter of a capped
-// link must be whole before a hit is admitted, so its redirects wait for HitsLoaded.
 
 // loading is how far Load is.
 type loading struct {
-	stage     atomic.Int32 // of stages
-	links     atomic.Uint64
-	begun     atomic.Pointer[time.Time] // nil: not yet
-	hasTotals atomic.Bool               // all totals are in the counters
-
-	mu struct {
-		sync.Mutex
-		totals View // older than the first flush; nil: not taken yet, or Load has taken it over
-		over   bool // Load has taken totals over
-	}
+	stage atomic.Int32 // of stages
+	links atomic.Uint64
+	begun atomic.Pointer[time.Time] // nil: not yet
 }
 
 // Stages of Load, with the part of its time that each takes.
@@ -51,152 +36,95 @@ const (
 // stages are the shares of Load's time after which each stage begins.
 var stages = [...]float64{stageLinks: 0, stageHits: 0.8, stageReceipts: 0.99}
 
-// takeTotals takes the view whose totals Load adds to the counters, unless it was taken before. It is
-// called before the first flush.
-func (l *loading) takeTotals(store Store) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.mu.over {
-		return nil
-	}
-	return l.takeLocked(store)
-}
-
-func (l *loading) takeLocked(store Store) error {
-	if l.mu.totals != nil {
-		return nil
-	}
-	view, err := store.View()
-	if err != nil {
-		return fmt.Errorf("opening a view of all hits: %w", err)
-	}
-	l.mu.totals = view
-	return nil
-}
-
-// takeOver returns the view that takeTotals has taken, for the caller to close.
-func (l *loading) takeOver(store Store) (View, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if err := l.takeLocked(store); err != nil {
-		return nil, err
-	}
-	totals := l.mu.totals
-	l.mu.totals, l.mu.over = nil, true
-	return totals, nil
-}
-
-// drop closes the view of totals if Load has not taken it over.
-func (l *loading) drop() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	totals := l.mu.totals
-	l.mu.totals, l.mu.over = nil, true
-	if totals == nil {
-		return nil
-	}
-	return totals.Close()
-}
-
 // Load loads every link with its hits. progress, if not nil, is called about every 65,536 records,
 // from several goroutines, with the number of records loaded so far. Run may run meanwhile. Until Load
 // is done, Ready is false and writes fail with ErrLoading; Resolve finds the links that were loaded or
 // fetched so far. It is called once.
-func (e *Engine) Load(ctx context.Context, progress func(loaded uint64)) (err error) {
+func (ls *Links) Load(ctx context.Context, progress func(loaded uint64)) error {
 	now := time.Now()
-	e.loading.begun.Store(&now)
-	totals, err := e.loading.takeOver(e.store)
-	if err != nil {
+	ls.loading.begun.Store(&now)
+	if err := ls.hits.TakeTotals(); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, totals.Close()) }()
-	if err := e.loadAllLinks(ctx, progress); err != nil {
+	if err := ls.loadAllLinks(ctx, progress); err != nil {
 		return fmt.Errorf("loading links: %w", err)
 	}
-	e.loading.stage.Store(stageHits)
-	if err := totals.LoadHits(ctx, e.index.AddHits); err != nil {
-		return fmt.Errorf("loading hits: %w", err)
+	ls.loading.stage.Store(stageHits)
+	if err := ls.hits.LoadTotals(ctx); err != nil {
+		return err
 	}
-	if err := e.store.LoadCaps(ctx, e.caps.table.Load); err != nil {
-		return fmt.Errorf("loading caps: %w", err)
-	}
-	e.loading.hasTotals.Store(true)
-	e.loading.stage.Store(stageReceipts)
-	if err := e.store.LoadReceipts(ctx, e.receipts.loaded); err != nil {
+	ls.loading.stage.Store(stageReceipts)
+	if err := ls.store.LoadReceipts(ctx, ls.receipts.loaded); err != nil {
 		return fmt.Errorf("counting receipts: %w", err)
 	}
-	e.ready.Store(true)
+	ls.ready.Store(true)
 	return nil
 }
 
-func (e *Engine) loadAllLinks(ctx context.Context, progress func(loaded uint64)) error {
+func (ls *Links) loadAllLinks(ctx context.Context, progress func(loaded uint64)) error {
 	const progressEvery, collectEvery = 1 << 16, 1 << 17
-	defer e.index.Expect(0)
-	return e.store.LoadLinks(ctx, func(links []index.HotView) error {
-		n := e.loading.links.Add(uint64(len(links)))
+	defer ls.index.Expect(0)
+	return ls.store.LoadLinks(ctx, func(links []index.HotView) error {
+		n := ls.loading.links.Add(uint64(len(links)))
 		if before := n - uint64(len(links)); n/progressEvery > before/progressEvery {
-			e.expectLinks()
+			ls.expectLinks()
 			if n/collectEvery > before/collectEvery {
-				e.index.CollectLoad()
+				ls.index.CollectLoad()
 			}
 			if progress != nil {
 				progress(n)
 			}
 		}
-		return e.loadLinks(links)
+		return ls.loadLinks(links)
 	})
 }
 
 // expectLinks tells the index how many links there will be, as soon as that is known well enough.
-func (e *Engine) expectLinks() {
+func (ls *Links) expectLinks() {
 	const wellEnough = 0.1 // share that is done
-	if share, records := e.store.Scanned(); share > wellEnough {
-		e.index.Expect(uint64(float64(records) / share))
+	if share, records := ls.store.Scanned(); share > wellEnough {
+		ls.index.Expect(uint64(float64(records) / share))
 	}
 }
 
-func (e *Engine) loadLinks(links []index.HotView) error {
+func (ls *Links) loadLinks(links []index.HotView) error {
 	for i := range links {
-		if err := e.checkStored(&links[i]); err != nil {
+		if err := ls.checkStored(&links[i]); err != nil {
 			return err
 		}
 	}
-	return e.index.PutAll(links)
+	return ls.index.PutAll(links)
 }
 
 // checkStored checks a link of the store before it is put.
-func (e *Engine) checkStored(h *index.HotView) error {
+func (ls *Links) checkStored(h *index.HotView) error {
 	if !index.ValidCode(h.Code) || len(h.Target) > limits.MaxTargetBytes {
 		return fmt.Errorf("link %q: no valid code, or a target of %d bytes", h.Code, len(h.Target))
 	}
-	return e.checkNode(h)
+	return ls.checkNode(h)
 }
 
 // Ready reports whether Load is done.
-func (e *Engine) Ready() bool { return e.ready.Load() }
-
-// HitsLoaded reports whether the counters have the hits of earlier runs. Before that, Hit must not be
-// called for a link with a cap.
-func (e *Engine) HitsLoaded() bool { return e.loading.hasTotals.Load() }
+func (ls *Links) Ready() bool { return ls.ready.Load() }
 
 // Fetch makes sure that Resolve finds the link of code if there is one, while Load runs. found is what
 // Resolve would have said if everything were loaded. It reads the store and may wait for the disk, so
 // it must not be called where others wait. Errors: ErrOverloaded if ctx ends while another caller
 // fetches the same code; those of Store.ReadHot.
-func (e *Engine) Fetch(ctx context.Context, code []byte) (found bool, err error) {
+func (ls *Links) Fetch(ctx context.Context, code []byte) (found bool, err error) {
 	if !index.ValidCode(code) {
 		return false, nil
 	}
-	lock, err := e.lockCode(ctx, string(code))
+	lock, err := ls.lockCode(ctx, string(code))
 	if err != nil {
 		return false, err
 	}
 	defer lock.unlock()
-	ready := e.Ready() // before Resolve: then that is the last word
-	if e.knows(code) || ready {
-		return e.knows(code), nil
+	ready := ls.Ready() // before Resolve: then that is the last word
+	if ls.knows(code) || ready {
+		return ls.knows(code), nil
 	}
-	hot, err := e.store.ReadHot(string(code))
+	hot, err := ls.store.ReadHot(string(code))
 	switch {
 	case errors.Is(err, ErrNotFound):
 		return false, nil
@@ -206,15 +134,15 @@ func (e *Engine) Fetch(ctx context.Context, code []byte) (found bool, err error)
 		return false, nil
 	}
 	v := hot.view()
-	if err := e.checkStored(&v); err != nil {
+	if err := ls.checkStored(&v); err != nil {
 		return false, err
 	}
-	return true, e.index.Put(&v)
+	return true, ls.index.Put(&v)
 }
 
 // knows reports whether Resolve finds code.
-func (e *Engine) knows(code []byte) bool {
-	l, ok := e.Resolve(code)
+func (ls *Links) knows(code []byte) bool {
+	l, ok := ls.Resolve(code)
 	if ok {
 		l.Release()
 	}
@@ -232,17 +160,17 @@ type Progress struct {
 const estimateFrom = 0.02
 
 // LoadProgress returns how far Load is. It takes no lock.
-func (e *Engine) LoadProgress() Progress {
-	p := Progress{Links: e.loading.links.Load()}
-	begun := e.loading.begun.Load()
-	switch stage := e.loading.stage.Load(); {
-	case e.Ready():
+func (ls *Links) LoadProgress() Progress {
+	p := Progress{Links: ls.loading.links.Load()}
+	begun := ls.loading.begun.Load()
+	switch stage := ls.loading.stage.Load(); {
+	case ls.Ready():
 		p.Share = 1
 	case begun == nil:
 	case stage == stageReceipts:
 		p.Share = stages[stage]
 	default:
-		share, _ := e.store.Scanned()
+		share, _ := ls.store.Scanned()
 		p.Share = stages[stage] + (stages[stage+1]-stages[stage])*share
 	}
 	if p.Share >= estimateFrom && p.Share < 1 {

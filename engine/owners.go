@@ -75,19 +75,19 @@ func (o *owners) tryEnter(owner uint32) (wait <-chan struct{}, err error) {
 
 // lockCodeFor is lockCodeToWrite for a link that owner gets: it enters the owner first, and the lock's unlock
 // leaves the owner. Owner 0 is nobody.
-func (e *Engine) lockCodeFor(ctx context.Context, owner uint32, code string) (codeLock, error) {
+func (ls *Links) lockCodeFor(ctx context.Context, owner uint32, code string) (codeLock, error) {
 	if owner == 0 {
-		return e.lockCodeToWrite(ctx, code)
+		return ls.lockCodeToWrite(ctx, code)
 	}
-	if err := e.owners.enter(ctx, owner); err != nil {
+	if err := ls.owners.enter(ctx, owner); err != nil {
 		return codeLock{}, err
 	}
-	l, err := e.lockCodeToWrite(ctx, code)
+	l, err := ls.lockCodeToWrite(ctx, code)
 	if err != nil {
-		e.owners.leave(owner)
+		ls.owners.leave(owner)
 		return codeLock{}, err
 	}
-	l.owners, l.owner = &e.owners, owner
+	l.owners, l.owner = &ls.owners, owner
 	return l, nil
 }
 
@@ -139,31 +139,31 @@ func (o *owners) settle(owner uint32, gone bool) {
 // it stays. RetireOwner waits for creates under way until ctx is done, and creates that come
 // meanwhile wait for settle. Errors, after which nothing has changed: ErrOwnsLinks; ErrOverloaded
 // if a create did not end in time, or owner is already being retired.
-func (e *Engine) RetireOwner(ctx context.Context, owner uint32) (settle func(gone bool), err error) {
-	if err := e.checkOwnsNone(owner); err != nil { // then nobody needs to wait
+func (ls *Links) RetireOwner(ctx context.Context, owner uint32) (settle func(gone bool), err error) {
+	if err := ls.checkOwnsNone(owner); err != nil { // then nobody needs to wait
 		return nil, err
 	}
-	r, err := e.owners.close(owner)
+	r, err := ls.owners.close(owner)
 	if err != nil {
 		return nil, err
 	}
 	select {
 	case <-r.empty:
-		err = e.checkOwnsNone(owner)
+		err = ls.checkOwnsNone(owner)
 	case <-ctx.Done():
 		err = ErrOverloaded
 	}
 	if err != nil {
-		e.owners.settle(owner, false)
+		ls.owners.settle(owner, false)
 		return nil, err
 	}
-	return func(gone bool) { e.owners.settle(owner, gone) }, nil
+	return func(gone bool) { ls.owners.settle(owner, gone) }, nil
 }
 
 // checkOwnsNone returns ErrOwnsLinks if owner has a live link.
-func (e *Engine) checkOwnsNone(owner uint32) error {
+func (ls *Links) checkOwnsNone(owner uint32) error {
 	owns := false
-	err := e.store.ListLinks(owner, "", func(uint64, string) bool {
+	err := ls.store.ListLinks(owner, "", func(uint64, string) bool {
 		owns = true
 		return false
 	})
@@ -181,10 +181,10 @@ const moveAtOnce = 64
 
 // MoveLinks gives all links of owner to another one, the newest first, for by, and returns how many it has given
 // away. It ends early when ctx is done: ErrOverloaded, and a repeat goes on. Errors: those of Give.
-func (e *Engine) MoveLinks(ctx context.Context, owner, to uint32, by *By) (moved uint64, err error) {
+func (ls *Links) MoveLinks(ctx context.Context, owner, to uint32, by *By) (moved uint64, err error) {
 	for {
 		codes := make([]string, 0, moveAtOnce)
-		err := e.store.ListLinks(owner, "", func(_ uint64, code string) bool {
+		err := ls.store.ListLinks(owner, "", func(_ uint64, code string) bool {
 			codes = append(codes, code)
 			return len(codes) < moveAtOnce
 		})
@@ -196,7 +196,7 @@ func (e *Engine) MoveLinks(ctx context.Context, owner, to uint32, by *By) (moved
 		case ctx.Err() != nil:
 			return moved, ErrOverloaded
 		}
-		given := e.giveAll(ctx, codes, Guard{Owner: owner, By: by}, to)
+		given := ls.giveAll(ctx, codes, Guard{Owner: owner, By: by}, to)
 		for range codes {
 			switch oneErr := <-given; {
 			case oneErr == nil:
@@ -212,11 +212,11 @@ func (e *Engine) MoveLinks(ctx context.Context, owner, to uint32, by *By) (moved
 }
 
 // giveAll gives the links of codes to another owner, at once. The channel gets an outcome for each.
-func (e *Engine) giveAll(ctx context.Context, codes []string, g Guard, to uint32) <-chan error {
+func (ls *Links) giveAll(ctx context.Context, codes []string, g Guard, to uint32) <-chan error {
 	given := make(chan error, len(codes))
 	for _, code := range codes {
 		go func() {
-			_, err := e.Give(ctx, code, g, to, func(*Record) error { return nil })
+			_, err := ls.Give(ctx, code, g, to, func(*Record) error { return nil })
 			given <- err
 		}()
 	}
@@ -224,8 +224,8 @@ func (e *Engine) giveAll(ctx context.Context, codes []string, g Guard, to uint32
 }
 
 // CountLinks returns how many live links owner has, at most limit; more: there are more.
-func (e *Engine) CountLinks(owner uint32, limit uint64) (n uint64, more bool, err error) {
-	err = e.store.ListLinks(owner, "", func(uint64, string) bool {
+func (ls *Links) CountLinks(owner uint32, limit uint64) (n uint64, more bool, err error) {
+	err = ls.store.ListLinks(owner, "", func(uint64, string) bool {
 		if more = n == limit; !more {
 			n++
 		}

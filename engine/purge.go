@@ -42,8 +42,8 @@ const (
 )
 
 // tombstoneHolds reports whether a code that was deleted at deletedAtMs is still taken.
-func (e *Engine) tombstoneHolds(deletedAtMs int64) bool {
-	return deletedAtMs >= 0 && !e.clock.kept(deletedAtMs, (tombstoneMs+1)*time.Millisecond) // before 1970: purged (index.HotView.Purged)
+func (ls *Links) tombstoneHolds(deletedAtMs int64) bool {
+	return deletedAtMs >= 0 && !ls.clock.kept(deletedAtMs, (tombstoneMs+1)*time.Millisecond) // before 1970: purged (index.HotView.Purged)
 }
 
 // purger is the progress of purging.
@@ -66,19 +66,19 @@ func (p *purger) begin(now time.Time) {
 }
 
 // purge purges some of the deletions that are due. now must be of a clock that runs evenly.
-func (e *Engine) purge(now time.Time) error {
-	p := &e.flusher.purge
+func (ls *Links) purge(now time.Time) error {
+	p := &ls.cleaner.purge
 	if p.hour != hourOf(now) || len(p.spans) == 0 && p.again {
 		p.begin(now)
 	}
-	if len(p.spans) == 0 || !e.Ready() {
+	if len(p.spans) == 0 || !ls.Ready() {
 		return nil
 	}
-	b := purgeBatch{engine: e, held: make(map[string]index.CodeLock)}
+	b := purgeBatch{links: ls, held: make(map[string]index.CodeLock)}
 	defer b.unlock()
 	for left := purgesABatch; len(p.spans) > 0; {
 		in := &p.spans[0]
-		due, err := e.store.Deletions(in.from, in.id, in.before, left)
+		due, err := ls.store.Deletions(in.from, in.id, in.before, left)
 		if err != nil {
 			b.fail(err)
 			break
@@ -100,7 +100,7 @@ func (e *Engine) purge(now time.Time) error {
 // purgeBatch is the links purged between two flushes. It holds the locks of all their codes until
 // it is committed. It waits for no lock, so it cannot be in a circle of waiters.
 type purgeBatch struct {
-	engine *Engine
+	links  *Links
 	held   map[string]index.CodeLock // by folded code
 	purges []Purge
 	again  bool  // something is left for the next batch
@@ -110,14 +110,14 @@ type purgeBatch struct {
 // prepare adds d to the batch unless its tombstone still holds or its code is locked by another
 // writer.
 func (b *purgeBatch) prepare(d Deletion) {
-	if d.Hour != 0 && b.engine.tombstoneHolds(int64(d.Hour)*msPerHour) {
+	if d.Hour != 0 && b.links.tombstoneHolds(int64(d.Hour)*msPerHour) {
 		return
 	}
 	if !b.lock(d.Code) {
 		b.again = true
 		return
 	}
-	rec, err := b.engine.store.ReadRecord(d.Code)
+	rec, err := b.links.store.ReadRecord(d.Code)
 	switch {
 	case errors.Is(err, ErrNotFound), err == nil && rec.Hot.ID != d.ID:
 		b.purges = append(b.purges, Purge{Deletion: d})
@@ -125,7 +125,7 @@ func (b *purgeBatch) prepare(d Deletion) {
 		b.fail(fmt.Errorf("reading deleted link %q: %w", d.Code, err))
 	case rec.Hot.Flags&index.FlagTombstone == 0:
 		b.fail(fmt.Errorf("link %q, id %d, is live and listed as deleted", d.Code, d.ID))
-	case b.engine.tombstoneHolds(rec.Hot.DeletedAtMs): // at the next hour
+	case b.links.tombstoneHolds(rec.Hot.DeletedAtMs): // at the next hour
 	default:
 		b.purges = append(b.purges, Purge{Deletion: d, FreesCode: true})
 	}
@@ -134,7 +134,7 @@ func (b *purgeBatch) prepare(d Deletion) {
 // lock takes the lock of code and reports whether the batch holds it. It fails if another writer
 // has it.
 func (b *purgeBatch) lock(code string) bool {
-	l := b.engine.index.CodeLock(code)
+	l := b.links.index.CodeLock(code)
 	if _, held := b.held[l.Folded()]; held {
 		return true
 	}
@@ -152,7 +152,7 @@ func (b *purgeBatch) commit() {
 	var committing sync.WaitGroup
 	for i := range b.purges {
 		committing.Add(1)
-		b.engine.store.Apply(Mutation{Purge: &b.purges[i]}, func(err error) {
+		b.links.store.Apply(Mutation{Purge: &b.purges[i]}, func(err error) {
 			errs[i] = err
 			committing.Done()
 		})
@@ -165,7 +165,7 @@ func (b *purgeBatch) commit() {
 		case err != nil:
 			b.fail(fmt.Errorf("purging link %q: %w", p.Code, err))
 		case p.FreesCode:
-			b.engine.index.Forget(p.Code, p.ID)
+			b.links.index.Forget(p.Code, p.ID)
 		}
 	}
 }

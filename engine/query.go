@@ -63,19 +63,19 @@ type kept struct {
 // that is far behind shows empty hours and no error.
 func (k kept) seriesFrom() uint32 { return min(k.firstHour, k.hour) }
 
-func (e *Engine) kept(now time.Time) kept {
+func (hs *Hits) kept(now time.Time) kept {
 	hour, today := hourOf(now), hourOf(now)/hoursPerDay
-	wholeHour, wholeDay := e.store.Kept()
+	wholeHour, wholeDay := hs.store.Kept()
 	return kept{
 		hour:      hour,
-		firstHour: max(wholeHour, hour-min(hour, uint32(e.options.KeptHours))),
-		firstDay:  min(today, max(wholeDay, today-min(today, uint32(e.options.KeptDays)))),
+		firstHour: max(wholeHour, hour-min(hour, uint32(hs.options.KeptHours))),
+		firstDay:  min(today, max(wholeDay, today-min(today, uint32(hs.options.KeptDays)))),
 	}
 }
 
 // KeptSince returns the first hour and the first day for which figures are kept.
-func (e *Engine) KeptSince() (hour, day time.Time) {
-	k := e.kept(e.now())
+func (hs *Hits) KeptSince() (hour, day time.Time) {
+	k := hs.kept(hs.now())
 	return hourTime(k.seriesFrom()), hourTime(k.firstDay * hoursPerDay)
 }
 
@@ -174,8 +174,6 @@ func (w *window) cut(from, to, step uint32) {
 }
 
 func ceilDay(hour uint32) uint32 { return (hour + hoursPerDay - 1) / hoursPerDay * hoursPerDay }
-
-func hourTime(hour uint32) time.Time { return time.Unix(int64(hour)*3600, 0).UTC() }
 
 func windowError(field, code, format string, args ...any) error {
 	return invalid.Error{{Field: field, Code: code, Message: fmt.Sprintf(format, args...)}}

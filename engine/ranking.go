@@ -35,23 +35,23 @@ type ranking struct {
 
 // rankLinks ranks the links of owners. Those of a tag, or of owners who have few links, are listed
 // from the store; otherwise it goes over all links in memory.
-func (e *Engine) rankLinks(owners []uint32, tag string) (r ranking, err error) {
+func (hs *Hits) rankLinks(owners []uint32, tag string) (r ranking, err error) {
 	if tag == "" {
-		if r, ok := e.rankings.kept(owners, e.now()); ok {
+		if r, ok := hs.rankings.kept(owners, hs.now()); ok {
 			return r, nil
 		}
 	}
-	owned, err := e.scanLinks(owners, tag)
+	owned, err := hs.scanLinks(owners, tag)
 	switch {
 	case errors.Is(err, ErrTooManyLinks) && tag == "":
-		r = e.rankAll(owners, func() {})
-		e.rankings.keep(owners, r, e.now())
+		r = hs.rankAll(owners, func() {})
+		hs.rankings.keep(owners, r, hs.now())
 		return r, nil
 	case err != nil:
 		return ranking{}, err
 	}
 	for i, id := range owned.ids {
-		if hits := e.index.Hits(id); hits > 0 {
+		if hits := hs.index.Hits(id); hits > 0 {
 			r.links = append(r.links, rankedLink{id, hits, owned.codes[i]})
 		}
 	}
@@ -69,7 +69,7 @@ func (r *ranking) sort() {
 const linksAtOnce = 4096
 
 // rankAll ranks the links of owners in memory. It calls pause often.
-func (e *Engine) rankAll(owners []uint32, pause func()) (r ranking) {
+func (hs *Hits) rankAll(owners []uint32, pause func()) (r ranking) {
 	links := make([]hitLink, 0, 2*maxScannedLinks) // cut to half when full
 	wanted := make(map[uint32]bool, len(owners))
 	for _, owner := range owners {
@@ -77,7 +77,7 @@ func (e *Engine) rankAll(owners []uint32, pause func()) (r ranking) {
 	}
 	last, lastWanted := uint32(0), wanted[0] // neighbours often have one owner, and a map is slow
 	seen := 0
-	e.index.Each(func(l index.Link) {
+	hs.index.Each(func(l index.Link) {
 		if seen++; seen%linksAtOnce == 0 {
 			pause()
 		}
@@ -87,7 +87,7 @@ func (e *Engine) rankAll(owners []uint32, pause func()) (r ranking) {
 		if !lastWanted {
 			return
 		}
-		hits := e.index.Hits(l.ID())
+		hits := hs.index.Hits(l.ID())
 		if hits <= r.beyond {
 			return
 		}
@@ -204,7 +204,7 @@ func (k *rankings) used(now time.Time) (owners [][]uint32) {
 
 // refreshRankings makes rankings again, so that nobody who asks for a list waits for one but the
 // first.
-func (e *Engine) refreshRankings(ctx context.Context) {
+func (hs *Hits) refreshRankings(ctx context.Context) {
 	for interval := rankingInterval; ; {
 		select {
 		case <-ctx.Done():
@@ -212,18 +212,18 @@ func (e *Engine) refreshRankings(ctx context.Context) {
 		case <-time.After(interval):
 		}
 		start := time.Now()
-		for _, owners := range e.rankings.used(e.now()) {
-			e.refreshRanking(ctx, owners)
+		for _, owners := range hs.rankings.used(hs.now()) {
+			hs.refreshRanking(ctx, owners)
 		}
 		interval = min(max(rankingInterval, rankingShare*time.Since(start)), maxRankingInterval)
 	}
 }
 
 // refreshRanking makes the ranking of owners again, unless ctx ends before.
-func (e *Engine) refreshRanking(ctx context.Context, owners []uint32) {
+func (hs *Hits) refreshRanking(ctx context.Context, owners []uint32) {
 	pause := time.NewTimer(0)
 	defer pause.Stop()
-	r := e.rankAll(owners, func() {
+	r := hs.rankAll(owners, func() {
 		pause.Reset(rankingPause)
 		select {
 		case <-ctx.Done():
@@ -231,6 +231,6 @@ func (e *Engine) refreshRanking(ctx context.Context, owners []uint32) {
 		}
 	})
 	if ctx.Err() == nil {
-		e.rankings.replace(owners, r, e.now())
+		hs.rankings.replace(owners, r, hs.now())
 	}
 }

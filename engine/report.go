@@ -40,56 +40,39 @@ var maxScannedLinks = MaxScannedLinks
 // LinkReport returns the figures of a link. They include every redirect that was answered before
 // the call. Errors: ErrNotFound if code has no live link, InvalidError if the window is impossible,
 // ErrLoading.
-func (e *Engine) LinkReport(ctx context.Context, code string, q Query) (Report, error) {
-	if !e.Ready() {
+func (hs *Hits) LinkReport(ctx context.Context, code string, q Query) (Report, error) {
+	if !hs.links.Ready() {
 		return Report{}, ErrLoading
 	}
-	l, ok := e.Resolve([]byte(code))
+	l, ok := hs.index.Resolve([]byte(code))
 	if !ok {
 		return Report{}, ErrNotFound
 	}
 	id := l.ID()
 	l.Release()
-	if err := e.foldNow(ctx); err != nil {
+	if err := hs.FoldNow(ctx); err != nil {
 		return Report{}, err
 	}
-	r, err := e.linkReport(ctx, code, id, q)
+	r, err := hs.linkReport(ctx, code, id, q)
 	if err != nil {
 		return Report{}, fmt.Errorf("figures of %q: %w", code, err)
 	}
 	return r, nil
 }
 
-func (e *Engine) linkReport(ctx context.Context, code string, id uint64, q Query) (Report, error) {
+func (hs *Hits) linkReport(ctx context.Context, code string, id uint64, q Query) (Report, error) {
 	if q.AllTime {
-		return e.lifeReport(ctx, id, q.Parts)
+		return hs.lifeReport(ctx, id, q.Parts)
 	}
-	c, err := e.cold(code, id)
+	o, err := hs.links.Origin(code, id)
 	if err != nil {
 		return Report{}, err
 	}
-	created := time.Time{}
-	if c.Code != "" {
-		created = time.UnixMilli(c.CreatedAtMs)
-	}
-	r, err := e.windowReport(ctx, q, created, linkSource(id))
+	r, err := hs.windowReport(ctx, q, o.CreatedAt, linkSource(id))
 	if err == nil {
-		r.ImportedHits = c.importedSince(r.From)
+		r.ImportedHits = o.importedSince(r.From)
 	}
 	return r, err
-}
-
-// cold returns the cold record of a link, or the zero record if the link is gone. It takes no lock: of what
-// is wanted, the creation and the import of a link, nothing changes.
-func (e *Engine) cold(code string, id uint64) (Cold, error) {
-	rec, err := e.store.ReadRecord(code)
-	switch {
-	case errors.Is(err, ErrNotFound), err == nil && rec.Hot.ID != id:
-		return Cold{}, nil
-	case err != nil:
-		return Cold{}, err
-	}
-	return rec.Cold, nil
 }
 
 // Imported hits have no time, so no window has them. A report of a window says how many they are if
@@ -98,19 +81,26 @@ func (e *Engine) cold(code string, id uint64) (Cold, error) {
 // owner and hour of the import. Owners have those of links that they imported, whatever became of these
 // links, as they have their hits.
 
+// Origin is what figures must know of a link. It never changes.
+type Origin struct {
+	CreatedAt    time.Time // zero: the link is gone
+	ImportedHits uint64    // that an import brought along
+	ImportedAt   time.Time // when that was; zero if it is not known
+}
+
 // importedSince returns the hits that a link brought along, for a window that begins at from.
-func (c *Cold) importedSince(from time.Time) uint64 {
-	if c.ImportedAtMs != 0 && hourOf(time.UnixMilli(c.ImportedAtMs)) < hourOf(from) { // 0: nobody knows
+func (o *Origin) importedSince(from time.Time) uint64 {
+	if !o.ImportedAt.IsZero() && hourOf(o.ImportedAt) < hourOf(from) { // zero: nobody knows
 		return 0
 	}
-	return c.ImportedHits
+	return o.ImportedHits
 }
 
 // importedHits returns the hits that the links of s brought along, for a window that begins at from.
-func (e *Engine) importedHits(ctx context.Context, q *Query, s *source, codes []string, from time.Time) (hits uint64, err error) {
+func (hs *Hits) importedHits(ctx context.Context, q *Query, s *source, codes []string, from time.Time) (hits uint64, err error) {
 	add := func(more uint64) { hits += min(more, math.MaxUint64-hits) }
 	for _, owner := range s.owners {
-		more, err := e.store.ReadImported(owner, hourOf(from))
+		more, err := hs.store.ReadImported(owner, hourOf(from))
 		if err != nil {
 			return 0, err
 		}
@@ -122,11 +112,11 @@ func (e *Engine) importedHits(ctx context.Context, q *Query, s *source, codes []
 				return 0, err
 			}
 		}
-		c, err := e.cold(codes[i], id)
+		o, err := hs.links.Origin(codes[i], id)
 		if err != nil {
 			return 0, err
 		}
-		add(c.importedSince(from))
+		add(o.importedSince(from))
 	}
 	return hits, nil
 }
@@ -134,13 +124,13 @@ func (e *Engine) importedHits(ctx context.Context, q *Query, s *source, codes []
 // importsAtOnce is how many records of links are read between two calls of pause: less than a millisecond.
 const importsAtOnce = 64
 
-func (e *Engine) lifeReport(ctx context.Context, id uint64, wanted tally.Parts) (Report, error) {
-	t, durableHits, err := e.life(ctx, id, wanted)
+func (hs *Hits) lifeReport(ctx context.Context, id uint64, wanted tally.Parts) (Report, error) {
+	t, durableHits, err := hs.life(ctx, id, wanted)
 	if err != nil {
 		return Report{}, err
 	}
-	t.Hits = e.index.Hits(id)
-	r := Report{DurableHits: min(durableHits, t.Hits), FlushedAt: e.flusher.last()}
+	t.Hits = hs.index.Hits(id)
+	r := Report{DurableHits: min(durableHits, t.Hits), FlushedAt: hs.flusher.last()}
 	r.set(&t)
 	return r, nil
 }
@@ -148,24 +138,24 @@ func (e *Engine) lifeReport(ctx context.Context, id uint64, wanted tally.Parts) 
 // OwnerReport returns the figures of all links that owners have and had, deleted links included;
 // with a tag, only of their live links that have it. Errors: InvalidError, ErrTooManyLinks,
 // ErrLoading.
-func (e *Engine) OwnerReport(ctx context.Context, owners []uint32, tag string, q Query) (Report, error) {
-	if !e.Ready() {
+func (hs *Hits) OwnerReport(ctx context.Context, owners []uint32, tag string, q Query) (Report, error) {
+	if !hs.links.Ready() {
 		return Report{}, ErrLoading
 	}
 	source, links := ownerSource(owners), ownedLinks{}
 	if tag != "" {
 		var err error
-		if links, err = e.scanLinks(owners, tag); err != nil {
+		if links, err = hs.scanLinks(owners, tag); err != nil {
 			return Report{}, err
 		}
 		source = linkSource(links.ids...)
 	}
-	if err := e.foldNow(ctx); err != nil {
+	if err := hs.FoldNow(ctx); err != nil {
 		return Report{}, err
 	}
-	r, err := e.windowReport(ctx, q, time.Time{}, source)
+	r, err := hs.windowReport(ctx, q, time.Time{}, source)
 	if err == nil {
-		r.ImportedHits, err = e.importedHits(ctx, &q, &source, links.codes, r.From)
+		r.ImportedHits, err = hs.importedHits(ctx, &q, &source, links.codes, r.From)
 	}
 	if err != nil {
 		return Report{}, fmt.Errorf("figures of owners: %w", err)
@@ -178,10 +168,10 @@ type ownedLinks struct {
 	codes []string
 }
 
-func (e *Engine) scanLinks(owners []uint32, tag string) (links ownedLinks, err error) {
+func (hs *Hits) scanLinks(owners []uint32, tag string) (links ownedLinks, err error) {
 	tooMany := false
 	for _, owner := range owners {
-		err := e.store.ListLinks(owner, tag, func(id uint64, code string) bool {
+		err := hs.store.ListLinks(owner, tag, func(id uint64, code string) bool {
 			if len(links.ids) == maxScannedLinks {
 				tooMany = true
 				return false
@@ -200,16 +190,16 @@ func (e *Engine) scanLinks(owners []uint32, tag string) (links ownedLinks, err e
 }
 
 // windowReport adds up the figures of s in the window of q.
-func (e *Engine) windowReport(ctx context.Context, q Query, created time.Time, s source) (Report, error) {
-	now := e.now()
-	w, err := q.window(e.kept(now), now, created)
+func (hs *Hits) windowReport(ctx context.Context, q Query, created time.Time, s source) (Report, error) {
+	now := hs.now()
+	w, err := q.window(hs.kept(now), now, created)
 	if err != nil {
 		return Report{}, err
 	}
-	r := Report{From: hourTime(w.from), To: hourTime(w.to), FlushedAt: e.flusher.last()}
+	r := Report{From: hourTime(w.from), To: hourTime(w.to), FlushedAt: hs.flusher.last()}
 	var total tally.Tally
 	buckets := make([]bucket, len(w.spans))
-	err = e.readSpans(ctx, &q, s, w.spans, q.Parts, func(_, j int, t *tally.Tally, durable bool) {
+	err = hs.readSpans(ctx, &q, s, w.spans, q.Parts, func(_, j int, t *tally.Tally, durable bool) {
 		total.Add(t)
 		if q.Interval != NoSeries {
 			buckets[j].hits += t.Hits
@@ -269,10 +259,10 @@ type pendingSpan struct {
 // readSpans calls add with tallies of links[i], or of owners[i], over spans[j]: any number of times
 // for each i and j, to be added up. durable says whether the tally is the store's. The tally is
 // valid only during the call. Of q it only pauses.
-func (e *Engine) readSpans(
+func (hs *Hits) readSpans(
 	ctx context.Context, q *Query, s source, spans []Span, wanted tally.Parts, add func(i, j int, t *tally.Tally, durable bool),
 ) (err error) {
-	view, beyond, err := openView(ctx, e, func(p *pair) []pendingSpan { return s.pending(p, spans, wanted, e.journal.Referrers) })
+	view, beyond, err := openView(ctx, hs, func(p *pair) []pendingSpan { return s.pending(p, spans, wanted, hs.journal.Referrers) })
 	if err != nil {
 		return err
 	}

@@ -38,13 +38,13 @@ type TagEdited struct {
 // that has the old and the new tag keeps one. When ctx is done, or after x.Limit links, the call ends
 // with Complete == false. Errors: ErrNotFound if no link has the tag, InvalidError for Name, and those
 // of Update; links that were changed before the error are in the result.
-func (e *Engine) EditTag(ctx context.Context, x TagEdit) (done TagEdited, err error) {
+func (ls *Links) EditTag(ctx context.Context, x TagEdit) (done TagEdited, err error) {
 	if x.Name != "" {
 		if err := checkTag(x.Name); err != nil {
 			return TagEdited{}, err
 		}
 	}
-	r := retagging{engine: e, edit: x, folded: FoldTag(x.Tag)}
+	r := retagging{links: ls, edit: x, folded: FoldTag(x.Tag)}
 	found := false
 	for below, before := uint64(0), uint64(0); ; {
 		codes, next, err := r.step(ctx, below)
@@ -77,7 +77,7 @@ func checkTag(tag string) error {
 
 // A retagging is a TagEdit under way.
 type retagging struct {
-	engine  *Engine
+	links   *Links
 	edit    TagEdit
 	folded  string
 	changed atomic.Uint64
@@ -90,7 +90,7 @@ func (r *retagging) done(complete bool) TagEdited {
 // step returns the codes of the next links that have the tag, and below which id it goes on; 0: these
 // were the last. It keeps no view of the store open, because the changes of a step may take seconds.
 func (r *retagging) step(ctx context.Context, below uint64) (codes []string, next uint64, err error) {
-	l, err := r.engine.OpenList(ctx)
+	l, err := r.links.OpenList(ctx)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -140,7 +140,7 @@ func (r *retagging) change(ctx context.Context, codes []string) (all bool, err e
 func (r *retagging) changeLink(code string) error {
 	changed := false
 	guard := Guard{Owner: r.edit.Owner, By: r.edit.By}
-	_, err := r.engine.Update(context.Background(), code, guard, func(rec *Record) error {
+	_, err := r.links.Update(context.Background(), code, guard, func(rec *Record) error {
 		rec.Cold.Tags, changed = replacedTag(rec.Cold.Tags, r.folded, r.edit.Name)
 		return nil
 	})

@@ -1,14 +1,9 @@
 package engine
 
 import (
-	"context"
-	"errors"
-	"fmt"
 	"log/slog"
 	"sync"
 	"time"
-
-	"shunt/engine/plural"
 )
 
 // A stall begins when a flush fails, or takes longer than stallAfter, and ends with the next one
@@ -81,77 +76,9 @@ func (p *pending) dropped() dropped {
 }
 
 // watchStall logs the beginning of a stall that is a flush that takes long, and dropped parts.
-func (e *Engine) watchStall() {
-	if e.pending.stalled() {
-		e.stall.begin(e.log, e.pending.dropped(), nil)
-		e.stall.watch(e.log, e.pending.dropped())
+func (hs *Hits) watchStall() {
+	if hs.pending.stalled() {
+		hs.stall.begin(hs.log, hs.pending.dropped(), nil)
+		hs.stall.watch(hs.log, hs.pending.dropped())
 	}
-}
-
-// Close folds and flushes all remaining records. Run must have returned, and redirects must have
-// ended: a later hit is replayed at the next start, unless the journal's disk does not answer, which
-// loses it. The store stays open.
-//
-// The store may hang. Then Close returns ErrStalled after CloseTimeout (or at once, if Run has
-// already waited that long), and the error says what happens to the hits. A goroutine is then still
-// in Store.Flush, Store.RollUp or Store.AllocateIDs. It reads deltas, names of referrers and the
-// store. If the store still answers, that goroutine continues as it would have in time: its commit
-// is whole and together with its positions, and the files that it closes have all records that were
-// appended. So the caller must not close the store or anything that the store needs, but end the
-// process.
-func (e *Engine) Close() error {
-	if e.options.ReadOnly {
-		return errors.Join(e.loading.drop(), e.journal.Close())
-	}
-	closed := make(chan error, 1)
-	go func() { closed <- e.close() }()
-	select {
-	case err := <-closed:
-		return err
-	case <-time.After(e.closeTimeout()):
-		return e.unflushed(ErrStalled)
-	}
-}
-
-// CloseBy makes the end of Run and Close wait for a store that hangs until that time, rather than for
-// CloseTimeout each. It may be called while Run runs.
-func (e *Engine) CloseBy(at time.Time) { e.closeBy.Store(&at) }
-
-func (e *Engine) closePatience() time.Duration {
-	if by := e.closeBy.Load(); by != nil {
-		return max(0, time.Until(*by))
-	}
-	return e.options.CloseTimeout
-}
-
-func (e *Engine) closeTimeout() time.Duration {
-	if e.loopsEnded == nil {
-		return e.closePatience()
-	}
-	select {
-	case <-e.loopsEnded:
-		return e.closePatience()
-	default:
-		return 0 // Run has waited
-	}
-}
-
-func (e *Engine) close() error {
-	if e.loopsEnded != nil {
-		<-e.loopsEnded
-	}
-	err := e.pending.foldTo(context.Background(), e.journal.Heads())
-	for clock := true; err == nil && (clock || e.pending.waits()); clock = false { // twice if a failed flush is still in flight
-		if err = e.flush(clock); err != nil {
-			err = e.unflushed(err)
-		}
-	}
-	return errors.Join(err, e.loading.drop(), e.journal.Close())
-}
-
-// unflushed wraps err and says what happens to the hits that could not be flushed because of it.
-func (e *Engine) unflushed(err error) error {
-	inJournal, lost := e.journal.AtRisk()
-	return fmt.Errorf("the last flush: %w; in the journal alone: %s, for the next start to count; lost: %s",
-		err, plural.Of(inJournal, "redirect", "redirects"), plural.Of(lost, "redirect", "redirects"))
 }

@@ -8,27 +8,36 @@ import (
 	"shunt/engine/tally"
 )
 
+// Stats are the two figures of GET /stats/{code}, and the counts that are kept apart from hits.
+type Stats struct {
+	Hits       uint64
+	Unique     uint64 // never greater than Hits
+	Bots       uint64
+	Prefetches uint64
+	Heads      uint64
+}
+
 // Stats returns a link's figures over all time. They include every redirect that was answered
 // before the call. It folds and reads the store; it does not wait for a flush. It returns
 // ErrNotFound if code has no live link.
-func (e *Engine) Stats(ctx context.Context, code string) (Stats, error) {
-	if !e.Ready() {
+func (hs *Hits) Stats(ctx context.Context, code string) (Stats, error) {
+	if !hs.links.Ready() {
 		return Stats{}, ErrLoading
 	}
-	l, ok := e.Resolve([]byte(code))
+	l, ok := hs.index.Resolve([]byte(code))
 	if !ok {
 		return Stats{}, ErrNotFound
 	}
 	id := l.ID()
 	l.Release()
-	if err := e.foldNow(ctx); err != nil {
+	if err := hs.FoldNow(ctx); err != nil {
 		return Stats{}, err
 	}
-	t, _, err := e.life(ctx, id, tally.Visitors)
+	t, _, err := hs.life(ctx, id, tally.Visitors)
 	if err != nil {
 		return Stats{}, fmt.Errorf("reading the tally of %q: %w", code, err)
 	}
-	hits := e.index.Hits(id)
+	hits := hs.index.Hits(id)
 	return Stats{
 		Hits: hits, Unique: min(t.Visitors.Count(), hits),
 		Bots: t.Bots, Prefetches: t.Prefetches, Heads: t.Heads,
@@ -37,8 +46,8 @@ func (e *Engine) Stats(ctx context.Context, code string) (Stats, error) {
 
 // Visitors returns the number of visitors of the link with an id, deleted or not, over all folded
 // hits. It may be more than the hits that the caller has read before.
-func (e *Engine) Visitors(ctx context.Context, id uint64) (uint64, error) {
-	t, _, err := e.life(ctx, id, tally.Visitors)
+func (hs *Hits) Visitors(ctx context.Context, id uint64) (uint64, error) {
+	t, _, err := hs.life(ctx, id, tally.Visitors)
 	if err != nil {
 		return 0, fmt.Errorf("reading the tally of link %d: %w", id, err)
 	}
@@ -46,9 +55,9 @@ func (e *Engine) Visitors(ctx context.Context, id uint64) (uint64, error) {
 }
 
 // life returns a link's tally over all time, and how many of its hits are durable.
-func (e *Engine) life(ctx context.Context, id uint64, wanted tally.Parts) (t tally.Tally, durableHits uint64, err error) {
-	view, beyond, err := openView(ctx, e, func(p *pair) (t tally.Tally) {
-		p.links.AddTo(id, wanted, e.journal.Referrers, &t)
+func (hs *Hits) life(ctx context.Context, id uint64, wanted tally.Parts) (t tally.Tally, durableHits uint64, err error) {
+	view, beyond, err := openView(ctx, hs, func(p *pair) (t tally.Tally) {
+		p.links.AddTo(id, wanted, hs.journal.Referrers, &t)
 		return t
 	})
 	if err != nil {
@@ -73,10 +82,10 @@ func (e *Engine) life(ctx context.Context, id uint64, wanted tally.Parts) (t tal
 // later one. If that number is committed, the view does not contain the flush in flight. If it is
 // the next one, the view contains it. If it is greater, the view also contains part of the deltas
 // that were gathering at that moment, and we try again.
-func openView[T any](ctx context.Context, e *Engine, read func(*pair) T) (view View, beyond []T, err error) {
+func openView[T any](ctx context.Context, hs *Hits, read func(*pair) T) (view View, beyond []T, err error) {
 	for ctx.Err() == nil {
-		gathering, flushing, committed, inFlight := readPending(e.pending, read)
-		if view, err = e.store.View(); err != nil {
+		gathering, flushing, committed, inFlight := readPending(hs.pending, read)
+		if view, err = hs.store.View(); err != nil {
 			return nil, nil, err
 		}
 		switch seq := view.FlushSeq(); {

@@ -45,24 +45,24 @@ type TopLinks struct {
 // TopLinks returns the n live links of owners with the most hits in the window; with a tag, only
 // links that have it. Errors: InvalidError, ErrTooManyLinks if more than MaxScannedLinks links have
 // the tag, ErrLoading.
-func (e *Engine) TopLinks(ctx context.Context, owners []uint32, tag string, q Query, n int) (TopLinks, error) {
-	if !e.Ready() {
+func (hs *Hits) TopLinks(ctx context.Context, owners []uint32, tag string, q Query, n int) (TopLinks, error) {
+	if !hs.links.Ready() {
 		return TopLinks{}, ErrLoading
 	}
-	now := e.now()
+	now := hs.now()
 	q.Interval = NoSeries
-	w, err := q.window(e.kept(now), now, time.Time{})
+	w, err := q.window(hs.kept(now), now, time.Time{})
 	if err != nil {
 		return TopLinks{}, err
 	}
-	if err := e.foldNow(ctx); err != nil { // first: afterwards all hits are in the counters
+	if err := hs.FoldNow(ctx); err != nil { // first: afterwards all hits are in the counters
 		return TopLinks{}, err
 	}
-	r, err := e.rankLinks(owners, tag)
+	r, err := hs.rankLinks(owners, tag)
 	if err != nil {
 		return TopLinks{}, err
 	}
-	t := topSearch{engine: e, ranking: r, query: &q, spans: w.spans, days: daysAround(w.spans), n: n}
+	t := topSearch{hits: hs, ranking: r, query: &q, spans: w.spans, days: daysAround(w.spans), n: n}
 	if err := t.search(ctx); err != nil {
 		return TopLinks{}, fmt.Errorf("hits of the links of owners: %w", err)
 	}
@@ -71,7 +71,7 @@ func (e *Engine) TopLinks(ctx context.Context, owners []uint32, tag string, q Qu
 
 // topSearch looks for the most-hit links of a window.
 type topSearch struct {
-	engine  *Engine
+	hits    *Hits
 	ranking ranking
 	query   *Query
 	spans   []Span
@@ -152,14 +152,14 @@ func (t *topSearch) readInto(ctx context.Context, links []windowHits, spans []Sp
 	for at := range links {
 		ids[at] = t.ranking.links[links[at].i].id
 	}
-	return t.engine.readSpans(ctx, t.query, linkSource(ids...), spans, 0, func(at, _ int, x *tally.Tally, _ bool) { links[at].hits += x.Hits })
+	return t.hits.readSpans(ctx, t.query, linkSource(ids...), spans, 0, func(at, _ int, x *tally.Tally, _ bool) { links[at].hits += x.Hits })
 }
 
 // rank puts links, which were read over the window, into the list.
 func (t *topSearch) rank(links []windowHits) {
 	least := t.least() // of the list as it is in order; below, it is not
 	for _, l := range links {
-		if l.hits > 0 && l.hits >= least && t.engine.stillNames(&t.ranking.links[l.i]) {
+		if l.hits > 0 && l.hits >= least && t.hits.stillNames(&t.ranking.links[l.i]) {
 			t.top = append(t.top, l)
 		}
 	}
@@ -170,8 +170,8 @@ func (t *topSearch) rank(links []windowHits) {
 }
 
 // stillNames reports whether a link that was ranked is not deleted.
-func (e *Engine) stillNames(r *rankedLink) bool {
-	l, ok := e.index.Resolve([]byte(r.code))
+func (hs *Hits) stillNames(r *rankedLink) bool {
+	l, ok := hs.index.Resolve([]byte(r.code))
 	if !ok {
 		return false
 	}
@@ -199,7 +199,7 @@ func (t *topSearch) list(ctx context.Context) (found TopLinks, err error) {
 		ids[at] = t.ranking.links[t.top[at].i].id
 	}
 	totals := make([]tally.Tally, len(ids))
-	err = t.engine.readSpans(ctx, t.query, linkSource(ids...), t.spans, tally.Visitors, func(i, _ int, x *tally.Tally, _ bool) { totals[i].Add(x) })
+	err = t.hits.readSpans(ctx, t.query, linkSource(ids...), t.spans, tally.Visitors, func(i, _ int, x *tally.Tally, _ bool) { totals[i].Add(x) })
 	if err != nil {
 		return TopLinks{}, fmt.Errorf("visitors of the links of owners: %w", err)
 	}

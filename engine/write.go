@@ -28,8 +28,8 @@ type codeLock struct {
 
 // lockCode takes the lock of code, waiting for another writer of it until ctx is done:
 // ErrOverloaded.
-func (e *Engine) lockCode(ctx context.Context, code string) (codeLock, error) {
-	l := e.index.CodeLock(code)
+func (ls *Links) lockCode(ctx context.Context, code string) (codeLock, error) {
+	l := ls.index.CodeLock(code)
 	for {
 		held := l.TryLock()
 		if held == nil {
@@ -54,56 +54,56 @@ func (l *codeLock) unlock() {
 }
 
 // lockCodeToWrite is lockCode for a write: it enters the gate first, and the lock's unlock leaves it.
-func (e *Engine) lockCodeToWrite(ctx context.Context, code string) (codeLock, error) {
-	if err := e.gate.enter(); err != nil {
+func (ls *Links) lockCodeToWrite(ctx context.Context, code string) (codeLock, error) {
+	if err := ls.gate.enter(); err != nil {
 		return codeLock{}, err
 	}
-	l, err := e.lockCode(ctx, code)
+	l, err := ls.lockCode(ctx, code)
 	if err != nil {
-		e.gate.leave()
+		ls.gate.leave()
 		return codeLock{}, err
 	}
-	l.gate = &e.gate
+	l.gate = &ls.gate
 	return l, nil
 }
 
 // Create makes a link. It is durable and visible when Create returns. existed reports whether the
 // link existed already (see Draft.Same). Errors: ErrTaken, InvalidError, ErrOwnerGone, ErrLoading,
 // ErrFull, ErrOverloaded, ErrReadOnly, ErrOutcomeUnknown, ErrClosed.
-func (e *Engine) Create(ctx context.Context, d Draft) (detail Detail, existed bool, err error) {
-	if !e.Ready() {
+func (ls *Links) Create(ctx context.Context, d Draft) (detail Detail, existed bool, err error) {
+	if !ls.Ready() {
 		return Detail{}, false, ErrLoading
 	}
-	ctx, cancel := e.waits.within(ctx)
+	ctx, cancel := ls.waits.within(ctx)
 	defer cancel()
-	return e.create(ctx, d, nil)
+	return ls.create(ctx, d, nil)
 }
 
 // create makes a link; o, if not nil, is the request that it answers.
-func (e *Engine) create(ctx context.Context, d Draft, o *once) (detail Detail, existed bool, err error) {
-	rec, err := d.record(e.now())
+func (ls *Links) create(ctx context.Context, d Draft, o *once) (detail Detail, existed bool, err error) {
+	rec, err := d.record(ls.now())
 	if err != nil {
 		return Detail{}, false, err
 	}
 	if d.Alias != "" {
-		return e.createAs(ctx, d.Alias, rec, &d, o)
+		return ls.createAs(ctx, d.Alias, rec, &d, o)
 	}
 	for range drawAttempts {
-		code, err := index.DrawCode(e.random)
+		code, err := index.DrawCode(ls.random)
 		if err != nil {
 			return Detail{}, false, fmt.Errorf("drawing a code: %w", err)
 		}
-		if detail, _, err = e.createAs(ctx, code, rec, &d, o); !errors.Is(err, ErrTaken) {
+		if detail, _, err = ls.createAs(ctx, code, rec, &d, o); !errors.Is(err, ErrTaken) {
 			return detail, false, err
 		}
 	}
 	return Detail{}, false, fmt.Errorf("no free code in %d draws", drawAttempts)
 }
 
-func (e *Engine) createAs(
+func (ls *Links) createAs(
 	ctx context.Context, code string, rec Record, d *Draft, o *once,
 ) (_ Detail, existed bool, err error) {
-	l, err := e.lockCodeFor(ctx, d.Owner, code)
+	l, err := ls.lockCodeFor(ctx, d.Owner, code)
 	if err != nil {
 		return Detail{}, false, err
 	}
@@ -113,8 +113,8 @@ func (e *Engine) createAs(
 			l.unlock()
 		}
 	}()
-	n := newLink{code: code, rec: rec, now: e.now(), wantIDs: 1}
-	m, detail, existed, err := e.creation(ctx, d, &n)
+	n := newLink{code: code, rec: rec, now: ls.now(), wantIDs: 1}
+	m, detail, existed, err := ls.creation(ctx, d, &n)
 	if err != nil {
 		return Detail{}, false, err
 	}
@@ -123,7 +123,7 @@ func (e *Engine) createAs(
 	}
 	m.Receipt = o.receipt(existed, detail.Hits, n.now)
 	committing = true
-	if err := e.commit(ctx, l, m, o, nil); err != nil {
+	if err := ls.commit(ctx, l, m, o, nil); err != nil {
 		return Detail{}, false, err
 	}
 	return detail, existed, nil
@@ -143,45 +143,45 @@ type newLink struct {
 // creation returns the mutation that makes n, which d asks for. If the same link exists there, existed is true and
 // the mutation writes that link again. detail is the link as it will be when the mutation is
 // published: nobody else writes it meanwhile, and a new link has no hits before.
-func (e *Engine) creation(ctx context.Context, d *Draft, n *newLink) (m Mutation, detail Detail, existed bool, err error) {
+func (ls *Links) creation(ctx context.Context, d *Draft, n *newLink) (m Mutation, detail Detail, existed bool, err error) {
 	var c claim
 	if !n.unknown {
-		c = e.claim(n.code, d, n.prepared)
+		c = ls.claim(n.code, d, n.prepared)
 	}
 	switch {
 	case c.exact != nil:
-		m, detail, err = e.existing(ctx, c.exact, d)
+		m, detail, err = ls.existing(ctx, c.exact, d)
 		return m, detail, true, err
 	case c.full, c.ownVariant, c.othersTombstone:
 		return Mutation{}, Detail{}, false, takenError(c.by, d)
-	case e.options.Full():
+	case ls.options.Full():
 		return Mutation{}, Detail{}, false, ErrFull
 	}
 	n.rec.Hot.Code, n.rec.Cold.Code = n.code, n.code
-	switch err := e.number(ctx, d, n, &c); {
+	switch err := ls.number(ctx, d, n, &c); {
 	case errors.Is(err, ErrTaken):
 		return Mutation{}, Detail{}, false, takenError(c.by, d)
 	case err != nil:
 		return Mutation{}, Detail{}, false, err
 	}
-	m = Mutation{Hot: n.rec.Hot, Cold: n.rec.Cold, By: d.By, Cap: e.newCap(&n.rec)}
+	m = Mutation{Hot: n.rec.Hot, Cold: n.rec.Cold, By: d.By, Cap: ls.newCap(&n.rec)}
 	return m, detailOf(&n.rec, n.rec.Cold.ImportedHits, n.now), false, nil
 }
 
 // existing returns the live link exact and the mutation that writes it again, if d asks for that
 // link. Otherwise it returns ErrTaken.
-func (e *Engine) existing(ctx context.Context, exact *Hot, d *Draft) (m Mutation, detail Detail, err error) {
+func (ls *Links) existing(ctx context.Context, exact *Hot, d *Draft) (m Mutation, detail Detail, err error) {
 	if d.Alias == "" || d.Same == nil || exact.Owner != d.Owner {
 		return Mutation{}, Detail{}, takenError(exact, d)
 	}
-	old, err := e.store.ReadRecord(exact.Code)
+	old, err := ls.store.ReadRecord(exact.Code)
 	if err != nil {
 		return Mutation{}, Detail{}, fmt.Errorf("reading link %q: %w", exact.Code, err)
 	}
-	if err := e.foldNow(ctx); err != nil {
+	if err := ls.hits.FoldNow(ctx); err != nil {
 		return Mutation{}, Detail{}, err
 	}
-	if detail = e.detail(&old); !d.Same(detail) {
+	if detail = ls.detail(&old); !d.Same(detail) {
 		return Mutation{}, Detail{}, takenError(exact, d)
 	}
 	return Mutation{Hot: old.Hot, Cold: old.Cold, Before: &old}, detail, nil
@@ -189,14 +189,14 @@ func (e *Engine) existing(ctx context.Context, exact *Hot, d *Draft) (m Mutation
 
 // number gives a new link its id, with the hits that it brings along, and a version that no link of
 // this code had. Errors: those of succeed.
-func (e *Engine) number(ctx context.Context, d *Draft, n *newLink, c *claim) (err error) {
+func (ls *Links) number(ctx context.Context, d *Draft, n *newLink, c *claim) (err error) {
 	if c.known {
-		if err := e.succeed(d, &n.rec, c.othersVariant); err != nil {
+		if err := ls.succeed(d, &n.rec, c.othersVariant); err != nil {
 			return err
 		}
 	}
 	if n.ids.next == n.ids.end {
-		if n.ids, err = e.ids.take(ctx, n.wantIDs); err != nil {
+		if n.ids, err = ls.ids.take(ctx, n.wantIDs); err != nil {
 			return err
 		}
 	}
@@ -207,7 +207,7 @@ func (e *Engine) number(ctx context.Context, d *Draft, n *newLink, c *claim) (er
 	}
 	// The counter gets the hits that the link brings along before the link is durable: lists show
 	// it from then on.
-	return e.index.SetHits(n.rec.Hot.ID, n.rec.Cold.ImportedHits)
+	return ls.index.SetHits(n.rec.Hot.ID, n.rec.Cold.ImportedHits)
 }
 
 // succeed gives rec its version if its code was deleted before: the deletion of the last link
@@ -216,14 +216,14 @@ func (e *Engine) number(ctx context.Context, d *Draft, n *newLink, c *claim) (er
 // because in the index a variant may have taken the slot of its tombstone. Errors: ErrTaken if
 // another owner deleted the code and it is not free yet; and, with formerOnly, if the code was not
 // the owner's own until not long ago.
-func (e *Engine) succeed(d *Draft, rec *Record, formerOnly bool) error {
-	old, err := e.store.ReadRecord(rec.Hot.Code)
+func (ls *Links) succeed(d *Draft, rec *Record, formerOnly bool) error {
+	old, err := ls.store.ReadRecord(rec.Hot.Code)
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return fmt.Errorf("reading link %q: %w", rec.Hot.Code, err)
 	}
 	deleted := err == nil
-	own := deleted && old.Hot.Owner == rec.Hot.Owner && e.tombstoneHolds(old.Hot.DeletedAtMs)
-	if formerOnly && !own || deleted && e.heldBack(d, old.Hot.Owner, old.Hot.DeletedAtMs) {
+	own := deleted && old.Hot.Owner == rec.Hot.Owner && ls.tombstoneHolds(old.Hot.DeletedAtMs)
+	if formerOnly && !own || deleted && ls.heldBack(d, old.Hot.Owner, old.Hot.DeletedAtMs) {
 		return ErrTaken
 	}
 	if deleted {
@@ -235,7 +235,7 @@ func (e *Engine) succeed(d *Draft, rec *Record, formerOnly bool) error {
 // write is a mutation under way. It is used again for another one when its outcome is known: so a
 // create does not allocate a channel, a callback and a mutation.
 type write struct {
-	engine    *Engine
+	links     *Links
 	m         Mutation
 	lock      codeLock
 	once      *once
@@ -244,11 +244,11 @@ type write struct {
 	end       func(error) // ended, for the store
 }
 
-func (e *Engine) newWrite() *write {
-	if w, ok := e.writes.Get().(*write); ok {
+func (ls *Links) newWrite() *write {
+	if w, ok := ls.writes.Get().(*write); ok {
 		return w
 	}
-	w := &write{engine: e, outcome: make(chan error, 1)}
+	w := &write{links: ls, outcome: make(chan error, 1)}
 	w.end = w.ended
 	return w
 }
@@ -256,17 +256,17 @@ func (e *Engine) newWrite() *write {
 // commit writes m. When m is durable, commit publishes it, calls published if it is not nil, and
 // then unlocks l and settles o if there is one. If ctx is done before, commit returns
 // ErrOutcomeUnknown, and all this still happens.
-func (e *Engine) commit(ctx context.Context, l codeLock, m Mutation, o *once, published func()) error {
+func (ls *Links) commit(ctx context.Context, l codeLock, m Mutation, o *once, published func()) error {
 	if o != nil {
 		o.settling = true
 	}
-	w := e.newWrite()
+	w := ls.newWrite()
 	w.m, w.lock, w.once, w.published = m, l, o, published
-	e.store.Apply(m, w.end)
+	ls.store.Apply(m, w.end)
 	select {
 	case err := <-w.outcome:
 		w.m, w.lock, w.once, w.published = Mutation{}, codeLock{}, nil, nil
-		e.writes.Put(w)
+		ls.writes.Put(w)
 		return err
 	case <-ctx.Done():
 		return ErrOutcomeUnknown // and w is the store's
@@ -277,7 +277,7 @@ func (e *Engine) commit(ctx context.Context, l codeLock, m Mutation, o *once, pu
 func (w *write) ended(err error) {
 	written := err == nil
 	if written {
-		err = w.engine.publishMutation(&w.m)
+		err = w.links.publishMutation(&w.m)
 		if w.published != nil {
 			w.published()
 		}
@@ -291,19 +291,19 @@ func (w *write) ended(err error) {
 
 // publishMutation publishes m. When it returns, no hit is admitted any more under the cap that the
 // link had before.
-func (e *Engine) publishMutation(m *Mutation) error {
+func (ls *Links) publishMutation(m *Mutation) error {
 	if m.Cap != nil {
-		e.caps.put([]CapChange{*m.Cap}) // before its link
+		ls.caps.put([]CapChange{*m.Cap}) // before its link
 		if m.Hot.Code == "" {
 			return nil
 		}
 	}
 	v := m.Hot.view()
-	if err := e.publish(&v); err != nil {
+	if err := ls.publish(&v); err != nil {
 		return err
 	}
 	if m.Before != nil && m.Before.Hot.MaxHits != m.Hot.MaxHits {
-		e.index.CapChanged(m.Hot.ID)
+		ls.index.CapChanged(m.Hot.ID)
 	}
 	return nil
 }
@@ -321,11 +321,11 @@ func bytesOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)
 
 // Delete deletes a link. Its code stays taken for TombstoneDays; after that its rows are deleted
 // (see purge.go). Errors: those of Update.
-func (e *Engine) Delete(ctx context.Context, code string, g Guard) error {
-	return e.rewrite(ctx, code, g, 0, func(old Record) (Mutation, error) {
+func (ls *Links) Delete(ctx context.Context, code string, g Guard) error {
+	return ls.rewrite(ctx, code, g, 0, func(old Record) (Mutation, error) {
 		tombstone := Hot{
 			Code: old.Hot.Code, ID: old.Hot.ID, Owner: old.Hot.Owner,
-			Flags: index.FlagTombstone, DeletedAtMs: e.now().UnixMilli(),
+			Flags: index.FlagTombstone, DeletedAtMs: ls.now().UnixMilli(),
 		}
 		return Mutation{Hot: tombstone, Before: &old}, nil
 	}, nil)
@@ -334,18 +334,18 @@ func (e *Engine) Delete(ctx context.Context, code string, g Guard) error {
 // rewrite commits the mutation that change returns for a live link that meets g; published is as
 // for commit. The code is locked from before the link is read until after published. owner, unless it is
 // 0, gets the link: it must not be deleted meanwhile.
-func (e *Engine) rewrite(
+func (ls *Links) rewrite(
 	ctx context.Context, code string, g Guard, owner uint32, change func(old Record) (Mutation, error), published func(),
 ) error {
-	if !e.Ready() {
+	if !ls.Ready() {
 		return ErrLoading
 	}
 	if !index.ValidCode([]byte(code)) {
 		return ErrNotFound
 	}
-	ctx, cancel := e.waits.within(ctx)
+	ctx, cancel := ls.waits.within(ctx)
 	defer cancel()
-	l, err := e.lockCodeFor(ctx, owner, code)
+	l, err := ls.lockCodeFor(ctx, owner, code)
 	if err != nil {
 		return err
 	}
@@ -355,17 +355,17 @@ func (e *Engine) rewrite(
 			l.unlock()
 		}
 	}()
-	m, err := e.change(code, g, change)
+	m, err := ls.change(code, g, change)
 	if err != nil {
 		return err
 	}
 	m.By = g.By
 	committing = true
-	return e.commit(ctx, l, m, nil, published)
+	return ls.commit(ctx, l, m, nil, published)
 }
 
-func (e *Engine) change(code string, g Guard, change func(old Record) (Mutation, error)) (Mutation, error) {
-	old, err := e.readLive(code)
+func (ls *Links) change(code string, g Guard, change func(old Record) (Mutation, error)) (Mutation, error) {
+	old, err := ls.readLive(code)
 	switch {
 	case err != nil:
 		return Mutation{}, err
@@ -379,8 +379,8 @@ func (e *Engine) change(code string, g Guard, change func(old Record) (Mutation,
 
 // readLive reads a link's record from the store. It returns ErrNotFound if there is none or it was
 // deleted.
-func (e *Engine) readLive(code string) (Record, error) {
-	rec, err := e.store.ReadRecord(code)
+func (ls *Links) readLive(code string) (Record, error) {
+	rec, err := ls.store.ReadRecord(code)
 	switch {
 	case errors.Is(err, ErrNotFound):
 		return Record{}, ErrNotFound
@@ -396,48 +396,48 @@ func (e *Engine) readLive(code string) (Record, error) {
 // store with the code locked. Without the lock it could see a write under way that is not durable
 // yet, or the hits of another link if this one is deleted and its code taken again. Errors:
 // ErrNotFound, ErrLoading, ErrOverloaded.
-func (e *Engine) Read(code string) (Detail, error) {
-	if !e.Ready() {
+func (ls *Links) Read(code string) (Detail, error) {
+	if !ls.Ready() {
 		return Detail{}, ErrLoading
 	}
 	if !index.ValidCode([]byte(code)) {
 		return Detail{}, ErrNotFound
 	}
-	ctx, cancel := e.waits.within(context.Background())
+	ctx, cancel := ls.waits.within(context.Background())
 	defer cancel()
-	l, err := e.lockCode(ctx, code)
+	l, err := ls.lockCode(ctx, code)
 	if err != nil {
 		return Detail{}, err
 	}
 	defer l.unlock()
-	rec, err := e.readLive(code)
+	rec, err := ls.readLive(code)
 	if err != nil {
 		return Detail{}, err
 	}
-	if err := e.foldNow(ctx); err != nil {
+	if err := ls.hits.FoldNow(ctx); err != nil {
 		return Detail{}, err
 	}
-	unique, err := e.Visitors(ctx, rec.Hot.ID)
+	unique, err := ls.hits.Visitors(ctx, rec.Hot.ID)
 	if err != nil {
 		return Detail{}, err
 	}
-	d := e.detail(&rec) // its hits are read after its visitors
+	d := ls.detail(&rec) // its hits are read after its visitors
 	d.Unique = min(unique, d.Hits)
 	return d, nil
 }
 
 // Made returns the id of a link, and when it was made. It takes no lock, so both may be those of a write that
 // is under way. Error: ErrNotFound.
-func (e *Engine) Made(code string) (id uint64, created time.Time, err error) {
-	rec, err := e.readLive(code)
+func (ls *Links) Made(code string) (id uint64, created time.Time, err error) {
+	rec, err := ls.readLive(code)
 	return rec.Hot.ID, time.UnixMilli(rec.Cold.CreatedAtMs), err
 }
 
 // detail returns the link of r with its present hits. The hits of a link without a cap are the
 // folded ones.
-func (e *Engine) detail(r *Record) Detail {
-	d := detailOf(r, e.index.Hits(r.Hot.ID), e.now())
-	if d.State == StateActive && r.Hot.MaxHits != 0 && e.caps.exists && e.caps.table.Spent(d.ID) {
+func (ls *Links) detail(r *Record) Detail {
+	d := detailOf(r, ls.index.Hits(r.Hot.ID), ls.now())
+	if d.State == StateActive && r.Hot.MaxHits != 0 && ls.caps.exists && ls.caps.table.Spent(d.ID) {
 		d.State = StateExhausted // a node that is lost for ever had a part of the cap
 	}
 	return d
