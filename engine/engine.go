@@ -8,6 +8,11 @@ import (
 	"time"
 
 	"shunt/engine/caps"
+	"shunt/engine/hit"
+	"shunt/engine/internal/clock"
+	"shunt/engine/internal/errs"
+	"shunt/engine/internal/settings"
+	"shunt/engine/link"
 )
 
 // Engine is the redirect engine: the links of a store and their hits. Its methods may be called from any
@@ -16,25 +21,25 @@ import (
 type Engine struct {
 	links
 	hits
-	clock clock
+	clock clock.Clock
 
 	store      Store
-	options    Options
+	options    settings.Options
 	closeBy    atomic.Pointer[time.Time] // see CloseBy; nil: CloseTimeout counts
 	loopsEnded chan struct{}             // closed when all of Run's goroutines except the keeper have returned; nil before Run
 }
 
 type (
-	links = Links
-	hits  = Hits
+	links = link.Links
+	hits  = hit.Hits
 )
 
 // Open returns an engine over store. It replays and commits the records of the journal in
 // o.JournalDir that the store does not have, and starts a new epoch of the journal. It starts no
 // goroutine. Call Run and Load then, in any order: until Load is done, Fetch finds the links that
 // Resolve does not.
-func Open(store Store, o Options) (*Engine, error) {
-	if err := o.setDefaults(); err != nil {
+func Open(store Store, o settings.Options) (*Engine, error) {
+	if err := o.SetDefaults(); err != nil {
 		return nil, fmt.Errorf("engine: %w", err)
 	}
 	e := &Engine{store: store, options: o}
@@ -43,7 +48,7 @@ func Open(store Store, o Options) (*Engine, error) {
 		shared = new(caps.Table)
 	}
 	id := store.Identity()
-	of := HitLinks{Index: e.links.Open(store, id, &o, &e.clock, &e.hits, shared), Ready: e.Ready, Origin: e.origin}
+	of := hit.Links{Index: e.links.Open(store, id, &o, &e.clock, &e.hits, shared), Ready: e.Ready, Origin: e.origin}
 	if !o.Cluster {
 		of.CleanUp = e.CleanUp
 	}
@@ -54,15 +59,15 @@ func Open(store Store, o Options) (*Engine, error) {
 }
 
 // origin is for HitLinks. It takes no lock: what it reads of a link never changes.
-func (e *Engine) origin(code string, id uint64) (Origin, error) {
+func (e *Engine) origin(code string, id uint64) (hit.Origin, error) {
 	rec, err := e.store.ReadRecord(code)
 	switch {
-	case errors.Is(err, ErrNotFound), err == nil && rec.Hot.ID != id:
-		return Origin{}, nil
+	case errors.Is(err, errs.ErrNotFound), err == nil && rec.Hot.ID != id:
+		return hit.Origin{}, nil
 	case err != nil:
-		return Origin{}, err
+		return hit.Origin{}, err
 	}
-	o := Origin{CreatedAt: time.UnixMilli(rec.Cold.CreatedAtMs), ImportedHits: rec.Cold.ImportedHits}
+	o := hit.Origin{CreatedAt: time.UnixMilli(rec.Cold.CreatedAtMs), ImportedHits: rec.Cold.ImportedHits}
 	if at := rec.Cold.ImportedAtMs; at != 0 {
 		o.ImportedAt = time.UnixMilli(at)
 	}
@@ -71,10 +76,16 @@ func (e *Engine) origin(code string, id uint64) (Origin, error) {
 
 // Now returns the time in use: that of the computer's clock, unless that shows a day before all days of which
 // figures are kept. Then it is certainly wrong, and the time runs on from where it was.
-func (e *Engine) Now() time.Time { return e.clock.inUse() }
+func (e *Engine) Now() time.Time { return e.clock.InUse() }
 
 // VisitorKey returns the store's secret key for SipHash-2-4, as two little-endian words.
 func (e *Engine) VisitorKey() (k0, k1 uint64) {
 	k := e.store.Identity().VisitorKey
 	return binary.LittleEndian.Uint64(k[:8]), binary.LittleEndian.Uint64(k[8:])
+}
+
+// CheckJournal verifies the files that the engine has mapped. It is the function CheckJournal with
+// live set.
+func (e *Engine) CheckJournal(faults *Faults) (JournalReport, error) {
+	return e.hits.CheckJournal(faults)
 }

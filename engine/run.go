@@ -5,6 +5,8 @@ import (
 	"errors"
 	"sync"
 	"time"
+
+	"shunt/engine/internal/errs"
 )
 
 // Run folds, flushes, rolls up and allocates ids until ctx is done. It joins all goroutines that it
@@ -32,7 +34,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	}()
 	keeperEnded := make(chan struct{}) // apart from loops: Close does not need the keeper to have ended
 	go func() {
-		e.Keep(ctx)
+		e.Keeper().Run(ctx)
 		close(keeperEnded)
 	}()
 	<-ctx.Done()
@@ -68,7 +70,7 @@ func (e *Engine) Close() error {
 	case err := <-closed:
 		return err
 	case <-time.After(e.closeTimeout()):
-		return e.Unflushed(ErrStalled)
+		return e.Unflushed(errs.ErrStalled)
 	}
 }
 

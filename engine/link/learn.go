@@ -1,0 +1,73 @@
+package link
+
+import (
+	"fmt"
+
+	"shunt/engine/index"
+)
+
+// Learned is what another node of a cluster has written and this node's store has applied: what the
+// engine keeps in memory of it. What it has is valid only during the call of Learn.
+type Learned struct {
+	Links []index.HotView // new hot records, tombstones too, in the order of their writes
+	Hits  []ImportedHits  // that imported links among them brought along
+	Caps  []CapChange     // how caps are shared out
+	Freed []Freed         // hot records that were deleted, because nobody is to know the link any more
+
+	Receipts     []RequestKey // that the store did not have before
+	ReceiptsGone []RequestKey // that the store has no more
+}
+
+// ImportedHits is a number of hits of a link.
+type ImportedHits struct{ ID, Hits uint64 }
+
+// Freed is the code of a link that was purged.
+type Freed struct {
+	Code string
+	ID   uint64
+}
+
+// Learn makes what another node wrote visible, in the order of its writes. Only one goroutine at a
+// time may call it, only while Ready and while this node does not lead.
+func (ls *Links) Learn(l *Learned) error {
+	for _, h := range l.Hits { // before their links: lists show the hits from then on
+		if err := ls.index.RaiseHits(h.ID, h.Hits); err != nil { // Pulled may have been faster
+			return fmt.Errorf("engine: hits of link %d: %w", h.ID, err)
+		}
+	}
+	ls.caps.put(l.Caps) // before their links
+	for i := range l.Links {
+		if err := ls.learnLink(&l.Links[i]); err != nil {
+			return fmt.Errorf("engine: %w", err)
+		}
+	}
+	for _, f := range l.Freed {
+		ls.index.Forget(f.Code, f.ID)
+	}
+	for _, k := range l.Receipts {
+		ls.receipts.loaded(k)
+	}
+	for _, k := range l.ReceiptsGone {
+		ls.receipts.remove(k.Sender)
+	}
+	return nil
+}
+
+func (ls *Links) learnLink(h *index.HotView) error {
+	if err := ls.checkStored(h); err != nil {
+		return err
+	}
+	old, known := ls.Resolve(h.Code)
+	capChanges := known && old.ID() == h.ID && old.MaxHits() != h.MaxHits
+	if known {
+		old.Release()
+	}
+	if err := ls.publish(h); err != nil {
+		return err
+	}
+	if capChanges {
+		ls.index.CapChanged(h.ID)
+		ls.hits.LookAgain() // see countAtOnce
+	}
+	return nil
+}
