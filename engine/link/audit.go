@@ -1,21 +1,8 @@
 package link
 
 import (
-	"net/netip"
 	"time"
 )
-
-// By is who makes a change, for the audit log. A mutation without one leaves no entry.
-type By struct {
-	AtMs      int64        // when, Unix ms; 0: the store's clock
-	User      uint32       // 0: none, as with a setup link
-	Name      string       // of the user, at that time
-	TokenID   string       // empty: not by token
-	SessionID string       // empty: not by session
-	Local     bool         // by the socket of local commands, or by the program itself
-	RequestID string       // of the X-Request-Id of the answer; empty: none
-	Network   netip.Prefix // of the client; zero: not kept
-}
 
 // AuditAction is what was done. Its numbers are durable.
 type AuditAction uint8
@@ -94,12 +81,6 @@ func (e *AuditEntry) At() time.Time {
 		return StampTime(e.Stamp)
 	}
 	return time.UnixMilli(e.By.AtMs).UTC()
-}
-
-// Audit calls fn with the entries whose stamp is at least from and below before, the newest first,
-// until fn returns false. fn may keep the entry.
-func (ls *Links) Audit(from, before uint64, fn func(*AuditEntry) bool) error {
-	return ls.store.ListAudit(from, before, fn)
 }
 
 // Detail returns the link of a record in the log. Its hits are those that it was imported with.

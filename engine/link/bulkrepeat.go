@@ -10,24 +10,6 @@ import (
 	"shunt/engine/internal/errs"
 )
 
-// ReceiptItem is one link in the receipt of a request for several.
-type ReceiptItem struct {
-	Outcome Outcome
-	ID      uint64 // of a link
-	Code    string // of a link
-}
-
-// Outcome is how a BulkItem ended. Its numbers are durable.
-type Outcome uint8
-
-const (
-	OutcomeCreated Outcome = iota
-	OutcomeExisted
-	OutcomeTaken
-	OutcomeRefused
-	NumOutcomes
-)
-
 // receipt returns the receipt of the request. It does not have whole links, unlike the receipt of a
 // single link: the links of one request may have 10 MB, and a request that finds 1,000 links would
 // write all of them again.
@@ -120,4 +102,16 @@ func (ls *Links) repeatItem(listing Listing, r *Receipt, kept *ReceiptItem, item
 		return BulkResult{}, fmt.Errorf("reading link %q: %w", kept.Code, err)
 	}
 	return BulkResult{Detail: ls.detail(&rec), Existed: kept.Outcome == OutcomeExisted}, nil
+}
+
+// takenNow returns the error for an item whose alias was taken when its request was first answered.
+// Receipts do not keep the link that blocked it, so the error names the link that blocks it now, if
+// there is one.
+func (ls *Links) takenNow(item *BulkItem) error {
+	d := &item.Draft
+	if item.Refused != nil || d.Alias == "" {
+		return errs.ErrTaken
+	}
+	c := ls.claim(d.Alias, d, 0)
+	return takenError(c.by, d)
 }

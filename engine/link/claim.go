@@ -153,15 +153,3 @@ func takenError(by *Hot, d *Draft) error {
 	}
 	return e
 }
-
-// takenNow returns the error for an item whose alias was taken when its request was first answered.
-// Receipts do not keep the link that blocked it, so the error names the link that blocks it now, if
-// there is one.
-func (ls *Links) takenNow(item *BulkItem) error {
-	d := &item.Draft
-	if item.Refused != nil || d.Alias == "" {
-		return errs.ErrTaken
-	}
-	c := ls.claim(d.Alias, d, 0)
-	return takenError(c.by, d)
-}

@@ -22,30 +22,6 @@ const (
 	sweepBudget = 100 * time.Millisecond
 )
 
-// RequestKey names a request that its sender may repeat: SHA-256 of the sender, and SHA-256 of the
-// key that the sender gave it.
-type RequestKey struct{ Sender, Key [32]byte }
-
-// Request is a request that its sender may repeat. Body is the start of a SHA-256 of the request's
-// content: a sender that makes two contents with the same start (2^64 attempts) deceives only
-// itself.
-type Request struct {
-	RequestKey
-	Body [16]byte
-}
-
-// Receipt is the durable answer to a request that made a link, committed together with it, so that
-// a repeat gets the same answer even if the link or the rules have changed. A receipt for several
-// links has Items instead.
-type Receipt struct {
-	Request
-	CreatedAtMs int64  // when the request succeeded
-	Existed     bool   // the link was there already
-	Hits        uint64 // of the link at that time; in a receipt that was read, Link.Cold.ImportedHits is the same
-	Link        Record
-	Items       []ReceiptItem // of a request for several links, at most MaxBulk; nil: the request was for one link
-}
-
 // receipts has the requests under way and the number of receipts of each sender. The receipts
 // themselves are only in the store: 100,000 receipts a token are too many to keep in memory for the
 // few that are ever read again.

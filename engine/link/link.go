@@ -1,9 +1,11 @@
 package link
 
 import (
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
+	"unsafe"
 
 	"shunt/engine/index"
 	"shunt/engine/internal/limits"
@@ -38,6 +40,17 @@ type Hot struct {
 	DeletedAtMs int64  // with FlagTombstone
 	Target      string // as stored; AppendASCII makes Location of it; empty on a tombstone
 }
+
+// view returns h as the index takes it, which only reads it.
+func (h *Hot) view() index.HotView {
+	return index.HotView{
+		Code: bytesOf(h.Code), Target: bytesOf(h.Target), ID: h.ID, ExpiresAtMs: h.ExpiresAtMs, MaxHits: h.MaxHits,
+		DeletedAtMs: h.DeletedAtMs, Owner: h.Owner, Flags: h.Flags,
+	}
+}
+
+// bytesOf returns the bytes of s, which must not be written: without a copy.
+func bytesOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
 
 // Cold is every other field of a link: the durable cold record, keyed by id.
 type Cold struct {
@@ -231,4 +244,16 @@ type Guard struct {
 	AnyOwner bool   // an admin: Owner is not looked at
 	Version  uint64 // If-Match; 0: any; else ErrVersion if it differs
 	By       *By    // who asks, for the audit log; nil: a change leaves no entry
+}
+
+// By is who makes a change, for the audit log. A mutation without one leaves no entry.
+type By struct {
+	AtMs      int64        // when, Unix ms; 0: the store's clock
+	User      uint32       // 0: none, as with a setup link
+	Name      string       // of the user, at that time
+	TokenID   string       // empty: not by token
+	SessionID string       // empty: not by session
+	Local     bool         // by the socket of local commands, or by the program itself
+	RequestID string       // of the X-Request-Id of the answer; empty: none
+	Network   netip.Prefix // of the client; zero: not kept
 }

@@ -281,3 +281,42 @@ func (ls *Links) ListLinksInTurns(
 	}
 	return page, nil
 }
+
+// tagStepRows bounds the rows that are counted between two turns: a few milliseconds.
+const tagStepRows = 20_000
+
+// ListTagsInTurns returns a page of tags. It does the counting in steps, each within a call of turn,
+// and returns the first error of turn. Its time grows with the number of links that have the tags, and
+// its memory with the number of tags only. Every write that was acknowledged before the call is counted.
+// Errors: ErrLoading, ErrOverloaded.
+func (ls *Links) ListTagsInTurns(ctx context.Context, q TagQuery, turn func(step func() error) error) (page TagPage, err error) {
+	l, err := ls.OpenList(ctx)
+	if err != nil {
+		return TagPage{}, err
+	}
+	defer func() { err = errors.Join(err, l.Close()) }()
+	scan := TagScan{Owner: q.Owner, Prefix: FoldTag(q.Prefix), After: q.After}
+	for more := true; more && len(page.Tags) <= q.Limit; {
+		err := turn(func() (err error) {
+			more, err = l.listing.CountTags(&scan, tagStepRows, func(t TagCount) bool {
+				page.Tags = append(page.Tags, t)
+				return len(page.Tags) <= q.Limit
+			})
+			return err
+		})
+		if err != nil {
+			return TagPage{}, fmt.Errorf("listing tags: %w", err)
+		}
+	}
+	if len(page.Tags) > q.Limit { // there is another page
+		page.Tags = page.Tags[:q.Limit]
+		page.Next = page.Tags[q.Limit-1].folded
+	}
+	return page, nil
+}
+
+// Audit calls fn with the entries whose stamp is at least from and below before, the newest first,
+// until fn returns false. fn may keep the entry.
+func (ls *Links) Audit(from, before uint64, fn func(*AuditEntry) bool) error {
+	return ls.store.ListAudit(from, before, fn)
+}

@@ -75,24 +75,6 @@ func (o *owners) tryEnter(owner uint32) (wait <-chan struct{}, err error) {
 	return nil, nil
 }
 
-// lockCodeFor is lockCodeToWrite for a link that owner gets: it enters the owner first, and the lock's unlock
-// leaves the owner. Owner 0 is nobody.
-func (ls *Links) lockCodeFor(ctx context.Context, owner uint32, code string) (codeLock, error) {
-	if owner == 0 {
-		return ls.lockCodeToWrite(ctx, code)
-	}
-	if err := ls.owners.enter(ctx, owner); err != nil {
-		return codeLock{}, err
-	}
-	l, err := ls.lockCodeToWrite(ctx, code)
-	if err != nil {
-		ls.owners.leave(owner)
-		return codeLock{}, err
-	}
-	l.owners, l.owner = &ls.owners, owner
-	return l, nil
-}
-
 // leave ends a create for owner.
 func (o *owners) leave(owner uint32) {
 	o.mu.Lock()

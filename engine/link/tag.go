@@ -1,9 +1,6 @@
 package link
 
 import (
-	"context"
-	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -103,9 +100,6 @@ func replacedTag(tags []string, folded, name string) (_ []string, changed bool) 
 // MaxListedTags bounds the tags of a page.
 const MaxListedTags = 1000
 
-// tagStepRows bounds the rows that are counted between two turns: a few milliseconds.
-const tagStepRows = 20_000
-
 // A TagCount is a tag and the number of live links of its owner that have it.
 type TagCount struct {
 	Name  string // as the newest of the links has it
@@ -144,34 +138,4 @@ type TagQuery struct {
 type TagPage struct {
 	Tags []TagCount
 	Next string // After of the next page; empty: this was the last one
-}
-
-// ListTagsInTurns returns a page of tags. It does the counting in steps, each within a call of turn,
-// and returns the first error of turn. Its time grows with the number of links that have the tags, and
-// its memory with the number of tags only. Every write that was acknowledged before the call is counted.
-// Errors: ErrLoading, ErrOverloaded.
-func (ls *Links) ListTagsInTurns(ctx context.Context, q TagQuery, turn func(step func() error) error) (page TagPage, err error) {
-	l, err := ls.OpenList(ctx)
-	if err != nil {
-		return TagPage{}, err
-	}
-	defer func() { err = errors.Join(err, l.Close()) }()
-	scan := TagScan{Owner: q.Owner, Prefix: FoldTag(q.Prefix), After: q.After}
-	for more := true; more && len(page.Tags) <= q.Limit; {
-		err := turn(func() (err error) {
-			more, err = l.listing.CountTags(&scan, tagStepRows, func(t TagCount) bool {
-				page.Tags = append(page.Tags, t)
-				return len(page.Tags) <= q.Limit
-			})
-			return err
-		})
-		if err != nil {
-			return TagPage{}, fmt.Errorf("listing tags: %w", err)
-		}
-	}
-	if len(page.Tags) > q.Limit { // there is another page
-		page.Tags = page.Tags[:q.Limit]
-		page.Next = page.Tags[q.Limit-1].folded
-	}
-	return page, nil
 }

@@ -5,68 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"time"
-	"unsafe"
 
 	"shunt/engine/index"
 	"shunt/engine/internal/errs"
 )
 
-// CommitTimeout bounds how long a writer waits in all: for another writer of the code
-// (ErrOverloaded) and for the store (ErrOutcomeUnknown).
-const CommitTimeout = 2 * time.Second
-
 // drawAttempts bounds the draws for one link. A drawn code may be taken; at 100 M links one draw in
 // ten thousand is (see DrawnCodeBytes).
 const drawAttempts = 16
-
-// codeLock is the lock of a code, and the owner that was entered for it.
-type codeLock struct {
-	index.CodeLock
-	owners *owners // nil: no owner was entered
-	owner  uint32
-	gate   *gate // nil: it was not entered
-}
-
-// lockCode takes the lock of code, waiting for another writer of it until ctx is done:
-// ErrOverloaded.
-func (ls *Links) lockCode(ctx context.Context, code string) (codeLock, error) {
-	l := ls.index.CodeLock(code)
-	for {
-		held := l.TryLock()
-		if held == nil {
-			return codeLock{CodeLock: l}, nil
-		}
-		select {
-		case <-held:
-		case <-ctx.Done():
-			return codeLock{}, errs.ErrOverloaded
-		}
-	}
-}
-
-func (l *codeLock) unlock() {
-	l.Unlock()
-	if l.owners != nil {
-		l.owners.leave(l.owner)
-	}
-	if l.gate != nil {
-		l.gate.leave()
-	}
-}
-
-// lockCodeToWrite is lockCode for a write: it enters the gate first, and the lock's unlock leaves it.
-func (ls *Links) lockCodeToWrite(ctx context.Context, code string) (codeLock, error) {
-	if err := ls.gate.enter(); err != nil {
-		return codeLock{}, err
-	}
-	l, err := ls.lockCode(ctx, code)
-	if err != nil {
-		ls.gate.leave()
-		return codeLock{}, err
-	}
-	l.gate = &ls.gate
-	return l, nil
-}
 
 // Create makes a link. It is durable and visible when Create returns. existed reports whether the
 // link existed already (see Draft.Same). Errors: ErrTaken, InvalidError, ErrOwnerGone, ErrLoading,
@@ -308,17 +254,6 @@ func (ls *Links) publishMutation(m *Mutation) error {
 	}
 	return nil
 }
-
-// view returns h as the index takes it, which only reads it.
-func (h *Hot) view() index.HotView {
-	return index.HotView{
-		Code: bytesOf(h.Code), Target: bytesOf(h.Target), ID: h.ID, ExpiresAtMs: h.ExpiresAtMs, MaxHits: h.MaxHits,
-		DeletedAtMs: h.DeletedAtMs, Owner: h.Owner, Flags: h.Flags,
-	}
-}
-
-// bytesOf returns the bytes of s, which must not be written: without a copy.
-func bytesOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
 
 // Delete deletes a link. Its code stays taken for TombstoneDays; after that its rows are deleted
 // (see purge.go). Errors: those of Update.
