@@ -46,7 +46,7 @@ func (hs *Hits) hitBusy(l index.Link, v journal.Visit) bool {
 
 // hitUnsure ends the hit of a link that had no cap when it was resolved and may have been given one
 // since. The hit already has a slot. So either the fold before the publication of the cap finds the
-// record in it, or LookAgain is set here (see Engine.countAtOnce). A hit that the new cap does not
+// record in it, or LookAgain is set here (see link.Links.countAtOnce). A hit that the new cap does not
 // admit leaves a void record.
 func (hs *Hits) hitUnsure(l index.Link, v journal.Visit, r *journal.Ring, seq uint64) (admitted bool) {
 	w := v.Words(l.ID(), l.Owner())

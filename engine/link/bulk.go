@@ -303,7 +303,7 @@ func (b *bulk) writes(o *once) bool {
 	return len(b.creations) > 0 || o != nil && slices.ContainsFunc(b.results, func(r BulkResult) bool { return r.Err == nil })
 }
 
-// commit is Engine.commit for all links that b makes.
+// commit is Links.commit for all links that b makes.
 func (b *bulk) commit(ctx context.Context, o *once) error {
 	if o != nil {
 		o.settling = true

@@ -13,7 +13,7 @@ import (
 const idBlock = 1 << 14
 
 // ids hands out link ids from blocks that the store has allocated. Blocks are allocated in
-// Engine.Run, so that a stalled store does not hold up a writer for longer than the writer wants to
+// refillIDs, so that a stalled store does not hold up a writer for longer than the writer wants to
 // wait.
 type ids struct {
 	want chan struct{} // a refill is wanted; one token

@@ -49,7 +49,7 @@ type LinkQuery struct {
 	// so a caller that must be exact checks each Detail again.
 	Select func(index.Link) bool
 
-	rows, sizeBytes int // bounds of a step, see listturns.go; 0: those of a page
+	rows, sizeBytes int // bounds of a step, see ListLinksInTurns; 0: those of a page
 }
 
 // maxScan returns the bound of the rows that are scanned for a page.

@@ -10,10 +10,6 @@ import (
 	"shunt/engine/seen"
 )
 
-// This file bounds the harm of a wrong clock. A hit counts in the hour that the wall clock showed, right or wrong. But
-// nothing is deleted for its age before the store has run for that time since (engine/seen), and
-// nothing is closed or deleted until the clock has run evenly for a while.
-
 const (
 	// clockSaved is how often the time that the store has seen passing is stored: a crash makes things
 	// stay that much longer.

@@ -1,8 +1,9 @@
+// Package errs has the errors that callers of the engine tell apart.
 package errs
 
 import "errors"
 
-// The errors that callers tell apart. Everything else is internal.
+// Everything else is internal.
 var (
 	// ErrNotFound: no live link has this code, or it is another owner's.
 	ErrNotFound = errors.New("link not found")

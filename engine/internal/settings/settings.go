@@ -1,3 +1,4 @@
+// Package settings has what is set when an engine is opened, and what never changes in a store.
 package settings
 
 import (
