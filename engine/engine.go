@@ -58,7 +58,7 @@ func Open(store Store, o settings.Options) (*Engine, error) {
 	return e, nil
 }
 
-// origin is for HitLinks. It takes no lock: what it reads of a link never changes.
+// origin is hit.Links.Origin. It takes no lock: what it reads of a link never changes.
 func (e *Engine) origin(code string, id uint64) (hit.Origin, error) {
 	rec, err := e.store.ReadRecord(code)
 	switch {

@@ -300,7 +300,7 @@ func FoldJournal(store Store, id settings.Identity, o settings.Options) error {
 	if err := o.SetDefaults(); err != nil {
 		return fmt.Errorf("engine: %w", err)
 	}
-	hs := newHits(store, id, &o)
+	hs := new(Hits).of(store, id, &o, new(clock.Clock))
 	p, err := hs.readablePositions()
 	if err != nil {
 		return err
@@ -317,7 +317,7 @@ func ReplayJournal(store Store, id settings.Identity, o settings.Options) error 
 	if err := o.SetDefaults(); err != nil {
 		return fmt.Errorf("engine: %w", err)
 	}
-	hs := newHits(store, id, &o)
+	hs := new(Hits).of(store, id, &o, new(clock.Clock))
 	p, err := store.Positions()
 	if err != nil {
 		return fmt.Errorf("reading journal positions: %w", err)

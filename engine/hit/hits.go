@@ -40,7 +40,7 @@ type Hits struct {
 	replayed replayed
 }
 
-// HitLinks is what hits need of links. Any goroutine may call its functions.
+// Links is what hits need of links. Any goroutine may call its functions.
 type Links struct {
 	Index *index.Index
 
@@ -55,17 +55,20 @@ type Links struct {
 	CleanUp func(ctx context.Context, now time.Time, rolledUp bool) error
 }
 
-// newHits returns hits of store whose journal was not opened yet. The options have their defaults.
-func newHits(store Store, id settings.Identity, o *settings.Options) *Hits {
-	return &Hits{store: store, options: *o, log: o.Logger, now: o.Now, folder: journal.NewFolder(id.StoreID, o.JournalDir), clock: new(clock.Clock)}
+// of makes hs hits of store whose journal was not opened yet.
+func (hs *Hits) of(store Store, id settings.Identity, o *settings.Options, c *clock.Clock) *Hits {
+	hs.store, hs.options, hs.log, hs.now, hs.clock = store, *o, o.Logger, o.Now, c
+	hs.folder = journal.NewFolder(id.StoreID, o.JournalDir)
+	return hs
 }
 
 // Open makes hs the hits of links. It replays and commits the records of the journal that the store does not
-// have, and starts a new epoch of the journal. A cluster has shared, else it is nil. The options have their
-// defaults. It starts c.
-func (hs *Hits) Open(store Store, id settings.Identity, o *settings.Options, c *clock.Clock, links Links, shared *caps.Table) error {
-	hs.store, hs.options, hs.log, hs.now, hs.folder, hs.clock = store, *o, o.Logger, o.Now, journal.NewFolder(id.StoreID, o.JournalDir), c
-	hs.links, hs.index, hs.caps = links, links.Index, shared
+// have, and starts a new epoch of the journal, and c. In a cluster shared is what links and hits know of caps,
+// else nil. The options have their defaults.
+func (hs *Hits) Open(
+	store Store, id settings.Identity, o *settings.Options, c *clock.Clock, links Links, shared *caps.Table,
+) error {
+	hs.of(store, id, o, c).links, hs.index, hs.caps = links, links.Index, shared
 	if o.ReadOnly {
 		return hs.startReading()
 	}

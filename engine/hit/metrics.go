@@ -64,7 +64,7 @@ func (hs *Hits) Metrics() Metrics {
 		m.Redirects[i] = hs.pending.folded[i].Load()
 	}
 	_, m.JournalUnprotected = hs.journal.AtRisk()
-	m.ClockJumps = hs.clock.Jumps.Load()
+	m.ClockJumps = hs.clock.Jumps()
 	m.ClockJumpAt, m.ClockJumpBy = hs.clock.LastJump()
 	return m
 }

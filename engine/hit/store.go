@@ -9,7 +9,7 @@ import (
 	"shunt/engine/tally"
 )
 
-// HitStore keeps tallies durably.
+// Store keeps tallies durably.
 //
 // Any number of goroutines may call View, ReadImported, Kept, ListLinks and Positions at once. Only the
 // flush goroutine calls Flush and RollUp; the other methods are called before anything else.

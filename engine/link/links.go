@@ -41,7 +41,7 @@ type Links struct {
 	random  io.Reader // of drawn codes
 }
 
-// HitsOfLinks is what links need of hits. Any goroutine may call its methods.
+// Hits is what links need of hits. Any goroutine may call its methods.
 type Hits interface {
 	// FoldNow returns when every hit that was recorded before the call is in the counter of its link.
 	// Errors: ErrOverloaded if ctx reaches its deadline, else that of ctx.

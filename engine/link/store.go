@@ -6,7 +6,7 @@ import (
 	"shunt/engine/index"
 )
 
-// LinkStore keeps links durably.
+// Store keeps links durably.
 //
 // Any number of goroutines may call Apply, ApplyAll, AllocateIDs, ReadRecord, ReadHot, ReadReceipt,
 // Listing, ListLinks, ListAudit and Scanned at once. Only the goroutine that cleans up calls SweepAudit,

@@ -22,16 +22,16 @@ const (
 	clockNoted = 7 * 24 * time.Hour
 )
 
-// clock is the engine's clock. Its zero value is not ready: see start.
+// Clock is the engine's clock. Its zero value is not ready: see Start.
 type Clock struct {
 	now       func() time.Time
 	monotonic func() time.Time
 	trusted   bool // the wall clock is the monotonic one, too: Options.ClockSettles is negative
 	settles   time.Duration
 	watch     watch       // of look
-	steady    atomic.Bool // at the last look
+	steady    atomic.Bool // at the last Look
 	log       *slog.Logger
-	Jumps     atomic.Uint64 // since the start
+	jumps     atomic.Uint64 // since the start
 	floor     atomic.Int64  // Unix ms: before it, no days are kept
 
 	mu struct {
@@ -49,7 +49,7 @@ type Clock struct {
 	}
 }
 
-// start begins a run of the store's clock. No days before floor are kept.
+// Start begins a run of the store's clock. No days before floor are kept.
 func (c *Clock) Start(o *settings.Options, kept seen.Clock, floor time.Time) {
 	c.now, c.monotonic, c.log, c.trusted, c.settles = o.Now, o.Monotonic, o.Logger, o.ClockSettles < 0, o.ClockSettles
 	m := &c.mu
@@ -84,7 +84,7 @@ func (c *Clock) sayGap(gap time.Duration) {
 
 func (c *Clock) noteJump(by time.Duration) {
 	m := &c.mu
-	c.Jumps.Add(1)
+	c.jumps.Add(1)
 	m.seen.Last = seen.Jump{At: m.wall.UnixMilli(), By: by.Milliseconds(), Ran: m.seen.Ran}
 	m.jumped = true
 }
@@ -96,7 +96,7 @@ const (
 	aboutJumps = "Hits count on the days that the clock shows, and nothing is deleted for its age before it was kept for that time while the server ran"
 )
 
-// look notes the time that has passed, and says so if the wall clock has jumped. No days before floor are
+// Look notes the time that has passed, and says so if the wall clock has jumped. No days before floor are
 // kept. It returns the time in use, and whether the wall clock has run evenly for long enough. One goroutine
 // at a time may call it.
 func (c *Clock) Look(floor time.Time) (used time.Time, steady bool) {
@@ -107,7 +107,7 @@ func (c *Clock) Look(floor time.Time) (used time.Time, steady bool) {
 	return used, steady
 }
 
-// note is look without an opinion, for any goroutine.
+// note is Look without an opinion, for any goroutine.
 func (c *Clock) note() (used, wall, mono time.Time) {
 	c.mu.Lock()
 	jumped := c.lookLocked()
@@ -117,10 +117,10 @@ func (c *Clock) note() (used, wall, mono time.Time) {
 	return used, wall, mono
 }
 
-// trusts reports whether the wall clock had run evenly for long enough at the last look.
+// Trusts reports whether the wall clock had run evenly for long enough at the last Look.
 func (c *Clock) Trusts() bool { return c.steady.Load() }
 
-// lookLocked is look; it returns how far the wall clock has jumped, or 0, and says nothing.
+// lookLocked is Look; it returns how far the wall clock has jumped, or 0, and says nothing.
 func (c *Clock) lookLocked() (jumped time.Duration) {
 	m := &c.mu
 	wall, used := m.wall, m.used
@@ -153,7 +153,7 @@ func (c *Clock) sayJump(jumped time.Duration, wall time.Time) {
 	c.log.Warn("the computer's clock jumped "+way+". "+aboutJumps, "by", jumped.Abs().Round(time.Second), "from", wall.Add(-jumped).UTC(), "to", wall.UTC())
 }
 
-// unsaved returns the store's clock if it is to be stored again, else nil.
+// Unsaved returns the store's clock if it is to be stored again, else nil.
 func (c *Clock) Unsaved(now bool) *seen.Clock {
 	if c.now == nil {
 		return nil // not started: a journal is replayed, and nothing else
@@ -169,14 +169,14 @@ func (c *Clock) Unsaved(now bool) *seen.Clock {
 	return &copied
 }
 
-// savedAs notes that the store has c.
+// SavedAs notes that the store has c.
 func (c *Clock) SavedAs(s *seen.Clock) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.mu.saved, c.mu.jumped = s.Ran, c.mu.jumped && c.mu.seen.Last != s.Last
 }
 
-// kept reports whether what was stamped atMs has been kept for keep, as of the last look. It may be called with
+// Kept reports whether what was stamped atMs has been kept for keep, as of the last look. It may be called with
 // other locks held.
 func (c *Clock) Kept(atMs int64, keep time.Duration) bool {
 	c.mu.Lock()
@@ -187,7 +187,7 @@ func (c *Clock) Kept(atMs int64, keep time.Duration) bool {
 	return c.mu.seen.Kept(c.mu.used.UnixMilli(), atMs, keep.Milliseconds())
 }
 
-// cutoff returns the time before which everything has been kept for keep, as of the last look; there is nothing
+// Cutoff returns the time before which everything has been kept for keep, as of the last look; there is nothing
 // before oldest.
 func (c *Clock) Cutoff(oldest time.Time, keep time.Duration) time.Time {
 	c.mu.Lock()
@@ -200,7 +200,7 @@ func (c *Clock) Cutoff(oldest time.Time, keep time.Duration) time.Time {
 
 func (c *Clock) isFarBehind(wall time.Time) bool { return wall.UnixMilli() < c.floor.Load() }
 
-// inUse returns the time in use.
+// InUse returns the time in use.
 func (c *Clock) InUse() time.Time {
 	wall := c.now()
 	if !c.isFarBehind(wall) {
@@ -211,7 +211,10 @@ func (c *Clock) InUse() time.Time {
 	return c.mu.used.Add(max(0, c.monotonic().Sub(c.mu.mono)))
 }
 
-// lastJump returns the last jump, unless the store has run for clockNoted since.
+// Jumps returns the number of jumps since the start.
+func (c *Clock) Jumps() uint64 { return c.jumps.Load() }
+
+// LastJump returns the last jump, unless the store has run for clockNoted since.
 func (c *Clock) LastJump() (at time.Time, by time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
