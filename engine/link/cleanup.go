@@ -12,12 +12,6 @@ import (
 // Purged links, old entries of the audit log and expired receipts are cleaned up in turns: without a cluster by
 // the flush goroutine, after the roll-up; in one by a goroutine of its own, while this node leads.
 
-// cleaner is the progress of the goroutine that cleans up.
-type cleaner struct {
-	purge      purger
-	auditSwept time.Time // when the last sweep of the audit log began
-}
-
 // CleanUp purges links, unless rows are still to be rolled up, and sweeps the audit log and receipts.
 // The caller has checked that the clock runs evenly.
 func (ls *Links) CleanUp(ctx context.Context, now time.Time, rolledUp bool) error {

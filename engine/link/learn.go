@@ -1,6 +1,7 @@
 package link
 
 import (
+	"context"
 	"fmt"
 
 	"shunt/engine/index"
@@ -71,3 +72,23 @@ func (ls *Links) learnLink(h *index.HotView) error {
 	}
 	return nil
 }
+
+// Lead admits writes from now on, in an engine whose Options.Cluster is set. It first waits for the
+// writes of an earlier leadership to end, until ctx is done, and then calls begin, from which on the
+// store takes writes. Before that, everything that other nodes wrote must have been learned (Learn).
+func (ls *Links) Lead(ctx context.Context, begin func()) error {
+	if empty := ls.gate.emptied(); empty != nil {
+		select {
+		case <-empty:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	ls.ids.drop() // later leaders have given higher ones, and lists show the newest link first
+	begin()
+	ls.gate.set(true)
+	return nil
+}
+
+// StopLeading refuses writes from now on. Those under way may yet succeed, if the store takes them.
+func (ls *Links) StopLeading() { ls.gate.set(false) }

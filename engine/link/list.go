@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"unicode"
 	"unicode/utf8"
 
 	"shunt/engine/index"
@@ -225,22 +224,6 @@ func (p foldedPrefix) begins(text []byte) bool {
 		text = text[size:]
 	}
 	return true
-}
-
-// foldRune returns the least of the characters that differ from r by case (Unicode's simple
-// folding).
-func foldRune(r rune) rune {
-	if 'a' <= r && r <= 'z' {
-		return r - 'a' + 'A'
-	}
-	if r < utf8.RuneSelf {
-		return r
-	}
-	least := r
-	for other := unicode.SimpleFold(r); other != r; other = unicode.SimpleFold(other) {
-		least = min(least, other)
-	}
-	return least
 }
 
 // A page is read in steps, so that a caller that asks for few links does not wait for callers that

@@ -55,6 +55,12 @@ type purger struct {
 	again bool        // something was left behind: go through all of them again
 }
 
+// cleaner is the progress of the goroutine that cleans up.
+type cleaner struct {
+	purge      purger
+	auditSwept time.Time // when the last sweep of the audit log began
+}
+
 // deletedIn is deletions from one of an hour and id on.
 type deletedIn struct {
 	from, before uint32 // hours

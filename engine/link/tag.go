@@ -3,6 +3,7 @@ package link
 import (
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -32,6 +33,22 @@ func FoldTag(tag string) string {
 		i += size
 	}
 	return string(folded)
+}
+
+// foldRune returns the least of the characters that differ from r by case (Unicode's simple
+// folding).
+func foldRune(r rune) rune {
+	if 'a' <= r && r <= 'z' {
+		return r - 'a' + 'A'
+	}
+	if r < utf8.RuneSelf {
+		return r
+	}
+	least := r
+	for other := unicode.SimpleFold(r); other != r; other = unicode.SimpleFold(other) {
+		least = min(least, other)
+	}
+	return least
 }
 
 func foldTagRune(r rune) rune {
