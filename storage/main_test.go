@@ -303,3 +303,11 @@ func hitsOf(t testing.TB, s *Store) map[uint64]uint64 {
 
 // rowOf returns the tally row of a model.
 func rowOf(m *rowtest.Model) []byte { return row.AppendTally(nil, m.Tally()) }
+
+// long marks a test that takes seconds: make quick and make race do without it, make test does not.
+func long(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("it takes seconds, so -short leaves it out")
+	}
+}

@@ -49,7 +49,7 @@ type Replica struct {
 	maxKept uint64
 	logger  *slog.Logger
 
-	at    atomic.Uint64             // sequence that is applied
+	at    atomic.Uint64             // the last sequence that is applied
 	head  atomic.Uint64             // sequence that the log is known to have
 	asOf  atomic.Pointer[time.Time] // before it nothing was written that is not applied; nil: unknown
 	lead  atomic.Pointer[leadership]
@@ -105,7 +105,7 @@ func (r *Replica) Run(ctx context.Context) error {
 	}
 }
 
-// follow applies what others write, until this node is elected and has applied everything before that.
+// follow applies what other nodes write, until this node is elected and has applied everything before its election.
 func (r *Replica) follow(ctx context.Context) (*leadership, error) {
 	standing, stop := context.WithCancel(ctx)
 	elected := make(chan *leadership, 1)
@@ -219,7 +219,7 @@ func (l *leadership) reached(at clusterlog.Position) error {
 	return nil
 }
 
-// note keeps what a follower was told.
+// note records the progress of a follower.
 func (r *Replica) note(p *clusterlog.Progress) {
 	r.at.Store(p.After.Sequence)
 	r.head.Store(max(p.Head, p.After.Sequence))
@@ -285,8 +285,8 @@ func (r *Replica) Leads() bool {
 // Leader returns the node that leads as far as this node knows.
 func (r *Replica) Leader() clusterlog.Leader { return *r.known.Load() }
 
-// Lag returns how long ago nothing was missing here: everything that was written before is applied. ok
-// is false if that has never been so since the start.
+// Lag returns how far this node is behind: everything that was written longer ago is applied. ok is false if
+// that is not known since the start.
 func (r *Replica) Lag() (lag time.Duration, ok bool) {
 	if r.Leads() {
 		return 0, true

@@ -2,13 +2,13 @@ package replica
 
 import "shunt/storage/clusterlog"
 
-// Nodes are upgraded one by one, so for a while some read newer entries than others. The node that leads
-// writes what all read. It looks each second, as it does for trimming; a leadership begins with the oldest
-// version.
+// Nodes are upgraded one by one, so for a while some read newer entries than others. The leader writes the
+// newest version that all nodes read. It checks this each second, when it trims; a leadership begins with the
+// oldest version.
 
-// oldestReader returns the newest version of entries that all nodes read. One that is down counts, too: it
-// comes back, and would stop at a newer entry. It no longer does once it is forgotten. Without any node
-// nothing newer than the oldest version is certain.
+// oldestReader returns the newest version of entries that all nodes read. A node that is down counts, because it
+// would stop at a newer entry when it comes back; a forgotten one does not. Without any node only the oldest
+// version is certain.
 func oldestReader(nodes []clusterlog.Member) (version int) {
 	for _, n := range nodes {
 		if version == 0 || n.Reads < version {
