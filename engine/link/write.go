@@ -366,20 +366,7 @@ func (ls *Links) Read(code string) (Detail, error) {
 // is under way. Error: ErrNotFound.
 func (ls *Links) Made(code string) (id uint64, created time.Time, err error) {
 	rec, err := ls.readLive(code)
-	return rec.Hot.ID, time.UnixMilli(rec.Cold.CreatedAtMs), err
-}
-
-// CreatedAt returns when the link that has code and id was made; ErrNotFound if it no longer
-// exists. No edit changes that time, so an edit under way does not matter. It reads the store.
-func (ls *Links) CreatedAt(code string, id uint64) (time.Time, error) {
-	rec, err := ls.readLive(code)
-	if err != nil {
-		return time.Time{}, err
-	}
-	if rec.Hot.ID != id {
-		return time.Time{}, errs.ErrNotFound
-	}
-	return time.UnixMilli(rec.Cold.CreatedAtMs).UTC(), nil
+	return rec.Hot.ID, time.UnixMilli(rec.Cold.CreatedAtMs).UTC(), err
 }
 
 // detail returns the link of r with its present hits. The hits of a link without a cap are the
