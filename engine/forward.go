@@ -33,7 +33,6 @@ const (
 	MaxTitleBytes   = limits.MaxTitleBytes
 	MaxTags         = limits.MaxTags
 	MaxTagBytes     = limits.MaxTagBytes
-	MaxImportedHits = limits.MaxImportedHits
 	TombstoneDays   = limits.TombstoneDays
 )
 
@@ -67,9 +66,7 @@ type (
 	TagCount     = link.TagCount
 	TagScan      = link.TagScan
 	TagQuery     = link.TagQuery
-	TagPage      = link.TagPage
 	TagEdit      = link.TagEdit
-	TagEdited    = link.TagEdited
 	Deletion     = link.Deletion
 	Purge        = link.Purge
 	ReceiptSweep = link.ReceiptSweep
@@ -164,7 +161,6 @@ type (
 	Query        = hit.Query
 	Interval     = hit.Interval
 	Report       = hit.Report
-	Bucket       = hit.Bucket
 	Stats        = hit.Stats
 	LinkHits     = hit.LinkHits
 	TopLinks     = hit.TopLinks
