@@ -13,7 +13,7 @@
 //	target/    which targets are valid: own origins, private hosts, the block list
 //	journal/   the files that hits are recorded in: rings, the dictionary of referrers, replay, check
 //	tally/     what is counted: sketches, breakdowns, the values of dimensions, deltas
-//	caps/      how the caps of links are shared out in a cluster
+//	caps/      the caps of links in a cluster
 //	invalid/   errors in the fields of a request
 //	plural/    counts things in words
 //	seen/      the time that a store has itself seen passing, by which things grow old

@@ -43,10 +43,7 @@ func Open(store Store, o settings.Options) (*Engine, error) {
 		return nil, fmt.Errorf("engine: %w", err)
 	}
 	e := &Engine{store: store, options: o}
-	var shared *caps.Table
-	if o.Cluster {
-		shared = new(caps.Table)
-	}
+	shared := &caps.Shared{Exists: o.Cluster}
 	id := store.Identity()
 	of := hit.Links{Index: e.links.Open(store, id, &o, &e.clock, &e.hits, shared), Ready: e.Ready, Origin: e.origin}
 	if !o.Cluster {

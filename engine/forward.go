@@ -28,12 +28,12 @@ import (
 
 // Limits of a link's fields: see engine/internal/limits.
 const (
-	MaxCodeBytes    = limits.MaxCodeBytes
-	MaxTargetBytes  = limits.MaxTargetBytes
-	MaxTitleBytes   = limits.MaxTitleBytes
-	MaxTags         = limits.MaxTags
-	MaxTagBytes     = limits.MaxTagBytes
-	TombstoneDays   = limits.TombstoneDays
+	MaxCodeBytes   = limits.MaxCodeBytes
+	MaxTargetBytes = limits.MaxTargetBytes
+	MaxTitleBytes  = limits.MaxTitleBytes
+	MaxTags        = limits.MaxTags
+	MaxTagBytes    = limits.MaxTagBytes
+	TombstoneDays  = limits.TombstoneDays
 )
 
 // A link: see engine/link.
@@ -243,20 +243,15 @@ var (
 	ErrFull            = errs.ErrFull
 )
 
-// How caps are shared out in a cluster: see engine/caps.
+// Caps of links in a cluster: see engine/caps.
 type (
-	Cap        = caps.Cap
-	CapBlock   = caps.Block
-	CapUse     = caps.Use
-	CapMessage = caps.Message
-	CapReport  = caps.Report
+	Cap       = caps.Cap
+	CapAsk    = caps.Ask
+	CapAnswer = caps.Answer
 )
 
-// Limits of caps that are shared out: see engine/caps.
-const (
-	MaxCapBlocks  = caps.MaxBlocks
-	MaxCapReports = caps.MaxReports
-)
+// MaxCapAsks is caps.MaxAsks.
+const MaxCapAsks = caps.MaxAsks
 
 // Errors in the fields of a request: see engine/invalid.
 type (

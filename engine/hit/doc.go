@@ -16,7 +16,7 @@
 // folded first. The hit itself raises the counter of a capped link, by compare-and-swap and never
 // beyond the cap, and its record says so (counted). Before an uncapped link gets a cap, it is
 // published with a flag that makes its hits do the same, and everything is folded: then the counter
-// is complete.
+// is complete. In a cluster, the node that leads decides each hit of a capped link: see engine/caps.
 //
 // The cap that counts is the cap in force when a hit is admitted, not the cap that the redirect
 // found when it resolved the link: the hit looks the link up once more, after it has read the

@@ -22,7 +22,7 @@ type Hits struct {
 	index    *index.Index
 	journal  *journal.Journal
 	pending  *pending
-	caps     *caps.Table // of a cluster; nil: there is none
+	caps     *caps.Shared
 	rankings rankings
 	totals   totals
 
@@ -63,10 +63,9 @@ func (hs *Hits) of(store Store, id settings.Identity, o *settings.Options, c *cl
 }
 
 // Open makes hs the hits of links. It replays and commits the records of the journal that the store does not
-// have, and starts a new epoch of the journal, and c. In a cluster shared is what links and hits know of caps,
-// else nil. The options have their defaults.
+// have, and starts a new epoch of the journal, and c. The options have their defaults.
 func (hs *Hits) Open(
-	store Store, id settings.Identity, o *settings.Options, c *clock.Clock, links Links, shared *caps.Table,
+	store Store, id settings.Identity, o *settings.Options, c *clock.Clock, links Links, shared *caps.Shared,
 ) error {
 	hs.of(store, id, o, c).links, hs.index, hs.caps = links, links.Index, shared
 	if o.ReadOnly {
@@ -75,13 +74,7 @@ func (hs *Hits) Open(
 	if err := os.MkdirAll(o.JournalDir, 0o700); err != nil {
 		return hs.journalError(err)
 	}
-	if err := hs.startEpoch(); err != nil {
-		return err
-	}
-	if shared != nil { // its session is that of the journal, whose epoch has just begun
-		shared.Init(o.CapNode, hs.flusher.positions.Epoch)
-	}
-	return nil
+	return hs.startEpoch()
 }
 
 // Loops returns what must run as long as hits are recorded: each until its context is done, on a goroutine

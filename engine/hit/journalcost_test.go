@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"shunt/engine/caps"
 	"shunt/engine/index"
 	"shunt/engine/internal/settings"
 	"shunt/engine/journal"
@@ -64,7 +65,7 @@ func BenchmarkJournalCost(b *testing.B) {
 
 // costHits returns hits with links and a journal, and without a store.
 func costHits(b *testing.B, links uint64) *Hits {
-	hs := &Hits{index: new(index.Index), now: time.Now, log: slog.New(slog.DiscardHandler)}
+	hs := &Hits{index: new(index.Index), caps: new(caps.Shared), now: time.Now, log: slog.New(slog.DiscardHandler)}
 	hs.flusher.init(Positions{})
 	hs.index.Init()
 	n := journal.Spec{Epoch: 1, Rings: settings.DefaultRings, Records: settings.DefaultRingRecords, Now: hs.now}

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"shunt/engine/caps"
 	"shunt/engine/index"
 	"shunt/engine/internal/settings"
 	"shunt/engine/journal"
@@ -16,7 +17,7 @@ func TestResolveAndHitTakeNoLock(t *testing.T) {
 	x.Init()
 	j, err := journal.Create(journal.NewFolder([16]byte{}, t.TempDir()), journal.Spec{Epoch: 1, Rings: 2, Records: 256, Now: time.Now})
 	must(t, err)
-	hs := &Hits{index: &x, journal: j, pending: newPending(j, &x, Positions{}, countedHours{}, settings.DefaultPendingEntries)}
+	hs := &Hits{index: &x, journal: j, caps: new(caps.Shared), pending: newPending(j, &x, Positions{}, countedHours{}, settings.DefaultPendingEntries)}
 	must(t, x.Put(&index.HotView{Code: []byte("capped"), Target: []byte("https://x"), ID: 5, Flags: index.FlagCapped, MaxHits: 9}))
 	must(t, x.Put(&index.HotView{Code: []byte("plain"), Target: []byte("https://x"), ID: 6}))
 

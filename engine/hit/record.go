@@ -68,7 +68,7 @@ func (hs *Hits) hitAtOnce(l index.Link, v journal.Visit) bool {
 	if v.Class >= tally.NumClasses {
 		panic("engine: unknown class of visit") // such a record would be taken for another
 	}
-	if hs.caps != nil {
+	if hs.caps.Exists {
 		return hs.hitShared(l, v)
 	}
 	id := l.ID()

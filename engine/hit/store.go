@@ -48,9 +48,8 @@ type Store interface {
 	// a clock that was ahead.
 	RollUp(l RollUpLimits) (more bool, err error)
 
-	// LoadCaps calls fn with how the cap of each link is shared out, and with how much this node has
-	// used of it. It calls fn from the caller's goroutine.
-	LoadCaps(ctx context.Context, fn func(id uint64, c caps.Cap, use caps.Use)) error
+	// LoadCaps calls fn with the caps of links in a cluster, from the caller's goroutine.
+	LoadCaps(ctx context.Context, fn func(id uint64, c caps.Cap)) error
 
 	// ListLinks calls fn for the live links of owner, newest first, until it returns false; with a
 	// tag only for those that have it, in any case.

@@ -64,10 +64,8 @@ func (hs *Hits) LoadTotals(ctx context.Context) (err error) {
 	if err := view.LoadHits(ctx, hs.index.AddHits); err != nil {
 		return fmt.Errorf("loading hits: %w", err)
 	}
-	if hs.caps != nil {
-		if err := hs.store.LoadCaps(ctx, hs.caps.Load); err != nil {
-			return fmt.Errorf("loading caps: %w", err)
-		}
+	if err := hs.store.LoadCaps(ctx, hs.caps.Table.Put); err != nil {
+		return fmt.Errorf("loading caps: %w", err)
 	}
 	hs.totals.loaded.Store(true)
 	return nil

@@ -2,7 +2,6 @@ package link
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 
@@ -11,298 +10,261 @@ import (
 	"shunt/engine/internal/errs"
 )
 
-// CapChange is a new state of how the cap of a link is shared out.
+// CapChange is a new state of the cap of a link, in a cluster.
 type CapChange struct {
 	ID   uint64
-	Gone bool // it is not shared out any more; Cap is unused
+	Gone bool // the link is purged; Cap is unused
 	Cap  caps.Cap
 }
 
 // sharedCaps is what a node of a cluster knows of caps; see package caps.
 type sharedCaps struct {
-	exists bool // this is a node of a cluster
-	table  *caps.Table
+	*caps.Shared
 
-	mu struct { // of what only the leader uses
-		sync.Mutex
-		sessions map[caps.NodeID]liveSession
-		ended    map[uint64]endings   // of links whose cap is closed
-		nodes    map[caps.NodeID]bool // of the cluster, when that was asked the last time
-		looked   time.Time            // when that was
-	}
+	mu    sync.Mutex         // of what only a node that leads uses
+	later map[uint64]opening // caps that are to be opened, by link
+	ahead map[uint64]reserve // by link; changed by who has locked its code
 }
 
-// liveSession is the process of a node, and when it was last heard of.
-type liveSession struct {
-	caps.Session
-	heard time.Time
+// opening is what the cap of a link waits for until it is opened.
+type opening struct {
+	version uint64 // of the link: with another one, it may be another cap
+	after   uint64 // sequence of an entry of the log: all hits from before it must be known
 }
 
-// endings are the positions at which the hits before a generation end, by node.
-type endings struct {
-	generation uint64
-	at         map[caps.NodeID]uint64
-}
+// reserve is hits of a cap that are used in the log, and that this node has not granted yet. They are its own for ever:
+// no other leader grants them.
+type reserve struct{ generation, hits uint64 }
 
-// init begins with the caps in table; nil: there is no cluster.
-func (c *sharedCaps) init(table *caps.Table) {
-	c.exists, c.table = table != nil, table
-	c.mu.sessions, c.mu.ended = make(map[caps.NodeID]liveSession), make(map[uint64]endings)
+// maxOpenings bounds the caps that wait to be opened. When there are more, all begin to wait again.
+const maxOpenings = 1 << 16
+
+func (c *sharedCaps) init(shared *caps.Shared) {
+	c.Shared, c.later, c.ahead = shared, make(map[uint64]opening), make(map[uint64]reserve)
+	c.Asks.Init()
 }
 
 // put makes changes known.
 func (c *sharedCaps) put(changes []CapChange) {
-	if !c.exists {
-		return
-	}
 	for i := range changes {
 		if changes[i].Gone {
-			c.table.Remove(changes[i].ID)
+			c.remove(changes[i].ID)
 		} else {
-			c.table.Put(changes[i].ID, changes[i].Cap)
+			c.Table.Put(changes[i].ID, changes[i].Cap)
 		}
 	}
 }
 
-// CapBlocks returns the number of links of whose cap this node holds hits.
-func (ls *Links) CapBlocks() int {
-	if !ls.caps.exists {
-		return 0
-	}
-	return ls.caps.table.Holding()
+// remove forgets the cap of a link that is purged.
+func (c *sharedCaps) remove(id uint64) {
+	c.Table.Remove(id)
+	c.reserve(id, caps.Cap{}, 0)
 }
 
-// newCap returns how the cap of a link that is being made is shared out; nil: it has none, or there is no
-// cluster.
-func (ls *Links) newCap(r *Record) *CapChange {
-	if !ls.caps.exists || r.Hot.MaxHits == 0 {
-		return nil
-	}
-	return &CapChange{ID: r.Hot.ID, Cap: caps.New(r.Hot.Code, r.Cold.Version, r.Hot.MaxHits, r.Cold.ImportedHits, ls.liveSessions())}
-}
-
-// changedCap returns how the cap of a link that is being edited is shared out from now on; nil: as before.
-func (ls *Links) changedCap(old, edited *Record) *CapChange {
-	id, limit := edited.Hot.ID, edited.Hot.MaxHits
-	if !ls.caps.exists || limit == old.Hot.MaxHits {
-		return nil
-	}
-	if limit == 0 {
-		return &CapChange{ID: id, Gone: true}
-	}
-	if c, ok := ls.caps.table.Cap(id); ok && old.Hot.MaxHits != 0 {
-		if after, ok := c.WithLimit(limit); ok {
-			return &CapChange{ID: id, Cap: after}
-		}
-	}
-	return &CapChange{ID: id, Cap: caps.Closed(edited.Hot.Code, edited.Cold.Version, limit)}
-}
-
-// sessionLives is how long after its last message a process is given blocks of new links.
-const sessionLives = 5 * time.Second
-
-// liveSessions returns the processes of nodes that have been heard of lately, this one first.
-func (ls *Links) liveSessions() []caps.Session {
-	c := &ls.caps
+// reserved returns the reserve of a cap.
+func (c *sharedCaps) reserved(id uint64, of caps.Cap) uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	var live []caps.Session
-	for node, s := range c.mu.sessions {
-		if time.Since(s.heard) > sessionLives {
-			continue
-		}
-		if live = append(live, s.Session); node == ls.options.CapNode {
-			live[0], live[len(live)-1] = live[len(live)-1], live[0]
-		}
+	if r := c.ahead[id]; r.generation == of.Generation {
+		return r.hits
 	}
-	return live
+	return 0
 }
 
-// CapNodes is what the leader must know of the nodes of its cluster. Nodes are named by the ids of their
-// outboxes.
-type CapNodes interface {
-	// All returns all nodes that the cluster has, live or not.
-	All(ctx context.Context) ([]caps.NodeID, error)
-	// Shown returns the position in a node's outbox before which all hits are in the counters here.
-	Shown(node caps.NodeID) (uint64, error)
-}
-
-const (
-	capsPause = 50 * time.Millisecond             // between two messages
-	capsTick  = time.Second / caps.LooksPerSecond // between two messages without a reason
-
-	capsPatience = 10 * time.Second // until a log line says that no message arrives: a new leader takes three seconds
-)
-
-// ShareCaps tells the leader what this node uses of caps, by send, until ctx is done. Run must be running.
-// While this node leads, it also opens caps, and writes off what nodes hold that are in no cluster any more.
-func (ls *Links) ShareCaps(ctx context.Context, nodes CapNodes, send func(ctx context.Context, m *caps.Message) error) {
-	tick := time.NewTicker(capsTick)
-	defer tick.Stop()
-	told, said := time.Now(), false
-	for leads := false; ; {
-		ticked := false
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			ticked = true
-		case <-ls.caps.table.Wake():
-		}
-		m := ls.caps.table.Message(ticked)
-		if ticked || len(m.Reports) > 0 {
-			err := ls.tellCaps(ctx, &m, send)
-			switch {
-			case err == nil:
-				told, said = time.Now(), false
-			case !said && ctx.Err() == nil && time.Since(told) > capsPatience:
-				said = true
-				ls.log.Warn("the node that leads does not hear what this one uses of caps; links with a cap may soon be refused here", "error", err)
-			}
-			if err != nil {
-				ls.caps.table.Failed(&m)
-			}
-		}
-		if ticked {
-			leads = ls.openCaps(ctx, nodes, leads)
-		}
-		select {
-		case <-time.After(capsPause):
-		case <-ctx.Done():
-		}
-	}
-}
-
-// tellCaps ends the generations that a message is about, and sends it.
-func (ls *Links) tellCaps(ctx context.Context, m *caps.Message, send func(ctx context.Context, m *caps.Message) error) error {
-	if found := ls.caps.table.Unended(m); found != nil {
-		if err := ls.hits.FlushRecorded(ctx); err != nil {
-			return err
-		}
-		position, err := ls.store.EndGenerations(found)
-		if err != nil {
-			return err
-		}
-		ls.caps.table.Ended(m, found, position)
-	}
-	return send(ctx, m)
-}
-
-// TakeCapMessage handles the message of a node while this one leads. It returns when what follows from it is
-// durable. The caller has checked that it is the node's own, and that the cluster has nodes nodes. Errors:
-// ErrNotLeader, ErrLoading, and those of Update.
-func (ls *Links) TakeCapMessage(ctx context.Context, m *caps.Message, nodes int) error {
-	if !ls.Ready() {
-		return errs.ErrLoading
-	}
-	if err := ls.gate.enter(); err != nil {
-		return err
-	}
-	defer ls.gate.leave()
-	ctx, cancel := context.WithTimeout(ctx, CommitTimeout)
-	defer cancel()
-	ls.hear(m)
-	done, writes := make(chan error, len(m.Reports)), 0
-	var failed []error
-	for i := range m.Reports {
-		wrote, err := ls.takeReport(ctx, m, &m.Reports[i], nodes, done)
-		if wrote {
-			writes++
-		}
-		if err != nil {
-			failed = append(failed, err)
-			break
-		}
-	}
-	for range writes {
-		select {
-		case err := <-done:
-			failed = append(failed, err)
-		case <-ctx.Done():
-			return errs.ErrOutcomeUnknown
-		}
-	}
-	return errors.Join(failed...)
-}
-
-// hear notes that a process lives, and which generations it has ended.
-func (ls *Links) hear(m *caps.Message) {
-	c := &ls.caps
+// reserve sets the reserve of a cap.
+func (c *sharedCaps) reserve(id uint64, of caps.Cap, hits uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if s := c.mu.sessions[m.Node]; m.Session < s.Number || m.Session == s.Number && m.Serial <= s.Serial {
+	if hits == 0 {
+		delete(c.ahead, id)
 		return
 	}
-	c.mu.sessions[m.Node] = liveSession{caps.Session{Node: m.Node, Number: m.Session, Serial: m.Serial}, time.Now()}
-	for i := range m.Reports {
-		r := &m.Reports[i]
-		if !r.Ended || !c.closed(r.ID, r.Generation) {
+	c.ahead[id] = reserve{of.Generation, hits}
+}
+
+// newCap returns the cap of a link that is being made; nil: it has none, or there is no cluster.
+func (ls *Links) newCap(r *Record) *CapChange {
+	if !ls.caps.Exists || r.Hot.MaxHits == 0 {
+		return nil
+	}
+	return &CapChange{ID: r.Hot.ID, Cap: caps.Cap{Generation: r.Cold.Version, Used: r.Cold.ImportedHits, Open: true}}
+}
+
+// changedCap returns the cap of a link that is being edited; nil: as before. One that is given later is opened by
+// the redirects that ask for it. One that changes gets the reserve back, so that a lower limit is exact, too.
+func (ls *Links) changedCap(old, edited *Record) *CapChange {
+	id := edited.Hot.ID
+	if !ls.caps.Exists || edited.Hot.MaxHits == old.Hot.MaxHits || old.Hot.MaxHits == 0 {
+		return nil
+	}
+	if edited.Hot.MaxHits == 0 {
+		return &CapChange{ID: id, Cap: caps.Cap{Generation: edited.Cold.Version}}
+	}
+	c := ls.caps.Table.Of(id)
+	own := ls.caps.reserved(id, c)
+	if own == 0 {
+		return nil
+	}
+	ls.caps.reserve(id, c, 0)
+	c.Used -= own
+	return &CapChange{ID: id, Cap: c}
+}
+
+// AskCaps has send ask the node that leads, by GrantCaps there, about redirects that wait here (HitAsked), until ctx is
+// done. send must return within some seconds, with an answer to each question.
+func (ls *Links) AskCaps(ctx context.Context, send func(ctx context.Context, asks []caps.Ask) ([]caps.Answer, error)) {
+	ls.caps.Asks.Run(ctx, send)
+}
+
+// CapNodes is what the node that leads must know of its cluster.
+type CapNodes interface {
+	// Applied returns the sequence of the last entry of the log that this node has applied.
+	Applied() uint64
+	// Settled reports whether the counters here have all hits that any other node of the cluster has admitted before it
+	// had applied the log through sequence. It has the others settle theirs (SettleHits) until that is so.
+	Settled(ctx context.Context, sequence uint64) bool
+}
+
+// GrantCaps answers another node, or this one, while this node leads. What it grants is durable when it returns. Hits
+// of links that it could not write in time may be used up, and are not granted. Errors: ErrNotLeader, ErrLoading.
+func (ls *Links) GrantCaps(ctx context.Context, nodes CapNodes, asks []caps.Ask) ([]caps.Answer, error) {
+	if !ls.Ready() {
+		return nil, errs.ErrLoading
+	}
+	if err := ls.gate.enter(); err != nil {
+		return nil, err
+	}
+	defer ls.gate.leave()
+	ctx, cancel := context.WithTimeout(ctx, grantTimeout)
+	defer cancel()
+	answers, writes := make([]caps.Answer, len(asks)), make([]<-chan error, len(asks))
+	for i := range asks {
+		answers[i], writes[i] = ls.grantCap(ctx, nodes, &asks[i])
+	}
+	for i, write := range writes {
+		if write == nil {
 			continue
 		}
-		x := c.mu.ended[r.ID]
-		if x.generation != r.Generation {
-			x = endings{r.Generation, make(map[caps.NodeID]uint64)}
-			c.mu.ended[r.ID] = x
+		select {
+		case err := <-write:
+			if err != nil {
+				answers[i] = caps.Answer{}
+			}
+		case <-ctx.Done():
+			answers[i] = caps.Answer{}
 		}
-		x.at[m.Node] = r.Position
 	}
+	return answers, nil
 }
 
-// closed reports whether a generation of a link's cap waits to be opened.
-func (c *sharedCaps) closed(id, generation uint64) bool {
-	now, known := c.table.Cap(id)
-	return known && !now.Open && now.Generation == generation
-}
+// grantTimeout bounds GrantCaps. A node that asks waits longer for its answer.
+const grantTimeout = 2 * time.Second
 
-// takeReport writes what follows from a report, if anything does; done gets the outcome then.
-func (ls *Links) takeReport(ctx context.Context, m *caps.Message, r *caps.Report, nodes int, done chan<- error) (wrote bool, err error) {
-	c, known := ls.caps.table.Cap(r.ID)
-	code := c.Code
-	if !known {
-		if code = r.Code; !index.ValidCode([]byte(code)) {
-			return false, nil
-		}
-	} else if !c.Open {
-		return false, nil
+// grantCap answers a with the code locked: so there is no other grant of the link meanwhile, and no edit. If it writes,
+// the answer counts only when write has said nil.
+func (ls *Links) grantCap(ctx context.Context, nodes CapNodes, a *caps.Ask) (answer caps.Answer, write <-chan error) {
+	if !index.ValidCode([]byte(a.Code)) {
+		return answer, nil
 	}
-	return ls.changeCap(ctx, r.ID, code, done, func(c caps.Cap, known bool) (caps.Cap, bool) {
-		if known {
-			return c.Told(m, r, nodes)
-		}
-		return ls.missingCap(r.ID, code)
-	})
-}
-
-// missingCap returns the cap of a link that has none although it is capped: it was made before there was a
-// cluster. The caller has the lock of its code.
-func (ls *Links) missingCap(id uint64, code string) (caps.Cap, bool) {
-	rec, err := ls.readLive(code)
-	if err != nil || rec.Hot.ID != id || rec.Hot.MaxHits == 0 {
-		return caps.Cap{}, false
-	}
-	return caps.Closed(code, rec.Cold.Version, rec.Hot.MaxHits), true
-}
-
-// changeCap has change change the cap of a link, with its code locked. done gets the outcome if wrote.
-func (ls *Links) changeCap(
-	ctx context.Context, id uint64, code string, done chan<- error, change func(c caps.Cap, known bool) (caps.Cap, bool),
-) (wrote bool, err error) {
-	l, err := ls.lockCodeToWrite(ctx, code)
+	l, err := ls.lockCodeToWrite(ctx, a.Code)
 	if err != nil {
-		return false, err
+		return answer, nil
 	}
-	after, changed := change(ls.caps.table.Cap(id))
-	if !changed {
+	limit, before := ls.capNow(a), ls.caps.Table.Of(a.ID)
+	c := before
+	if limit != 0 && !c.Open {
+		c = ls.opened(ctx, nodes, a)
+	}
+	if limit == 0 || !c.Open {
 		l.unlock()
-		return false, nil
+		return answer, nil
 	}
-	m := Mutation{Cap: &CapChange{ID: id, Cap: after}}
+	own := ls.caps.reserved(a.ID, c)
+	n := min(a.Hits, limit-min(limit, c.Used-own))
+	answer = caps.Answer{Granted: n, Generation: c.Generation, Spent: n < a.Hits}
+	if n <= own && c == before {
+		ls.caps.reserve(a.ID, c, own-n)
+		l.unlock()
+		return answer, nil
+	}
+	ls.caps.reserve(a.ID, c, 0)
+	c.Used += n - min(n, own)
+	ahead := min((limit-min(limit, c.Used))/aheadShare, aheadAsks*n)
+	c.Used += ahead
+	return answer, ls.applyCap(l, a.ID, c, ahead)
+}
+
+// A write reserves at most one in aheadShare of the hits that are left, and as many as aheadAsks questions like the one
+// that needs it ask for. So most questions need no write, and a change of leaders uses up little.
+const (
+	aheadShare = 100
+	aheadAsks  = 16
+)
+
+// capNow returns the cap of the link that a is about; 0: it has none any more, which the node that asks is about to
+// learn.
+func (ls *Links) capNow(a *caps.Ask) uint64 {
+	l, ok := ls.Resolve([]byte(a.Code))
+	if !ok {
+		return 0
+	}
+	defer l.Release()
+	if l.ID() != a.ID {
+		return 0
+	}
+	return l.MaxHits()
+}
+
+// applyCap writes the cap of a link, whose code the caller has locked by l. Then ahead is the reserve.
+func (ls *Links) applyCap(l codeLock, id uint64, c caps.Cap, ahead uint64) <-chan error {
+	done := make(chan error, 1)
+	m := Mutation{Cap: &CapChange{ID: id, Cap: c}}
 	ls.store.Apply(m, func(err error) {
 		if err == nil {
 			err = ls.publishMutation(&m)
+			ls.caps.reserve(id, c, ahead)
 		}
 		l.unlock()
 		done <- err
 	})
-	return true, nil
+	return done
+}
+
+// opened returns the cap of a link, with the hits from before it, if these are known: only then it is open. The caller
+// has locked the code.
+func (ls *Links) opened(ctx context.Context, nodes CapNodes, a *caps.Ask) caps.Cap {
+	rec, err := ls.readLive(a.Code)
+	if err != nil {
+		return caps.Cap{}
+	}
+	after := ls.caps.opens(a.ID, rec.Cold.Version, nodes.Applied())
+	if !nodes.Settled(ctx, after) || ls.hits.FoldNow(ctx) != nil { // hits of this node are folded
+		return caps.Cap{}
+	}
+	return caps.Cap{Generation: rec.Cold.Version, Used: ls.index.Hits(a.ID), Open: true}
+}
+
+// opens returns the entry of the log that the cap of a link waits for: applied, if nobody has asked for it before.
+func (c *sharedCaps) opens(id, version, applied uint64) uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	o, waits := c.later[id]
+	if waits && o.version == version {
+		return o.after
+	}
+	if len(c.later) >= maxOpenings {
+		clear(c.later)
+	}
+	c.later[id] = opening{version, applied}
+	return applied
+}
+
+// SettleHits makes every hit durable in the store that this node has admitted while it did not know of what the
+// cluster's log says by now. It fails while this node leads, or has writes of an earlier leadership: of these,
+// the log may know more than the index. Run must be running.
+func (ls *Links) SettleHits(ctx context.Context) error {
+	if open, used := ls.gate.state(); open || used {
+		return errs.ErrOverloaded
+	}
+	return ls.hits.FlushRecorded(ctx)
 }

@@ -64,8 +64,8 @@ type Hits interface {
 }
 
 // Open makes ls the links of store, and returns their index, which has none yet. The options have
-// their defaults. hits and clock are not used before Open has returned. A cluster has shared, else it is nil.
-func (ls *Links) Open(store Store, id settings.Identity, o *settings.Options, c *clock.Clock, hits Hits, shared *caps.Table) *index.Index {
+// their defaults. hits and clock are not used before Open has returned.
+func (ls *Links) Open(store Store, id settings.Identity, o *settings.Options, c *clock.Clock, hits Hits, shared *caps.Shared) *index.Index {
 	ls.store, ls.hits, ls.clock, ls.node = store, hits, c, id.Node
 	ls.options, ls.log, ls.now, ls.random = *o, o.Logger, c.InUse, o.Random
 	ls.index.Init()

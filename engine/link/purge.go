@@ -172,8 +172,11 @@ func (b *purgeBatch) commit() {
 			b.again = true
 		case err != nil:
 			b.fail(fmt.Errorf("purging link %q: %w", p.Code, err))
-		case p.FreesCode:
-			b.links.index.Forget(p.Code, p.ID)
+		default:
+			b.links.caps.remove(p.ID)
+			if p.FreesCode {
+				b.links.index.Forget(p.Code, p.ID)
+			}
 		}
 	}
 }

@@ -81,11 +81,6 @@ type Store interface {
 	// batch. It continues where the last call ended; more reports whether there are receipts left
 	// to look at.
 	SweepReceipts(w ReceiptSweep) (more bool, err error)
-
-	// EndGenerations makes later flushes count as used what they have of the links in generations, which has
-	// the present generation of the cap of each. All hits of earlier flushes are in records of this node's
-	// outbox before position.
-	EndGenerations(generations map[uint64]uint64) (position uint64, err error)
 }
 
 // EachLink returns a callback of Store.LoadLinks that passes on the records one at a time.
@@ -175,8 +170,8 @@ type Mutation struct {
 	// Purge, if set, is the whole mutation. Only the flush goroutine sets it.
 	Purge *Purge
 
-	// Cap is how the cap of the link is shared out in a cluster from now on; nil: as before. Without a
-	// code in Hot, it is the whole mutation.
+	// Cap is the cap of the link in a cluster from now on; nil: as before. Without a code in Hot, it is the
+	// whole mutation.
 	Cap *CapChange
 }
 

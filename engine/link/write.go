@@ -373,8 +373,8 @@ func (ls *Links) Made(code string) (id uint64, created time.Time, err error) {
 // folded ones.
 func (ls *Links) detail(r *Record) Detail {
 	d := detailOf(r, ls.index.Hits(r.Hot.ID), ls.now())
-	if d.State == StateActive && r.Hot.MaxHits != 0 && ls.caps.exists && ls.caps.table.Spent(d.ID) {
-		d.State = StateExhausted // a node that is lost for ever had a part of the cap
+	if d.State == StateActive && r.Hot.MaxHits != 0 && ls.caps.Exists && ls.caps.Table.Spent(d.ID, r.Hot.MaxHits) {
+		d.State = StateExhausted // a node that ended had hits that it had not counted
 	}
 	return d
 }

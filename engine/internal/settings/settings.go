@@ -63,9 +63,6 @@ type Options struct {
 	// need not be one that takes writes. Writes fail, and Hit must not be called.
 	ReadOnly bool
 
-	// CapNode is what names this node in the caps of links, in a cluster: the id of its outbox.
-	CapNode [16]byte
-
 	// Full reports whether memory is short: then links are refused (ErrFull). Any goroutine calls
 	// it, for each link. Default: never.
 	Full func() bool
