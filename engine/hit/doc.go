@@ -21,7 +21,7 @@
 // The cap that counts is the cap in force when a hit is admitted, not the cap that the redirect
 // found when it resolved the link: the hit looks the link up once more, after it has read the
 // counter and before it swaps it. An edit first publishes another cap and then changes the upper
-// bits of the counter, so that swaps that began earlier fail (engine/index, counter.go). So,
+// bits of the counter, so that swaps that began earlier fail (engine/index/counter.go). So,
 // whatever the edit (a cap given, lowered, raised, taken away and given again): once an edit to a
 // cap of n is published, and the link had h hits at that moment, at most max(n, h) hits are
 // admitted until the next edit; h is in the answer of the edit. This also holds for a redirect that
@@ -41,7 +41,7 @@
 // mapped file, so the record outlives the process (a crash: kill -9, a panic, no memory) and not
 // the power (a cut); one in a standby ring outlives neither (11). Live counters are in memory, and each
 // start builds them again from the store: from a view that is older than the first flush of the epoch,
-// so that a record that the fold has added is not added again (loading.go).
+// so that a record that the fold has added is not added again (totals.go).
 //
 // The invariant: the store's rows are exactly the records below its positions, because one batch
 // moves both. So a record is counted twice only if it is replayed from below the positions, which
