@@ -62,8 +62,8 @@
 //
 // # Concurrency
 //
-// Goroutines. Run has four. One folds every 10 ms. One flushes every interval, and rolls up, purges
-// deleted links and sweeps receipts in between: only it calls Store.Flush, Store.RollUp and
+// Goroutines. Run has four. One folds every 10 ms, or, after 3 s without hits, once a hit wakes it. One
+// flushes every interval, and rolls up, purges deleted links and sweeps receipts in between: only it calls Store.Flush, Store.RollUp and
 // Store.SweepReceipts. One allocates ids. One keeps pages of the journal writable (journal.Keeper).
 // A fifth goroutine reports when the first three have ended, because a store or a disk may hang:
 // then Run and Close return without them, the process ends, and Close says what they may still do.

@@ -41,7 +41,7 @@ func (hs *Hits) startEpoch() error {
 	if err := hs.startClock(); err != nil {
 		return err
 	}
-	if err := hs.commitLast(&p, hs.options.Rings); err != nil {
+	if err := hs.commitLast(&p, journal.RingCount(hs.options.Rings, hs.options.RingRecords)); err != nil {
 		return err
 	}
 	hs.removeOldEpochs(p.Epoch) // before the new files: they may need the room
@@ -168,7 +168,7 @@ func (hs *Hits) mayRead(p Positions) error {
 }
 
 // commitLast commits the records of p's epoch that are beyond p. The same batch begins the next
-// epoch, with rings rings and as many standby rings; commitLast sets p to its start.
+// epoch, with rings rings in all; commitLast sets p to its start.
 func (hs *Hits) commitLast(p *Positions, rings int) (err error) {
 	left, hours := pair{limit: hs.options.PendingEntries}, hs.countedHours()
 	names := sync.OnceValue(func() *journal.Referrers { return hs.oldReferrers(*p) })
@@ -200,7 +200,7 @@ func (hs *Hits) commitLast(p *Positions, rings int) (err error) {
 		old = names()
 	}
 	hs.countNameless(old, named)
-	p.Epoch, p.FlushSeq, p.Rings = journal.NextEpoch(p.Epoch), seq+1, make([]uint64, 2*rings)
+	p.Epoch, p.FlushSeq, p.Rings = journal.NextEpoch(p.Epoch), seq+1, make([]uint64, rings)
 	if err := hs.commitPair(&left, *p, old, hs.clock.Unsaved(true)); err != nil {
 		return fmt.Errorf("committing the replayed hits: %w", err)
 	}

@@ -18,6 +18,12 @@ const (
 	// are 10,000 records.
 	foldInterval = 10 * time.Millisecond
 
+	// restAfter is how long no hit comes until nothing looks for hits any more: the next one wakes the
+	// fold, which takes well under a millisecond. idleTurn is the time between two turns of the flush
+	// goroutine from then on.
+	restAfter = 3 * time.Second
+	idleTurn  = 20 * time.Second
+
 	// rollUpGrace is how long an hour stays open after its end, for records that a slow writer
 	// stamped in it.
 	rollUpGrace = time.Minute
@@ -30,11 +36,14 @@ const (
 type flusher struct {
 	soon        chan struct{} // a ring is half full: do not wait for the interval
 	asked       chan flushAsked
+	idle        atomic.Bool                   // the fold waits for a hit
+	woken       chan struct{}                 // there are hits again
 	ended       atomic.Pointer[chan struct{}] // of the last Run; closed when its flush goroutine has ended
 	positions   Positions                     // the flush goroutine's
 	limits      RollUpLimits                  // the flush goroutine's
 	rollUp      bool                          // the flush goroutine's: there may be rows to roll up within limits
 	pulled      atomic.Bool                   // so there may, because another node has counted hits in a past hour
+	cleans      bool                          // the flush goroutine's: links are being cleaned up
 	rollUpFails bool                          // the flush goroutine's: the failure was logged
 
 	waits           atomic.Uint64 // hits that found their ring full
@@ -48,6 +57,7 @@ type flusher struct {
 func (f *flusher) init(p Positions) {
 	f.soon = make(chan struct{}, 1)
 	f.asked = make(chan flushAsked)
+	f.woken = make(chan struct{}, 1)
 	f.ended.Store(new(chan struct{}))
 	f.positions = p
 	f.limits = RollUpLimits{OpenHour: p.OpenHour}
@@ -58,12 +68,20 @@ func (f *flusher) init(p Positions) {
 func (f *flusher) last() time.Time { return time.Unix(0, f.lastUnixNano.Load()) }
 
 func (hs *Hits) foldLoop(ctx context.Context) {
+	defer hs.journal.EndRest() // nobody would wake it
 	tick := time.NewTicker(foldInterval)
 	defer tick.Stop()
+	folded, since := uint64(0), time.Now()
 	for {
 		select {
 		case <-ctx.Done():
 			return
+		case <-hs.journal.Woken():
+			hs.keeper.EndRest()
+			if since = time.Now(); hs.endIdle() {
+				tick.Reset(foldInterval) // a hit asks again and again, and must not put the tick off
+			}
+			continue
 		case <-tick.C:
 			hs.pending.fold()
 			hs.journal.CountDown()
@@ -71,8 +89,34 @@ func (hs *Hits) foldLoop(ctx context.Context) {
 			hs.keeper.Watch() // first: the log lines of watchStall may wait for the same disk
 			hs.watchStall()
 		}
+		if n, settled := hs.pending.progress(); n != folded || !settled {
+			folded, since = n, time.Now()
+		}
+		switch {
+		case time.Since(since) < restAfter:
+		case !hs.journal.Resting():
+			hs.journal.Rest() // and look once more: a writer may have picked its ring before
+		default:
+			tick.Stop()
+			hs.flusher.idle.Store(true)
+		}
 	}
 }
+
+// endIdle makes the flush goroutine keep the flush interval again. It reports whether the fold was idle.
+func (hs *Hits) endIdle() bool {
+	if !hs.flusher.idle.Swap(false) {
+		return false
+	}
+	select {
+	case hs.flusher.woken <- struct{}{}:
+	default: // it was already told
+	}
+	return true
+}
+
+// Rests reports whether the journal rests and nothing looks for hits.
+func (hs *Hits) Rests() bool { return hs.flusher.idle.Load() && hs.journal.Resting() }
 
 func (hs *Hits) flushSoonIfFull() {
 	if hs.journal.FillRatio() > 0.5 {
@@ -89,13 +133,20 @@ func (hs *Hits) flushSoon() {
 
 func (hs *Hits) flushLoop(ctx context.Context) {
 	defer close(*hs.flusher.ended.Load())
-	tick := time.NewTicker(hs.options.FlushInterval)
+	every := hs.options.FlushInterval
+	tick := time.NewTicker(every)
 	defer tick.Stop()
 	soon := hs.flusher.soon
 	for {
+		if now := hs.turnEvery(); now != every {
+			every = now
+			tick.Reset(every)
+		}
 		select {
 		case <-ctx.Done():
 			return
+		case <-hs.flusher.woken:
+			continue
 		case <-tick.C:
 		case <-soon:
 		case asked := <-hs.flusher.asked:
@@ -111,6 +162,16 @@ func (hs *Hits) flushLoop(ctx context.Context) {
 		hs.stall.end(hs.log, hs.pending.dropped())
 		hs.rollUpOrSay(ctx)
 	}
+}
+
+// turnEvery returns the time between two turns of the flush goroutine: the flush interval, or longer
+// if there is nothing to do.
+func (hs *Hits) turnEvery() time.Duration {
+	f := &hs.flusher
+	if !f.idle.Load() || f.rollUp || f.cleans || hs.pending.waits() {
+		return hs.options.FlushInterval
+	}
+	return max(hs.options.FlushInterval, idleTurn)
 }
 
 // flushAsked asks the flush goroutine to make all records below heads durable in the store.
@@ -266,7 +327,8 @@ func (hs *Hits) RollUp(ctx context.Context) (more bool, err error) {
 	if !steady || ctx.Err() != nil || hs.links.CleanUp == nil {
 		return f.rollUp, nil
 	}
-	return f.rollUp, hs.links.CleanUp(ctx, now, !f.rollUp)
+	f.cleans, err = hs.links.CleanUp(ctx, now, !f.rollUp)
+	return f.rollUp, err
 }
 
 // firstDay returns the first day of which all rows are kept.

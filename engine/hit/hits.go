@@ -51,8 +51,8 @@ type Links struct {
 	Origin func(code string, id uint64) (Origin, error)
 
 	// CleanUp deletes what was kept long enough of links. It is called after a roll-up, while the clock runs evenly;
-	// rolledUp: no row is still to be rolled up. nil: somebody else does that.
-	CleanUp func(ctx context.Context, now time.Time, rolledUp bool) error
+	// rolledUp: no row is still to be rolled up. more: it should be called again soon. nil: somebody else does that.
+	CleanUp func(ctx context.Context, now time.Time, rolledUp bool) (more bool, err error)
 }
 
 // of makes hs hits of store whose journal was not opened yet.

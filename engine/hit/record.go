@@ -96,10 +96,17 @@ const appendPause = 100 * time.Microsecond
 // for. It waits for the next flush. If that stalls, the record takes the slot of a record that is
 // folded and not durable. It never gives up, because folding always makes progress.
 func (hs *Hits) appendSlow(linkID uint64, w *journal.Words) {
-	hs.flusher.waits.Add(1)
 	r := hs.journal.RingOf(linkID)
+	rested := hs.journal.Resting()
+	if !rested {
+		hs.flusher.waits.Add(1)
+	}
 	for start := time.Now(); time.Since(start) < stallAfter; time.Sleep(appendPause) {
-		hs.flushSoon()
+		if rested {
+			hs.journal.Wake()
+		} else {
+			hs.flushSoon()
+		}
 		if hs.pending.mu.TryLock() {
 			hs.pending.foldRingLocked(r)
 			hs.pending.mu.Unlock()
@@ -109,6 +116,7 @@ func (hs *Hits) appendSlow(linkID uint64, w *journal.Words) {
 		}
 	}
 	for !r.Append(w) {
+		hs.journal.EndRest()
 		hs.pending.freeFolded(r)
 		r = hs.journal.RingOf(linkID)
 	}

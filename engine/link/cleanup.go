@@ -14,13 +14,13 @@ import (
 
 // CleanUp purges links, unless rows are still to be rolled up, and sweeps the audit log and receipts.
 // The caller has checked that the clock runs evenly.
-func (ls *Links) CleanUp(ctx context.Context, now time.Time, rolledUp bool) error {
+func (ls *Links) CleanUp(ctx context.Context, now time.Time, rolledUp bool) (more bool, err error) {
 	if rolledUp {
 		if err := ls.purge(now); err != nil {
-			return err
+			return true, err
 		}
 	}
-	return errors.Join(ls.sweepAudit(now), ls.sweepReceipts(ctx, now))
+	return len(ls.cleaner.purge.spans) > 0, errors.Join(ls.sweepAudit(now), ls.sweepReceipts(ctx, now))
 }
 
 // cleanUpInterval is the time between two clean-ups in a cluster.
@@ -41,7 +41,7 @@ func (ls *Links) cleanUpLoop(ctx context.Context) {
 		if !ls.clock.Trusts() || !ls.Ready() || ls.gate.enter() != nil {
 			continue
 		}
-		err := ls.CleanUp(ctx, ls.now(), true)
+		_, err := ls.CleanUp(ctx, ls.now(), true)
 		ls.gate.leave()
 		if errors.Is(err, errs.ErrNotLeader) {
 			err = nil // not any more
