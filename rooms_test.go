@@ -53,7 +53,6 @@ const maxBackShare = 0.15
 
 // backShares has the rooms that are not there yet, with the share that they may have until then.
 var backShares = map[string]float64{
-	"engine/journal": 0.19,
 	"storage": 0.20, "api/wire": 0.18,
 }
 
