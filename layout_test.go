@@ -59,6 +59,9 @@ var (
 	noHTTP  = []string{fasthttp, "net/http"}
 	nobody  = []string{}
 	engines = []string{"engine", "engine/"}
+
+	// commands are the packages that have commands.
+	commands = []string{"cmd/shunt", "cmd/shunt/command", "cmd/shunt/serve"}
 )
 
 // rooms has every package but those at the top of a layer.
@@ -131,17 +134,31 @@ var rooms = map[string]room{
 	"cmd/shunt/browser":        {users: nobody},
 	"cmd/shunt/certs":          {},
 	"cmd/shunt/certs/certtest": {users: nobody},
-	"cmd/shunt/console":        {knows: []string{"engine/plural"}, never: []string{cobra}},
-	"cmd/shunt/e2e":            {users: nobody},
-	"cmd/shunt/httpclients":    {users: nobody},
-	"cmd/shunt/identity":       {never: []string{cobra}},
-	"cmd/shunt/node":           {knows: []string{"cmd/shunt/settings", "api/account", "api/admin", "api/cluster", "engine", "storage", "storage/clusterlog", "storage/etcdlog", "storage/replica"}, users: []string{"cmd/shunt"}},
-	"cmd/shunt/importer":       {knows: []string{"api/client", "cmd/shunt/console", "engine/plural"}, never: []string{cobra}},
-	"cmd/shunt/linkflags":      {knows: []string{"api/client", "api/tagtext", "cmd/shunt/console", "cmd/shunt/settings"}, never: []string{cobra}},
-	"cmd/shunt/memory":         {knows: []string{"storage"}, never: []string{cobra}},
-	"cmd/shunt/notify":         {never: []string{cobra}},
-	"cmd/shunt/settings":       {knows: []string{"api/when", "engine/plural"}, never: []string{cobra}},
-	"cmd/shunt/socket":         {never: []string{cobra}},
+	"cmd/shunt/command": {
+		knows: []string{"api", "api/changes", "api/client", "api/tagtext", "cmd/shunt/backups", "cmd/shunt/console", "cmd/shunt/core", "cmd/shunt/identity", "cmd/shunt/importer", "cmd/shunt/linkflags", "cmd/shunt/node", "cmd/shunt/settings", "cmd/shunt/socket", "cmd/shunt/usage", "cmd/shunt/version", "engine", "engine/plural", "storage"},
+		users: []string{"cmd/shunt"},
+	},
+	"cmd/shunt/console": {knows: []string{"engine/plural"}, never: []string{cobra}},
+	"cmd/shunt/core": {
+		knows: []string{"api", "api/account", "api/admin", "cmd/shunt/backups", "cmd/shunt/console", "cmd/shunt/identity", "cmd/shunt/settings", "cmd/shunt/usage", "cmd/shunt/version", "engine", "engine/plural", "storage"},
+		users: commands,
+	},
+	"cmd/shunt/e2e":         {users: nobody},
+	"cmd/shunt/httpclients": {users: nobody},
+	"cmd/shunt/identity":    {never: []string{cobra}},
+	"cmd/shunt/node":        {knows: []string{"cmd/shunt/settings", "api/account", "api/admin", "api/cluster", "engine", "storage", "storage/clusterlog", "storage/etcdlog", "storage/replica"}, users: []string{"cmd/shunt/command", "cmd/shunt/serve"}},
+	"cmd/shunt/importer":    {knows: []string{"api/client", "cmd/shunt/console", "engine/plural"}, never: []string{cobra}},
+	"cmd/shunt/linkflags":   {knows: []string{"api/client", "api/tagtext", "cmd/shunt/console", "cmd/shunt/settings"}, never: []string{cobra}},
+	"cmd/shunt/memory":      {knows: []string{"storage"}, never: []string{cobra}},
+	"cmd/shunt/notify":      {never: []string{cobra}},
+	"cmd/shunt/serve": {
+		knows: []string{"api", "api/accesslog", "api/account", "api/admin", "api/brand", "api/limit", "api/rate", "api/visitor", "api/wire", "cmd/shunt/activation", "cmd/shunt/certs", "cmd/shunt/console", "cmd/shunt/core", "cmd/shunt/memory", "cmd/shunt/node", "cmd/shunt/notify", "cmd/shunt/settings", "cmd/shunt/socket", "cmd/shunt/usage", "cmd/shunt/version", "engine", "storage"},
+		users: []string{"cmd/shunt"},
+	},
+	"cmd/shunt/settings": {knows: []string{"api/when", "engine/plural"}, never: []string{cobra}},
+	"cmd/shunt/socket":   {never: []string{cobra}},
+	"cmd/shunt/usage":    {knows: []string{"cmd/shunt/settings"}},
+	"cmd/shunt/version":  {never: []string{cobra}},
 }
 
 // tops are the packages at the top of the layers. They tie their rooms together, and no room

@@ -39,7 +39,7 @@ func (r *release) makeTarget(t target) error {
 // because they would differ between two folders.
 func (r *release) build(t target, binary string) error {
 	return r.run([]string{"CGO_ENABLED=0", "GOOS=" + t.os, "GOARCH=" + t.arch, "GOFLAGS=", "GOAMD64=v1", "GOARM64=v8.0"},
-		"go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -buildid= -X main.version="+r.version, "-o", binary, "./cmd/shunt")
+		"go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -buildid= -X shunt/cmd/shunt/version.number="+r.version, "-o", binary, "./cmd/shunt")
 }
 
 // makeManual writes what the commands say of themselves: man pages, compressed as packages want
