@@ -2,13 +2,14 @@
 // estimates unique visitors. This folder has the tree of commands (main.go) and its help; below it
 // everything of ours but bench may be imported. Nothing may import it.
 //
-// The rooms with commands: serve (the server, and config, which prints its settings) and command
-// (all others). Both stand on core (a store, an engine and accounts, and how they start and stop)
-// and on usage (arguments, and where settings come from).
+// The rooms with commands: serve (the server, and config, which prints its settings), cluster (what
+// makes a server one of several; the build tag nocluster leaves it out) and command (all others).
+// They stand on core (a store, an engine and accounts, and how they start and stop) and on usage
+// (arguments, and where settings come from).
 //
 // No other room knows a command: settings (where the value of a setting comes from), console (what
 // people read), certs (certificates), memory (cache and heap), socket (the way of local commands to
 // their server) and so on. e2e has the tests of the built binary.
 //
-// Files, leaves first: completion.go, help.go, version.go, main.go.
+// Files, leaves first: cluster.go, completion.go, help.go, version.go, main.go.
 package main

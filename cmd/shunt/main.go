@@ -76,9 +76,10 @@ Every setting is a flag, an environment variable (SHUNT_ and the flag in capital
 	root.SetErr(stderr)
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetFlagErrorFunc(usage.FlagError)
-	root.AddCommand(serve.New(program, stderr), newVersion(stdout), newCompletion(stdout))
+	root.AddCommand(serve.New(program, addNode, stderr), newVersion(stdout), newCompletion(stdout))
 	root.AddCommand(command.All(stdout, stderr)...)
-	root.AddCommand(serve.NewConfig(root, stdout, stderr)) // has the settings of all the others
+	root.AddCommand(clusterCommands(stdout, stderr)...)
+	root.AddCommand(serve.NewConfig(root, addNode, stdout, stderr)) // has the settings of all the others
 	addVersionFlag(root)
 	addHelp(root)
 	addAliases(root)

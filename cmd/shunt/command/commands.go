@@ -13,6 +13,5 @@ func All(stdout, stderr io.Writer) []*cobra.Command {
 		newRm(stderr), newReset(stderr), newTag(stdout, stderr), newExport(stdout, stderr), newImport(stdout, stderr),
 		newUser(stdout, stderr), newToken(stdout, stderr), newAudit(stdout, stderr),
 		newBackup(stdout, stderr), newRestore(stdout, stderr), newCheck(stdout, stderr), newHealth(stdout),
-		newJoin(stdout, stderr), newCluster(stdout, stderr),
 	}
 }

@@ -3,6 +3,6 @@
 // client.go is the connection to it.
 //
 // Files, leaves first: client.go, health.go, local.go, user.go, operate.go, check.go, backup.go, restore.go,
-// cluster.go, shortaddress.go, show.go, stats.go, token.go, tokens.go, setuplink.go, passwd.go, links.go, tag.go,
-// import.go, audit.go, add.go, commands.go, useredit.go.
+// shortaddress.go, show.go, stats.go, token.go, tokens.go, setuplink.go, passwd.go, links.go, tag.go, import.go,
+// audit.go, add.go, commands.go, useredit.go.
 package command

@@ -50,7 +50,7 @@ owner of the folder that it is in, so that the server of that user can start.`,
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if archive != "" {
-				return restoreStream(cmd.Context(), &data, cmd.InOrStdin(), skipCheck, asJSON, stdout, stderr)
+				return RestoreStream(cmd.Context(), &data, cmd.InOrStdin(), skipCheck, asJSON, stdout, stderr)
 			}
 			return restoreData(cmd.Context(), &data, args[0], skipCheck, asJSON, stdout, stderr)
 		},
@@ -125,9 +125,9 @@ func giveData(heir *identity.Heir, dir string, stderr io.Writer) error {
 	return nil
 }
 
-// restoreStream restores from a tar archive. It is received into a folder in the data folder, whose
+// RestoreStream restores from a tar archive. It is received into a folder in the data folder, whose
 // files then become those of the store.
-func restoreStream(
+func RestoreStream(
 	ctx context.Context, data *core.Data, archive io.Reader, skipCheck, asJSON bool, stdout, stderr io.Writer,
 ) (err error) {
 	if err := data.CheckFolder(); err != nil {

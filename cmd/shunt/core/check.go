@@ -24,7 +24,7 @@ type Check struct {
 	Records    storage.CheckReport  `json:"records"`
 	Accounts   account.CheckReport  `json:"accounts"`
 	Journal    engine.JournalReport `json:"journal"`
-	Cluster    *storage.SharedState `json:"cluster,omitempty"` // of a node of a cluster
+	Cluster    *SharedState         `json:"cluster,omitempty"` // of a node of a cluster
 	FaultCount uint64               `json:"fault_count"`
 	Faults     []engine.Fault       `json:"faults"` // the first, those of files before all others
 	Follow     []engine.FaultGroup  `json:"fault_groups,omitempty"`
@@ -94,7 +94,7 @@ func inspect(
 	if found.Journal, err = journal(faults); err != nil {
 		return found, err
 	}
-	if found.Cluster, err = v.SharedState(); err != nil {
+	if found.Cluster, err = sharedState(v); err != nil {
 		return found, err
 	}
 	found.Faults, found.FaultCount = faults.Found()

@@ -3,11 +3,35 @@ package core
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"time"
 
 	"shunt/cmd/shunt/backups"
+	"shunt/storage"
 )
+
+// This file has what the store of a node of a cluster has beside that of a server of its own.
+
+// SharedState is what all nodes of a cluster have in common.
+type SharedState = storage.SharedState
+
+// sharedState returns that of a store; nil: it is of no cluster.
+func sharedState(v *storage.Inspection) (*SharedState, error) { return v.SharedState() }
+
+// RefuseMember refuses to serve the store of a node of a cluster without the cluster.
+func (c *Core) RefuseMember(s *Data) error {
+	if id, member := c.Store.Cluster(); member {
+		return fmt.Errorf("%s is of the cluster %v: start with --cluster, or take it out of the cluster (shunt cluster leave)", s.Dir, id)
+	}
+	return nil
+}
+
+// OutboxID returns what other nodes know the store's hits by; zero: it is of no cluster.
+func (c *Core) OutboxID() [16]byte {
+	id, _ := c.Store.OutboxID()
+	return id
+}
 
 // SendLinks writes what an edge of the cluster may have to w, as SendBackup does a backup.
 func (c *Core) SendLinks(w io.Writer) (err error) {

@@ -5,6 +5,6 @@
 // core.go opens the store and engine.go the engine; stack.go stops everything in reverse. backup.go and check.go do what
 // takes long, in a server or without one. cluster.go has what a store needs of several machines.
 //
-// Files, leaves first: stack.go, process.go, data.go, baseurl.go, journal.go, folder.go, core.go, cluster.go, check.go,
+// Files, leaves first: stack.go, process.go, data.go, journal.go, folder.go, core.go, cluster.go, baseurl.go, check.go,
 // metrics.go, engine.go, backup.go, api.go.
 package core

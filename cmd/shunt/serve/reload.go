@@ -27,9 +27,9 @@ type reloader struct {
 }
 
 // newReloader returns the reloader of the settings of cmd, which have been read.
-func newReloader(cmd *cobra.Command) *reloader {
+func newReloader(cmd *cobra.Command, cluster Cluster) *reloader {
 	return &reloader{
-		read:    func() (*serveConfig, *pflag.FlagSet, error) { return readAgain(cmd) },
+		read:    func() (*serveConfig, *pflag.FlagSet, error) { return readAgain(cmd, cluster) },
 		asked:   make(chan struct{}, 1),
 		inForce: settings.Texts(cmd.Flags()),
 	}
@@ -37,8 +37,8 @@ func newReloader(cmd *cobra.Command) *reloader {
 
 // readAgain reads the settings of cmd from the environment and the file as they are now. What the
 // command line gave stays.
-func readAgain(cmd *cobra.Command) (*serveConfig, *pflag.FlagSet, error) {
-	cfg, fresh := new(serveConfig), new(cobra.Command)
+func readAgain(cmd *cobra.Command, cluster Cluster) (*serveConfig, *pflag.FlagSet, error) {
+	cfg, fresh := &serveConfig{addNode: cluster}, new(cobra.Command)
 	addServeSettings(fresh, cfg)
 	err := settings.CopyGiven(fresh.Flags(), cmd.Flags())
 	if err == nil {

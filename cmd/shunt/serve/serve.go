@@ -18,7 +18,6 @@ import (
 	"shunt/cmd/shunt/console"
 	"shunt/cmd/shunt/core"
 	"shunt/cmd/shunt/memory"
-	"shunt/cmd/shunt/node"
 	"shunt/cmd/shunt/settings"
 	"shunt/cmd/shunt/socket"
 	"shunt/cmd/shunt/usage"
@@ -27,8 +26,9 @@ import (
 	"shunt/storage"
 )
 
-func New(program string, stderr io.Writer) *cobra.Command {
-	cfg := serveConfig{}
+// New returns the command serve. program is how this program was called, for advice.
+func New(program string, cluster Cluster, stderr io.Writer) *cobra.Command {
+	cfg := serveConfig{addNode: cluster}
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve redirects and the API",
@@ -50,9 +50,7 @@ go bad while the server runs, what they said last stays in force.
 
 Under systemd, the server takes the sockets that a socket unit names public, http and admin
 (FileDescriptorName=) instead of --listen, --http-redirect-listen and --admin-listen, so that clients
-wait during a restart; it reports its state (Type=notify) and feeds the watchdog (WatchdogSec=).
-
-With --cluster it is one of several nodes that have the same links: 'shunt help cluster'.`,
+wait during a restart; it reports its state (Type=notify) and feeds the watchdog (WatchdogSec=).`,
 		Example: `  shunt serve
   shunt serve --data /var/lib/shunt --listen :8080 --base-url https://sho.rt --trusted-proxy 10.0.0.0/8
   shunt serve --config /etc/shunt.toml`,
@@ -60,10 +58,13 @@ With --cluster it is one of several nodes that have the same links: 'shunt help 
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s := &server{
 				cfg: &cfg, say: console.New(stderr, cfg.logFormat, cfg.logLevel), program: program, parts: core.NewServeStack(),
-				settings: newReloader(cmd),
+				settings: newReloader(cmd, cluster),
 			}
 			return s.serve(cmd.Context())
 		},
+	}
+	if cluster != nil {
+		cmd.Long += "\n\nWith --cluster it is one of several nodes that have the same links: 'shunt help cluster'."
 	}
 	addServeSettings(cmd, &cfg)
 	return cmd
@@ -212,32 +213,6 @@ func (s *server) listen() (err error) {
 	return err
 }
 
-// openNode reads the certificates of a node of a cluster.
-func (s *server) openNode() (err error) {
-	if s.cfg.cluster.Cluster != "" {
-		s.node, err = node.Open(&s.cfg.cluster, s.say.Log)
-	}
-	if err == nil && s.node != nil {
-		err = s.node.CheckRole()
-	}
-	return err
-}
-
-// joinCluster makes the store, which nobody uses yet, one of the cluster.
-func (s *server) joinCluster(ctx context.Context) error {
-	if s.node == nil {
-		if id, member := s.core.Store.Cluster(); member {
-			return fmt.Errorf("%s is of the cluster %v: start with --cluster, or take it out of the cluster (shunt cluster leave)", s.cfg.data.Dir, id)
-		}
-		return nil
-	}
-	if err := s.node.Join(ctx, s.core.Store); err != nil {
-		return err
-	}
-	s.parts.OnStop("cluster's log", s.node.Close)
-	return s.node.Check(ctx)
-}
-
 // openData opens the store, which locks the folder, then the socket in it, then the engine.
 func (s *server) openData(ctx context.Context) (err error) {
 	defer func() { err = s.cfg.data.Mend(err) }()
@@ -269,7 +244,7 @@ func (s *server) openData(ctx context.Context) (err error) {
 		FlushInterval: s.cfg.flushInterval, KeptHours: s.cfg.keptHours, KeptDays: s.cfg.keptDays, KeptAuditDays: s.cfg.audit.keptDays,
 		Full: s.memory.Full, Logger: s.say.Log, Cluster: s.node != nil,
 	}
-	options.CapNode, _ = s.core.Store.OutboxID()
+	options.CapNode = s.core.OutboxID()
 	if err := s.core.OpenEngine(s.parts, &s.cfg.data, options); err != nil {
 		return err
 	}
@@ -306,13 +281,7 @@ func (s *server) serveAPI(baseURL string) error {
 		o.Front = api.FrontFasthttp
 	}
 	if s.node != nil {
-		o.Metrics.Cluster = s.node.Figures
-		o.Cluster = api.Cluster{State: s.node, TLS: s.node.TLS(), Outbox: s.node.Outbox, Caps: s.node.TakeCaps, GiveCopy: s.node.GiveCopy, NoteCopy: s.node.NoteCopy, Backup: func(name string, w io.Writer) error {
-			if err := s.node.HoldForCopy(name); err != nil {
-				return err
-			}
-			return s.core.SendBackup(w)
-		}, Links: s.core.SendLinks}
+		s.node.Answer(&o, &s.core)
 	}
 	s.speakHTTPS(&o)
 	o.Outlived = s.passed[activation.Public] != nil

@@ -16,7 +16,6 @@ import (
 	"shunt/cmd/shunt/console"
 	"shunt/cmd/shunt/core"
 	"shunt/cmd/shunt/memory"
-	"shunt/cmd/shunt/node"
 	"shunt/cmd/shunt/notify"
 )
 
@@ -41,7 +40,7 @@ type server struct {
 	redirects            net.Listener // to HTTPS; nil: none
 	memory               *memory.Limit
 	core                 core.Core
-	node                 *node.Node                 // nil: of no cluster
+	node                 Node                       // nil: of no cluster
 	nodes                net.Listener               // for other nodes; nil: of no cluster
 	served               atomic.Pointer[api.Server] // nil before the core is there
 }

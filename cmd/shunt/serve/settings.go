@@ -15,7 +15,6 @@ import (
 	"shunt/api/admin"
 	"shunt/api/limit"
 	"shunt/cmd/shunt/core"
-	"shunt/cmd/shunt/node"
 	"shunt/cmd/shunt/settings"
 	"shunt/engine"
 )
@@ -50,7 +49,8 @@ type serveConfig struct {
 	logLevel       slog.Level
 	logs           logSettings
 	audit          auditSettings
-	cluster        node.Settings
+	addNode        Cluster
+	node           NodeSettings // nil if addNode is
 }
 
 // addServeSettings gives cmd the settings of serve.
@@ -106,7 +106,9 @@ func addServeSettings(cmd *cobra.Command, cfg *serveConfig) {
 	settings.Var(fs, &cfg.logLevel, "log-level", "LEVEL", "info", "debug, info, warn or error", settings.ParseLevel)
 	settings.CompleteWords(fs, "log-level", "debug", "info", "warn", "error")
 	addLogSettings(fs, &cfg.logs)
-	node.Add(fs, &cfg.cluster)
+	if cfg.addNode != nil {
+		cfg.node = cfg.addNode(fs)
+	}
 }
 
 // check refuses settings that contradict each other.
@@ -126,8 +128,10 @@ func (cfg *serveConfig) check() error {
 	if err := cfg.https.check(&cfg.data); err != nil {
 		return err
 	}
-	if err := cfg.cluster.Check(); err != nil {
-		return err
+	if cfg.node != nil {
+		if err := cfg.node.Check(); err != nil {
+			return err
+		}
 	}
 	return cfg.data.CheckBaseURL()
 }

@@ -19,8 +19,9 @@ import (
 	"shunt/cmd/shunt/usage"
 )
 
-func NewConfig(root *cobra.Command, stdout, stderr io.Writer) *cobra.Command {
-	cfg, asJSON, asTOML, asSample := serveConfig{}, false, false, false
+// NewConfig returns the command config, for all settings of the commands below root and of serve.
+func NewConfig(root *cobra.Command, cluster Cluster, stdout, stderr io.Writer) *cobra.Command {
+	cfg, asJSON, asTOML, asSample := serveConfig{addNode: cluster}, false, false, false
 	cmd := &cobra.Command{
 		Use:   "config",
 		Short: "Print the settings in force and their sources",
@@ -59,7 +60,7 @@ with 2.
 	cmd.Flags().BoolVar(&asTOML, "toml", false, "print a file of settings, with defaults as comments")
 	cmd.Flags().BoolVar(&asSample, "sample", false, "print a file that explains every setting, with defaults as comments")
 	settings.MarkArguments(cmd.Flags(), "json", "toml", "sample")
-	cmd.AddCommand(newConfigCheck(root, stdout, stderr))
+	cmd.AddCommand(newConfigCheck(root, cluster, stdout, stderr))
 	return cmd
 }
 
@@ -94,8 +95,8 @@ func reloadNote(name string) string {
 	return ""
 }
 
-func newConfigCheck(root *cobra.Command, stdout, stderr io.Writer) *cobra.Command {
-	cfg := serveConfig{}
+func newConfigCheck(root *cobra.Command, cluster Cluster, stdout, stderr io.Writer) *cobra.Command {
+	cfg := serveConfig{addNode: cluster}
 	cmd := &cobra.Command{
 		Use:   "check FILE",
 		Short: "Check a file of settings without starting anything",

@@ -1,4 +1,4 @@
-package command
+package cluster
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"shunt/cmd/shunt/command"
 	"shunt/cmd/shunt/console"
 	"shunt/cmd/shunt/core"
 	"shunt/cmd/shunt/node"
@@ -19,7 +20,8 @@ import (
 	"shunt/cmd/shunt/usage"
 )
 
-func newCluster(stdout, stderr io.Writer) *cobra.Command {
+// New returns the command cluster.
+func New(stdout, stderr io.Writer) *cobra.Command {
 	cluster, asJSON := node.Settings{}, false
 	cmd := &cobra.Command{
 		Use:   "cluster",
@@ -238,7 +240,8 @@ continue without it, run 'shunt cluster forget' with its name.`,
 	return cmd
 }
 
-func newJoin(stdout, stderr io.Writer) *cobra.Command {
+// NewJoin returns the command join.
+func NewJoin(stdout, stderr io.Writer) *cobra.Command {
 	data, cluster, from, asJSON := core.Data{}, node.Settings{}, "", false
 	cmd := &cobra.Command{
 		Use:   "join",
@@ -282,5 +285,5 @@ func join(ctx context.Context, data *core.Data, cluster *node.Settings, name, ur
 		return err
 	}
 	defer archive.Close()
-	return restoreStream(ctx, data, archive, false, asJSON, stdout, stderr)
+	return command.RestoreStream(ctx, data, archive, false, asJSON, stdout, stderr)
 }
