@@ -10,11 +10,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"shunt/cmd/shunt/command"
 	"shunt/cmd/shunt/console"
+	"shunt/cmd/shunt/links"
 	"shunt/cmd/shunt/serve"
 	"shunt/cmd/shunt/settings"
+	"shunt/cmd/shunt/upkeep"
 	"shunt/cmd/shunt/usage"
+	"shunt/cmd/shunt/users"
 )
 
 // Exit codes, as the contract has them.
@@ -77,7 +79,9 @@ Every setting is a flag, an environment variable (SHUNT_ and the flag in capital
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetFlagErrorFunc(usage.FlagError)
 	root.AddCommand(serve.New(program, addNode, stderr), newVersion(stdout), newCompletion(stdout))
-	root.AddCommand(command.All(stdout, stderr)...)
+	root.AddCommand(links.Commands(stdout, stderr)...)
+	root.AddCommand(users.Commands(stdout, stderr)...)
+	root.AddCommand(upkeep.Commands(stdout, stderr)...)
 	root.AddCommand(clusterCommands(stdout, stderr)...)
 	root.AddCommand(serve.NewConfig(root, addNode, stdout, stderr)) // has the settings of all the others
 	addVersionFlag(root)

@@ -12,11 +12,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"shunt/cmd/shunt/command"
 	"shunt/cmd/shunt/console"
 	"shunt/cmd/shunt/core"
 	"shunt/cmd/shunt/node"
 	"shunt/cmd/shunt/settings"
+	"shunt/cmd/shunt/upkeep"
 	"shunt/cmd/shunt/usage"
 )
 
@@ -285,5 +285,5 @@ func join(ctx context.Context, data *core.Data, cluster *node.Settings, name, ur
 		return err
 	}
 	defer archive.Close()
-	return command.RestoreStream(ctx, data, archive, false, asJSON, stdout, stderr)
+	return upkeep.RestoreStream(ctx, data, archive, false, asJSON, stdout, stderr)
 }

@@ -150,3 +150,19 @@ func Hide(fs *pflag.FlagSet, names ...string) {
 		Must(fs.MarkHidden(name))
 	}
 }
+
+// NewGroup is a command that only has subcommands.
+func NewGroup(use, short string, commands ...*cobra.Command) *cobra.Command {
+	group := &cobra.Command{
+		Use:   use,
+		Short: short,
+		Args:  KnownCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cmd.SetOut(cmd.ErrOrStderr())
+			_ = cmd.Help() // only writes
+			return settings.UsageErrorf("name a command of %s", cmd.CommandPath())
+		},
+	}
+	group.AddCommand(commands...)
+	return group
+}
