@@ -105,7 +105,7 @@
 // folded first. The hit itself raises the counter of a capped link, by compare-and-swap and never
 // beyond the cap, and its record says so (counted). Before an uncapped link gets a cap, it is
 // published with a flag that makes its hits do the same, and everything is folded: then the counter
-// is complete.
+// is complete. In a cluster, the node that leads decides each hit of a capped link: see engine/caps.
 //
 // The cap that counts is the cap in force when a hit is admitted, not the cap that the redirect
 // found when it resolved the link: the hit looks the link up once more, after it has read the
@@ -120,7 +120,7 @@
 // resolved the link before is treated as if it had come before. If a link was deleted and its code
 // taken again, a late hit counts for the link that was resolved, under its cap.
 //
-// Goroutines. Run has four. One folds every 10 ms. One flushes every interval, and rolls up, purges
+// Goroutines. Run has four. One folds every 10 ms, or, after 3 s without hits, once a hit wakes it. One flushes every interval, and rolls up, purges
 // deleted links and sweeps receipts in between: only it calls Store.Flush, Store.RollUp and
 // Store.SweepReceipts. One allocates ids. One keeps pages of the journal writable (journal.Keeper).
 // A fifth goroutine reports when the first three have ended, because a store or a disk may hang:

@@ -30,7 +30,7 @@ var inlined = []struct {
 		"index.Link.Flags", "index.Flags.CountAtOnce", "index.Link.ID", "index.Link.Owner", "journal.Visit.PackOwner",
 		"journal.Visit.PackClass", "journal.(*Journal).RingOf", "journal.(*Ring).Reserve", "journal.(*Ring).LookAgain",
 		"journal.Digest", "journal.(*Ring).Seal", "journal.seal", "hash.Mix", "journal.(*Ring).Store",
-		"journal.(*Ring).slot",
+		"journal.(*Ring).slot", "mmap.StoreWord", "mmap.StoreLast",
 	}},
 	{"engine.go", "recordCounted", []string{"journal.Visit.Words", "journal.(*Words).SetCounted", "journal.(*Journal).RingOf"}},
 	{"fold.go", "foldRingLocked", []string{"journal.(*Ring).Head", "journal.(*Ring).Folded", "journal.(*Ring).Next"}},

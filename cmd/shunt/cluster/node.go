@@ -40,7 +40,7 @@ type servedNode struct{ *node.Node }
 func (n servedNode) Answer(o *api.Options, c *core.Core) {
 	o.Metrics.Cluster = n.Figures
 	o.Cluster = api.Cluster{
-		State: n.Node, TLS: n.TLS(), Outbox: n.Outbox, Caps: n.TakeCaps, GiveCopy: n.GiveCopy, NoteCopy: n.NoteCopy, Links: c.SendLinks,
+		State: n.Node, TLS: n.TLS(), Outbox: n.Outbox, Caps: n.GrantCaps, GiveCopy: n.GiveCopy, NoteCopy: n.NoteCopy, Links: c.SendLinks,
 		Backup: func(name string, w io.Writer) error {
 			if err := n.HoldForCopy(name); err != nil {
 				return err

@@ -27,12 +27,6 @@ func (c *Core) RefuseMember(s *Data) error {
 	return nil
 }
 
-// OutboxID returns what other nodes know the store's hits by; zero: it is of no cluster.
-func (c *Core) OutboxID() [16]byte {
-	id, _ := c.Store.OutboxID()
-	return id
-}
-
 // SendLinks writes what an edge of the cluster may have to w, as SendBackup does a backup.
 func (c *Core) SendLinks(w io.Writer) (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), sendTimeout)

@@ -244,7 +244,6 @@ func (s *server) openData(ctx context.Context) (err error) {
 		FlushInterval: s.cfg.flushInterval, KeptHours: s.cfg.keptHours, KeptDays: s.cfg.keptDays, KeptAuditDays: s.cfg.audit.keptDays,
 		Full: s.memory.Full, Logger: s.say.Log, Cluster: s.node != nil,
 	}
-	options.CapNode = s.core.OutboxID()
 	if err := s.core.OpenEngine(s.parts, &s.cfg.data, options); err != nil {
 		return err
 	}
