@@ -51,7 +51,7 @@ func (r *release) makeManual() error {
 		return err
 	}
 	err := r.run([]string{"SHUNTTEST_MANUAL=" + pages, "SOURCE_DATE_EPOCH=" + strconv.FormatInt(r.time.Unix(), 10)},
-		"go", "test", "-count=1", "-ldflags", "-X shunt/cmd/shunt.version="+r.version, "-run", "^TestEveryCommandHasAManPage$", "./cmd/shunt")
+		"go", "test", "-count=1", "-ldflags", "-X shunt/cmd/shunt/version.number="+r.version, "-run", "^TestEveryCommandHasAManPage$", "./cmd/shunt")
 	if err != nil {
 		return err
 	}
