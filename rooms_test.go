@@ -59,7 +59,6 @@ const maxBackShare = 0.15
 
 // backShares has the rooms that are not there yet, with the share that they may have until then.
 var backShares = map[string]float64{
-	"engine/journal": 0.17, "engine/tally": 0.28, "engine/target": 0.39,
 	"storage": 0.20, "api/wire": 0.18,
 }
 
