@@ -20,7 +20,7 @@ run: build ## build and serve http://127.0.0.1:8080 from ./shunt-data (ARGS='--l
 
 .PHONY: build
 build: ## write the binary ./shunt
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-X main.version=$(VERSION)" -o shunt ./cmd/shunt
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-X shunt/cmd/shunt/version.number=$(VERSION)" -o shunt ./cmd/shunt
 
 .PHONY: quick
 quick: ## test what differs from the last commit (BASE=commit), and what imports it, in two minutes (LIMIT=seconds)

@@ -59,25 +59,46 @@ var (
 	noHTTP  = []string{fasthttp, "net/http"}
 	nobody  = []string{}
 	engines = []string{"engine", "engine/"}
+
+	// commands are the packages that have commands.
+	commands = []string{"cmd/shunt", "cmd/shunt/cluster", "cmd/shunt/links", "cmd/shunt/serve", "cmd/shunt/upkeep", "cmd/shunt/users"}
 )
 
 // rooms has every package but those at the top of a layer.
 var rooms = map[string]room{
-	"engine/caps": {users: []string{"engine"}},
+	"engine/caps": {users: []string{"engine", "engine/hit", "engine/link"}},
+	"engine/hit": {
+		knows: []string{
+			"engine/caps", "engine/index", "engine/internal/clock", "engine/internal/errs", "engine/internal/seams",
+			"engine/internal/settings", "engine/invalid", "engine/journal", "engine/plural", "engine/seen", "engine/tally",
+		},
+		users: []string{"engine"},
+	},
+	"engine/link": {
+		knows: []string{
+			"engine/caps", "engine/index", "engine/internal/clock", "engine/internal/errs", "engine/internal/limits",
+			"engine/internal/settings", "engine/invalid",
+		},
+		users: []string{"engine"},
+	},
 	"engine/index": {knows: []string{
 		"engine/internal/ascii", "engine/internal/hash", "engine/internal/invariants", "engine/internal/limits", "engine/internal/mmap",
 		"engine/internal/symbols", "engine/invalid",
 	}},
 	"engine/internal/ascii":      {users: engines},
+	"engine/internal/clock":      {knows: []string{"engine/internal/settings", "engine/seen"}, users: engines},
+	"engine/internal/errs":       {users: engines},
 	"engine/internal/hash":       {users: engines},
 	"engine/internal/invariants": {users: engines},
 	"engine/internal/limits":     {users: engines},
 	"engine/internal/mmap":       {users: []string{"engine/index", "engine/journal"}},
+	"engine/internal/seams":      {knows: []string{"engine/journal"}, users: []string{"engine/hit"}},
+	"engine/internal/settings":   {knows: []string{"engine/journal"}, users: engines},
 	"engine/internal/symbols":    {users: engines},
 	"engine/invalid":             {},
 	"engine/journal":             {knows: []string{"engine/internal/hash", "engine/internal/mmap", "engine/plural", "engine/tally"}},
 	"engine/plural":              {},
-	"engine/seen":                {users: []string{"engine"}},
+	"engine/seen":                {users: []string{"engine", "engine/hit", "engine/internal/clock"}},
 	"engine/tally":               {knows: []string{"engine/internal/hash"}},
 	"engine/target":              {knows: []string{"engine/internal/ascii", "engine/internal/limits", "engine/invalid"}},
 
@@ -138,17 +159,47 @@ var rooms = map[string]room{
 	"cmd/shunt/browser":        {users: nobody},
 	"cmd/shunt/certs":          {},
 	"cmd/shunt/certs/certtest": {users: nobody},
-	"cmd/shunt/console":        {knows: []string{"engine/plural"}, never: []string{cobra}},
-	"cmd/shunt/e2e":            {users: nobody},
-	"cmd/shunt/httpclients":    {users: nobody},
-	"cmd/shunt/identity":       {never: []string{cobra}},
-	"cmd/shunt/node":           {knows: []string{"cmd/shunt/settings", "api/account", "api/admin", "api/cluster", "engine", "storage", "storage/clusterlog", "storage/etcdlog", "storage/replica"}, users: []string{"cmd/shunt"}},
-	"cmd/shunt/importer":       {knows: []string{"api/client", "cmd/shunt/console", "engine/plural"}, never: []string{cobra}},
-	"cmd/shunt/linkflags":      {knows: []string{"api/client", "api/tagtext", "cmd/shunt/console", "cmd/shunt/settings"}, never: []string{cobra}},
-	"cmd/shunt/memory":         {knows: []string{"storage"}, never: []string{cobra}},
-	"cmd/shunt/notify":         {never: []string{cobra}},
-	"cmd/shunt/settings":       {knows: []string{"api/when", "engine/plural"}, never: []string{cobra}},
-	"cmd/shunt/socket":         {never: []string{cobra}},
+	"cmd/shunt/cluster": {
+		knows: []string{"api", "cmd/shunt/console", "cmd/shunt/core", "cmd/shunt/node", "cmd/shunt/serve", "cmd/shunt/settings", "cmd/shunt/upkeep", "cmd/shunt/usage"},
+		users: []string{"cmd/shunt"},
+	},
+	"cmd/shunt/console": {knows: []string{"engine/plural"}, never: []string{cobra}},
+	"cmd/shunt/core": {
+		knows: []string{"api", "api/account", "api/admin", "cmd/shunt/backups", "cmd/shunt/console", "cmd/shunt/identity", "cmd/shunt/settings", "cmd/shunt/usage", "cmd/shunt/version", "engine", "engine/plural", "storage"},
+		users: append([]string{"cmd/shunt/reach"}, commands...),
+	},
+	"cmd/shunt/e2e":         {users: nobody},
+	"cmd/shunt/httpclients": {users: nobody},
+	"cmd/shunt/identity":    {never: []string{cobra}},
+	"cmd/shunt/node":        {knows: []string{"cmd/shunt/settings", "api/account", "api/admin", "api/cluster", "engine", "storage", "storage/clusterlog", "storage/etcdlog", "storage/replica"}, users: []string{"cmd/shunt/cluster"}},
+	"cmd/shunt/importer":    {knows: []string{"api/client", "cmd/shunt/console", "engine/plural"}, never: []string{cobra}},
+	"cmd/shunt/linkflags":   {knows: []string{"api/client", "api/tagtext", "cmd/shunt/console", "cmd/shunt/settings"}, never: []string{cobra}},
+	"cmd/shunt/links": {
+		knows: []string{"api/changes", "api/client", "api/tagtext", "cmd/shunt/console", "cmd/shunt/core", "cmd/shunt/importer", "cmd/shunt/linkflags", "cmd/shunt/reach", "cmd/shunt/settings", "cmd/shunt/usage", "cmd/shunt/users", "engine", "engine/plural"},
+		users: []string{"cmd/shunt"},
+	},
+	"cmd/shunt/memory": {knows: []string{"storage"}, never: []string{cobra}},
+	"cmd/shunt/notify": {never: []string{cobra}},
+	"cmd/shunt/reach": {
+		knows: []string{"api", "api/client", "cmd/shunt/console", "cmd/shunt/core", "cmd/shunt/settings", "cmd/shunt/socket", "cmd/shunt/usage", "cmd/shunt/version", "engine", "storage"},
+		users: commands,
+	},
+	"cmd/shunt/serve": {
+		knows: []string{"api", "api/accesslog", "api/account", "api/admin", "api/brand", "api/limit", "api/rate", "api/visitor", "api/wire", "cmd/shunt/activation", "cmd/shunt/certs", "cmd/shunt/console", "cmd/shunt/core", "cmd/shunt/memory", "cmd/shunt/notify", "cmd/shunt/settings", "cmd/shunt/socket", "cmd/shunt/usage", "cmd/shunt/version", "engine", "storage"},
+		users: []string{"cmd/shunt", "cmd/shunt/cluster"},
+	},
+	"cmd/shunt/settings": {knows: []string{"api/when", "engine/plural"}, never: []string{cobra}},
+	"cmd/shunt/socket":   {never: []string{cobra}},
+	"cmd/shunt/upkeep": {
+		knows: []string{"api", "cmd/shunt/backups", "cmd/shunt/console", "cmd/shunt/core", "cmd/shunt/identity", "cmd/shunt/reach", "cmd/shunt/settings", "cmd/shunt/usage", "engine", "engine/plural", "storage"},
+		users: []string{"cmd/shunt", "cmd/shunt/cluster"},
+	},
+	"cmd/shunt/usage": {knows: []string{"cmd/shunt/settings"}},
+	"cmd/shunt/users": {
+		knows: []string{"api/client", "cmd/shunt/console", "cmd/shunt/reach", "cmd/shunt/settings", "cmd/shunt/usage"},
+		users: []string{"cmd/shunt", "cmd/shunt/links"},
+	},
+	"cmd/shunt/version": {never: []string{cobra}},
 }
 
 // tops are the packages at the top of the layers. They tie their rooms together, and no room
@@ -171,7 +222,7 @@ type pkg struct {
 
 func TestDependenciesPointOneWay(t *testing.T) {
 	sources(t, ".go") // looks at every file, so that go test does not take its cached result after a change
-	for _, tags := range []string{"", "shuntinvariants", "race"} {
+	for _, tags := range []string{"", "shuntinvariants", "race", "nocluster"} {
 		for _, violation := range violations(listPackages(t, tags)) {
 			t.Errorf("with -tags %q: %s", tags, violation)
 		}
@@ -196,6 +247,24 @@ func listPackages(t *testing.T, tags string) []pkg {
 			t.Fatalf("go list: %v", err)
 		}
 		packages = append(packages, p)
+	}
+}
+
+// The tag nocluster leaves out what only a node of a cluster needs. It is for machines to which etcd's client is too
+// much, and it shows that nobody but cmd/shunt/cluster knows of a node.
+func TestAProgramWithoutTheClusterHasNeitherEtcdNorGRPC(t *testing.T) {
+	sources(t, ".go")
+	const program = module + "cmd/shunt"
+	if out, err := exec.Command("go", "list", "-tags", "nocluster", "-export", "./cmd/shunt").CombinedOutput(); err != nil {
+		t.Fatalf("it does not compile: %v\n%s", err, out)
+	}
+	left := []string{"go.etcd.io", "google.golang.org/grpc", program + "/cluster", program + "/node", module + "storage/etcdlog", module + "storage/replica"}
+	for tags, wanted := range map[string]bool{"nocluster": false, "": true} {
+		packages := listPackages(t, tags)
+		i := slices.IndexFunc(packages, func(p pkg) bool { return p.ImportPath == program })
+		if found := reached(program, "depends on", packages[i].Deps, left); len(found) > 0 != wanted {
+			t.Errorf("with -tags %q: got %q", tags, found)
+		}
 	}
 }
 
@@ -317,9 +386,14 @@ func TestEachForbiddenDependencyIsFound(t *testing.T) {
 		"mapped memory imports the hash":                  {ImportPath: "shunt/engine/internal/mmap", Imports: []string{"shunt/engine/internal/hash"}},
 		"the journal imports the engine":                  {ImportPath: "shunt/engine/journal", Imports: []string{"shunt/engine"}},
 		"the journal imports the index":                   {ImportPath: "shunt/engine/journal", Imports: []string{"shunt/engine/index"}},
+		"links import hits":                               {ImportPath: "shunt/engine/link", Imports: []string{"shunt/engine/hit"}},
+		"hits import links":                               {ImportPath: "shunt/engine/hit", Imports: []string{"shunt/engine/link"}},
 		"tallies import the journal":                      {ImportPath: "shunt/engine/tally", Imports: []string{"shunt/engine/journal"}},
 		"tallies map memory":                              {ImportPath: "shunt/engine/tally", Imports: []string{"shunt/engine/internal/mmap"}},
 		"storage imports the inside of the engine":        {ImportPath: "shunt/storage", Imports: []string{"shunt/engine/internal/limits"}},
+		"the server knows what a node is":                 {ImportPath: "shunt/cmd/shunt/serve", Imports: []string{"shunt/cmd/shunt/node"}},
+		"a command knows the server":                      {ImportPath: "shunt/cmd/shunt/links", Imports: []string{"shunt/cmd/shunt/serve"}},
+		"a command about links opens a store":             {ImportPath: "shunt/cmd/shunt/links", Imports: []string{"shunt/storage"}},
 		"the program imports etcd's client":               {ImportPath: "shunt/cmd/shunt", Imports: []string{etcd + "/client/v3"}},
 		"the cluster's log reaches etcd":                  {ImportPath: "shunt/storage/clusterlog", Deps: []string{etcd + "/api/v3/etcdserverpb"}},
 		"storage imports the cluster tests":               {ImportPath: "shunt/storage", Imports: []string{"shunt/storage/etcdlog/etcdtest"}},

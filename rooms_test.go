@@ -25,9 +25,12 @@ import (
 )
 
 // maxFiles is how many Go files without tests a folder may have. One with more has two subjects.
-const maxFiles = 45
+const maxFiles = 25
 
-func TestNoFolderHasMoreThan45Files(t *testing.T) {
+// fullRooms has the folders that are not there yet, with the number that they may have until then.
+var fullRooms = map[string]int{"api": 45, "engine": 45, "storage": 45}
+
+func TestNoFolderHasTooManyFiles(t *testing.T) {
 	files := make(map[string]int)
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
 		if err == nil && strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go") {
@@ -39,21 +42,23 @@ func TestNoFolderHasMoreThan45Files(t *testing.T) {
 		t.Fatal(err)
 	}
 	for folder, n := range files {
-		if n > maxFiles {
-			t.Errorf("%s has %d files, want at most %d", folder, n, maxFiles)
+		if limit := cmp.Or(fullRooms[folder], maxFiles); n > limit {
+			t.Errorf("%s has %d files, want at most %d", folder, n, limit)
 		}
 	}
 }
 
 // orderedRooms are the packages in whose order of files few uses may run back.
-var orderedRooms = []string{"./engine/...", "./storage", "./api", "./api/wire/...", "./api/dashboard/...", "./cmd/shunt"}
+var orderedRooms = []string{
+	"./engine/...", "./storage", "./api", "./api/wire/...", "./api/dashboard/...", "./cmd/shunt", "./cmd/shunt/cluster", "./cmd/shunt/core", "./cmd/shunt/links",
+	"./cmd/shunt/reach", "./cmd/shunt/serve", "./cmd/shunt/upkeep", "./cmd/shunt/users",
+}
 
 // maxBackShare is the share of the uses between files of a room that may run back.
 const maxBackShare = 0.15
 
 // backShares has the rooms that are not there yet, with the share that they may have until then.
 var backShares = map[string]float64{
-	"engine": 0.16, "engine/journal": 0.17, "engine/tally": 0.28, "engine/target": 0.39,
 	"storage": 0.20,
 }
 

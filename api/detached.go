@@ -7,9 +7,11 @@ import (
 	"net"
 	"net/netip"
 	"sync"
+	"time"
 
 	"github.com/valyala/fasthttp"
 
+	"shunt/api/wire"
 	"shunt/api/wire/http1"
 )
 
@@ -68,6 +70,7 @@ func (d *detached) appendTo(out []byte, r *http1.Plain) []byte {
 		d.ctx.SetConnectionClose()
 	}
 	d.out = out
+	wire.RefreshDate(time.UnixMilli(r.NowMs))
 	_, _ = d.ctx.Response.WriteTo(d) // Write does not fail
 	return d.out
 }

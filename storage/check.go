@@ -46,10 +46,9 @@ type CheckReport struct {
 	Imports        uint64 `json:"imports"` // hours in which owners imported hits
 	Accounts       uint64 `json:"accounts"`
 	Audit          uint64 `json:"audit"`
-	Outbox         uint64 `json:"outbox,omitempty"`   // records that other nodes of the cluster have not pulled yet
-	Pulled         uint64 `json:"pulled,omitempty"`   // positions in the outboxes of other nodes
-	Caps           uint64 `json:"caps,omitempty"`     // of links, that are shared out among the nodes
-	CapUses        uint64 `json:"cap_uses,omitempty"` // of this node
+	Outbox         uint64 `json:"outbox,omitempty"` // records that other nodes of the cluster have not pulled yet
+	Pulled         uint64 `json:"pulled,omitempty"` // positions in the outboxes of other nodes
+	Caps           uint64 `json:"caps,omitempty"`   // of links, in a cluster
 	Meta           uint64 `json:"meta"`
 	Files          uint64 `json:"files"` // of the database
 	FileBytes      uint64 `json:"file_bytes"`
@@ -95,11 +94,10 @@ var checkedTables = []checkedTable{
 	{row.TableAudit, "audit", beginAudit, func(r *CheckReport) *uint64 { return &r.Audit }},
 	{row.TableOutbox, "outbox", beginOutbox, func(r *CheckReport) *uint64 { return &r.Outbox }},
 	{row.TablePulled, "pulled", beginPulled, func(r *CheckReport) *uint64 { return &r.Pulled }},
-	{row.TableCapUses, "cap uses", beginCapUses, func(r *CheckReport) *uint64 { return &r.CapUses }},
 }
 
 // edgeTables are the tables that the store of an edge has.
-var edgeTables = []byte{row.TableMeta, row.TableHot, row.TableCold, row.TableCaps, row.TableOutbox, row.TablePulled, row.TableCapUses}
+var edgeTables = []byte{row.TableMeta, row.TableHot, row.TableCold, row.TableCaps, row.TableOutbox, row.TablePulled}
 
 // check is one run of Check.
 //

@@ -161,10 +161,7 @@ func beginCaps(c *check) (checkedPart, error) { return capPart{c}, nil }
 func (capPart) end() error { return nil }
 
 func (p capPart) row(key, value []byte) error {
-	id, err := row.SplitCapKey(key)
-	if err == nil {
-		_, err = row.DecodeCap(value)
-	}
+	id, _, err := row.ReadCap(key, value)
 	if err != nil {
 		p.c.o.Faults.Add(where("caps", key), "%v", err)
 		return nil
@@ -180,23 +177,4 @@ func (c *check) wantCold(table string, key []byte, id uint64) {
 	if missing {
 		c.o.Faults.Add(where(table, key), "link %d does not exist", id)
 	}
-}
-
-type capUsePart struct{ c *check }
-
-func beginCapUses(c *check) (checkedPart, error) { return capUsePart{c}, nil }
-
-func (capUsePart) end() error { return nil }
-
-func (p capUsePart) row(key, value []byte) error {
-	id, err := row.SplitCapUseKey(key)
-	if err == nil {
-		_, err = row.DecodeCapUse(value)
-	}
-	if err != nil {
-		p.c.o.Faults.Add(where("cap uses", key), "%v", err)
-		return nil
-	}
-	p.c.wantCold("cap uses", key, id)
-	return nil
 }

@@ -57,13 +57,10 @@ func (s *Store) Flush(b engine.FlushBatch) error {
 	f.turn.Lock()
 	defer f.turn.Unlock()
 	defer f.batch.Reset()
-	durable := false
-	defer func() { s.capUses.ended(durable) }()
 	s.beginPosting()
 	if err := s.collect(&b); err != nil {
 		return fmt.Errorf("storage: flush %d: %w", b.Positions.FlushSeq, err)
 	}
-	s.putFlushed()
 	outbox := s.endPosting()
 	f.value = row.AppendPositions(f.value[:0], &b.Positions)
 	set(f.batch, row.MetaKey(row.MetaPositions), f.value)
@@ -73,7 +70,6 @@ func (s *Store) Flush(b engine.FlushBatch) error {
 	if err := s.sync(f.batch, "storage: committing a flush"); err != nil {
 		return err
 	}
-	durable = true
 	if c := b.Clock; c != nil && len(c.Runs) > 0 {
 		s.stamps.inUse.Store(&timeInUse{c.Runs[len(c.Runs)-1].To, time.Now()})
 	}
@@ -133,9 +129,6 @@ func (s *Store) addFlushed(stage row.Stage, hour uint32, id uint64, t *engine.Ta
 	}
 	if s.outbox.posting.exists {
 		s.post(row.OutboxRow{Table: f.key[0], Hour: hour, ID: id}, t, f.value)
-		if f.key[0] == row.TableLinkHours && t.Hits > 0 {
-			s.capUses.count(id, t.Hits)
-		}
 	}
 	return nil
 }

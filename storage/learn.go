@@ -38,9 +38,8 @@ type parts struct {
 // own is what a batch of shared rows means for the node's own rows and memory.
 type own struct {
 	purged []uint64 // links whose tallies go, too
-	caps   []engine.CapChange
-	bound  uint64 // of ids; 0: unchanged
-	stamp  uint64 // the highest of the audit log; 0: none
+	bound  uint64   // of ids; 0: unchanged
+	stamp  uint64   // the highest of the audit log; 0: none
 }
 
 // learned collects what the engine is to know of a batch.
@@ -260,7 +259,6 @@ func (s *Store) learnBatch(b *pebble.Batch, to Learner) error {
 		return nil
 	}
 	defer b.Reset()
-	l.own.caps = l.Caps
 	if err := s.commitShared(b, l.own); err != nil {
 		return err
 	}
@@ -285,11 +283,7 @@ func (l *learned) noteSet(key, value []byte, known func(key []byte) (bool, error
 		}
 		l.Links = append(l.Links, h)
 	case row.TableCaps:
-		id, err := row.SplitCapKey(key)
-		if err != nil {
-			return err
-		}
-		c, err := row.DecodeCap(value)
+		id, c, err := row.ReadCap(key, value)
 		if err != nil {
 			return err
 		}

@@ -61,7 +61,7 @@ type Metrics struct {
 // Metrics returns the store's figures. It takes Pebble's mutex for some microseconds.
 func (s *Store) Metrics() Metrics {
 	p := s.db.Metrics()
-	log := logDiskBytes(p, uint64(s.cache.memTableBytes))
+	log := logDiskBytes(p)
 	var compacted uint64
 	for i := range p.Levels {
 		compacted += p.Levels[i].TableBytesCompacted
@@ -122,11 +122,11 @@ func (s *Store) rollUpWaits() time.Time {
 }
 
 // logDiskBytes returns the disk space of the log. WAL.PhysicalSize lacks the file that is being
-// written, for which Pebble reserves 110 % of a memtable.
-func logDiskBytes(p *pebble.Metrics, memTableBytes uint64) uint64 {
-	reserved := memTableBytes/10 + memTableBytes
+// written, which grows by steps (logFile).
+func logDiskBytes(p *pebble.Metrics) uint64 {
 	older := p.WAL.PhysicalSize
-	return older + max(reserved, p.WAL.Size-min(p.WAL.Size, older))
+	newest := p.WAL.Size - min(p.WAL.Size, older)
+	return older + max(1, (newest+logStepBytes-1)/logStepBytes)*logStepBytes
 }
 
 // Histogram is a snapshot of how often values were in each bucket since Open. Counts has one more

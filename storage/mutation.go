@@ -235,7 +235,7 @@ func creationBytes(m *engine.Mutation) int {
 		total += 2 * rowHeadBytes // of the link's life, and of its owner
 	}
 	if m.Cap != nil {
-		total += (1+len(m.Cap.Cap.Blocks))*rowHeadBytes + code
+		total += rowHeadBytes
 	}
 	return total
 }

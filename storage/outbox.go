@@ -356,8 +356,6 @@ func renewOutbox(b *pebble.Batch, old row.OutboxState) (renewed row.OutboxState)
 	must(b.DeleteRange(keys.Lower, keys.Upper, nil))
 	set(b, row.AppendPulledKey(nil, old.ID), row.AppendPulled(nil, old.Next))
 	set(b, row.MetaKey(row.MetaOutbox), row.AppendOutboxState(nil, renewed))
-	uses := row.TableRange(row.TableCapUses) // of the node that was copied
-	must(b.DeleteRange(uses.Lower, uses.Upper, nil))
 	return renewed
 }
 
@@ -382,7 +380,7 @@ func (s *Store) RenewOutbox() error {
 	}
 	s.outbox.oldestMs.Store(0)
 	s.outbox.set(renewed)
-	return s.readCaps()
+	return nil
 }
 
 // leaveOutbox adds rows to b that remove the outbox and all positions in others.

@@ -148,7 +148,7 @@ func (s *Store) commitShared(b *pebble.Batch, own own) error {
 	if s.shared.edge {
 		own.purged = nil // it has no rows of their hits
 	}
-	if len(own.purged) > 0 || anyGone(own.caps) { // nothing else may make rows of these links again
+	if len(own.purged) > 0 { // nothing else may make rows of these links again
 		s.flusher.turn.Lock()
 		defer s.flusher.turn.Unlock()
 		for _, id := range own.purged {
@@ -156,14 +156,7 @@ func (s *Store) commitShared(b *pebble.Batch, own own) error {
 				remove(b, row.AppendLinkHourKey(nil, hour, id))
 			}
 		}
-		for i := range own.caps {
-			if own.caps[i].Gone {
-				remove(b, row.AppendCapUseKey(nil, own.caps[i].ID))
-			}
-		}
-		if len(own.purged) > 0 {
-			s.pulls.purged = s.shared.whole.Sequence
-		}
+		s.pulls.purged = s.shared.whole.Sequence
 	}
 	set(b, row.MetaKey(row.MetaLog), appendPosition(s.shared.cluster, s.shared.whole))
 	if err := s.writer.commit(b); err != nil {
@@ -174,7 +167,6 @@ func (s *Store) commitShared(b *pebble.Batch, own own) error {
 		bound = s.ids.bound.Load()
 	}
 	s.stamps.raise(own.stamp)
-	s.capUses.learned(own.caps)
 	s.shared.applied.Store(s.shared.whole.Sequence)
 	return nil
 }
@@ -209,7 +201,7 @@ func (s *Store) JoinLog(id clusterlog.ID, at clusterlog.Position) error {
 	s.commits.limit = clusterlog.MaxPayloadBytes / 2
 	s.outbox.set(outbox)
 	s.pulls.purged = at.Sequence
-	return s.readCaps()
+	return nil
 }
 
 // LeaveLog makes the store one of no cluster again, with all rows that it has. It must not be in use. That
@@ -297,26 +289,18 @@ func (s *Store) readLog() error {
 	s.pulls.purged = at.Sequence // what was purged before this start is not known
 	edge, edgeErr := s.get(row.MetaKey(row.MetaEdge))
 	s.shared.edge = edge != nil
-	return errors.Join(err, edgeErr, s.startOutbox(), s.readCaps())
+	return errors.Join(err, edgeErr, s.startOutbox())
 }
 
 // ownRows returns what a batch that this node made means for its own rows: its memory knows it already.
 func ownRows(b *pebble.Batch) (o own) {
 	for r := b.Reader(); ; {
-		kind, key, value, ok, err := r.Next()
+		kind, key, _, ok, err := r.Next()
 		if !ok || err != nil {
 			return o
 		}
-		gone := kind == pebble.InternalKeyKindDelete
-		switch {
-		case gone && key[0] == row.TableCold:
+		if kind == pebble.InternalKeyKindDelete && key[0] == row.TableCold {
 			o.purged = append(o.purged, binary.BigEndian.Uint64(key[1:]))
-		case gone && key[0] == row.TableCaps:
-			o.caps = append(o.caps, engine.CapChange{ID: binary.BigEndian.Uint64(key[1:]), Gone: true})
-		case key[0] == row.TableCaps:
-			c, err := row.DecodeCap(value)
-			must(err) // it was just encoded
-			o.caps = append(o.caps, engine.CapChange{ID: binary.BigEndian.Uint64(key[1:]), Cap: c})
 		}
 	}
 }

@@ -103,7 +103,7 @@ func TestAFullDiskGivesUpItsBallastAndRecovers(t *testing.T) {
 		s := open(t, "/data/store", Options{FS: disk})
 		stop := start(t, s)
 		path := "/data/store/" + ballastName
-		if info, err := disk.Stat(path); err != nil || info.Size() != maxBallastBytes {
+		if info, err := disk.Stat(path); err != nil || info.Size() != ballastBytes {
 			t.Fatalf("ballast: got %v, %v", info, err)
 		}
 		disk.avail.Store(0)
@@ -123,7 +123,7 @@ func TestAFullDiskGivesUpItsBallastAndRecovers(t *testing.T) {
 		if s.ReadOnly() {
 			t.Error("it has not recovered")
 		}
-		if info, err := disk.Stat(path); err != nil || info.Size() != maxBallastBytes {
+		if info, err := disk.Stat(path); err != nil || info.Size() != ballastBytes {
 			t.Errorf("ballast: got %v, %v", info, err)
 		}
 		wantWritable(t, s, 1, true)
@@ -132,7 +132,7 @@ func TestAFullDiskGivesUpItsBallastAndRecovers(t *testing.T) {
 
 		disk.avail.Store(2 * startBytes) // a ballast of an earlier run is known
 		s = openMem(t, disk)
-		if got := ballastOf(s); got != maxBallastBytes || !s.ReadOnly() {
+		if got := ballastOf(s); got != ballastBytes || !s.ReadOnly() {
 			t.Errorf("opened again: got a ballast of %d bytes, read only is %v", got, s.ReadOnly())
 		}
 		closeStore(t, s)
@@ -179,9 +179,9 @@ func TestMetricsCountTheLogAndTheBallast(t *testing.T) {
 		disk.avail.Store(10 << 30)
 		s := open(t, "/data/store", Options{FS: disk})
 		stop := start(t, s)
-		time.Sleep(3 * spaceInterval)
+		time.Sleep(idleInterval)
 		m := s.Metrics()
-		if m.LogDiskBytes < DefaultMemTableBytes || m.DiskBytes <= m.LogDiskBytes || m.BallastBytes != maxBallastBytes {
+		if m.LogDiskBytes != logStepBytes || m.DiskBytes <= m.LogDiskBytes || m.BallastBytes != ballastBytes {
 			t.Errorf("got %d bytes of which %d are the log, and a ballast of %d", m.DiskBytes, m.LogDiskBytes, m.BallastBytes)
 		}
 		stop()

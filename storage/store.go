@@ -97,10 +97,9 @@ type Store struct {
 	layout  uint32  // Open's: the version of what it found; see convert
 	scanned scanned // of LoadLinks and View.LoadHits
 
-	shared  shared
-	outbox  outbox
-	pulls   pulls
-	capUses capUses
+	shared shared
+	outbox outbox
+	pulls  pulls
 
 	accountWrites struct {
 		sync.WaitGroup

@@ -110,15 +110,15 @@ func TestAllCreationsOfACommitAreWrittenHoweverMany(t *testing.T) {
 func writesOfAllKinds() []anyWrite {
 	gone, again, edited := link("gone", 2, 1, "tag"), link("gone", 4, 2, "other"), link("edited", 3, 1, "tag")
 	bulk := engine.Bulk{Creations: []engine.Mutation{creation(link("z", 10, 1, "tag")), creation(link("b", 11, 1))}}
-	change := &engine.CapChange{ID: 1, Cap: engine.Cap{Code: madeLink(1, 10).Hot.Code, Generation: 1, Limit: 7, Open: true}}
+	change := &engine.CapChange{ID: 1, Cap: engine.Cap{Generation: 1, Used: 7, Open: true}}
 	purge := purgeOf(engine.Deletion{Hour: uint32(deletedAt(gone, 5).Hot.DeletedAtMs / msPerHour), ID: 2, Code: "gone"}, true)
 	return []anyWrite{
-		{Mutation: capped(1, engine.Cap{Generation: 1, Limit: 9, Born: true})}, {Mutation: creation(gone)},
+		{Mutation: capped(1, engine.Cap{Generation: 1, Open: true})}, {Mutation: creation(gone)},
 		{Mutation: deletedAt(gone, 5)}, {Mutation: creation(edited)},
 		{Mutation: purge}, {Mutation: creation(again)},
-		{Mutation: engine.Mutation{Cap: change}}, {Mutation: capped(5, engine.Cap{Generation: 1, Limit: 3, Born: true})},
+		{Mutation: engine.Mutation{Cap: change}}, {Mutation: capped(5, engine.Cap{Generation: 1, Used: 3, Open: true})},
 		{bulk: &bulk}, {Mutation: creation(link("a", 6, 1, "tag"))},
-		{Mutation: edit(edited, link("edited", 3, 1, "new"))}, {Mutation: engine.Mutation{Cap: &engine.CapChange{ID: 5, Cap: engine.Cap{}, Gone: true}}},
+		{Mutation: edit(edited, link("edited", 3, 1, "new"))}, {Mutation: engine.Mutation{Cap: &engine.CapChange{ID: 5, Cap: engine.Cap{Generation: 2}}}},
 		{Mutation: creation(link("last", 7, 1))},
 	}
 }
@@ -216,12 +216,8 @@ func TestTheLargestCreationsOfACommitAreEachWholeInAnEntry(t *testing.T) {
 func TestTheBytesThatWaitAreThoseOfTheRowsOrALittleMore(t *testing.T) {
 	s := openMem(t, vfs.NewMem())
 	defer closeStore(t, s)
-	imported, withCap := creation(link("imported", 1, 1)), capped(1<<60, engine.Cap{Generation: 1 << 60, Limit: 1 << 60, Born: true})
+	imported, withCap := creation(link("imported", 1, 1)), capped(1<<60, engine.Cap{Generation: math.MaxUint64, Used: math.MaxUint64, Open: true})
 	imported.Cold.ImportedHits = math.MaxUint64
-	withCap.Cap.Cap.Blocks = make([]engine.CapBlock, 3)
-	for i := range withCap.Cap.Cap.Blocks {
-		withCap.Cap.Cap.Blocks[i] = engine.CapBlock{Session: math.MaxUint64, Serial: math.MaxUint64, Granted: math.MaxUint64, Used: math.MaxUint64}
-	}
 	for name, m := range map[string]engine.Mutation{
 		"the smallest": madeLink(1, 0), "with tags": creation(link("code", 1, 1, "a", "b", "c")),
 		"the largest": largest(math.MaxUint64), "with hits": imported, "with a cap": withCap,

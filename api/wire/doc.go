@@ -12,7 +12,7 @@
 // in it. Two doors answer plain requests: the loops, which own connections, and the lane of a
 // connection that fasthttp owns. A loop hands a connection over to fasthttp when it sends anything
 // else. The gate refuses requests that could be read in two ways. A row of a listener's table
-// describes one connection, whether a loop or fasthttp owns it. The sweep checks every connection once a second;
+// describes one connection, whether a loop or fasthttp owns it. The sweep checks every connection once a second, while there are any;
 // the health of a connection is the result, and Patience has the times that it may take. An idle
 // connection is evicted when a new one needs its slot. A large
 // body has more than MaxBodyBytes; it needs a place, and a slow one is cut when another waits. A
@@ -94,6 +94,6 @@
 // connection's goroutine. What a loop knows of its connections belongs to the loop's goroutine. A
 // Group's lock comes before those of its tables (conns).
 //
-// Files, leaves first: conn.go, defer_linux.go, group.go, largebody.go, body.go, write.go, listener.go, lane.go,
-// plainhttp.go, read.go, unread.go, serve.go.
+// Files, leaves first: conn.go, date.go, defer_linux.go, group.go, largebody.go, body.go, write.go, listener.go,
+// lane.go, plainhttp.go, read.go, unread.go, serve.go.
 package wire

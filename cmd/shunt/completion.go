@@ -4,10 +4,11 @@ import (
 	"io"
 	"strings"
 
-	"shunt/cmd/shunt/settings"
-
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"shunt/cmd/shunt/settings"
+	"shunt/cmd/shunt/usage"
 )
 
 // completers write the script of a shell.
@@ -33,7 +34,7 @@ bash-completion.`,
   shunt completion fish > ~/.config/fish/completions/shunt.fish
   shunt completion powershell | Out-String | Invoke-Expression`,
 		ValidArgs: shells,
-		Args:      exactly("SHELL"),
+		Args:      usage.Exactly("SHELL"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			complete := completers[args[0]]
 			if complete == nil {
@@ -47,9 +48,9 @@ bash-completion.`,
 // addCompletions says of each flag and argument what it may be: words, a folder, a file, or nothing
 // that a shell could know.
 func addCompletions(root *cobra.Command) {
-	for _, cmd := range commandsOf(root) {
+	for _, cmd := range usage.CommandsOf(root) {
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
-			must(cmd.RegisterFlagCompletionFunc(f.Name, flagCompletion(f)))
+			usage.Must(cmd.RegisterFlagCompletionFunc(f.Name, flagCompletion(f)))
 		})
 		switch name := argumentOf(cmd); {
 		case len(cmd.ValidArgs) > 0 || cmd.ValidArgsFunction != nil || name == "FILE":

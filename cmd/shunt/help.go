@@ -2,11 +2,13 @@ package main
 
 import (
 	"github.com/spf13/cobra"
+
+	"shunt/cmd/shunt/usage"
 )
 
 // topics are what `shunt help TOPIC` explains besides the commands.
 var topics = []*cobra.Command{
-	{Use: "environment", Short: "Settings: flags, environment variables and the file, and lists in them", Long: aboutSettings + `
+	{Use: "environment", Short: "Settings: flags, environment variables and the file, and lists in them", Long: usage.AboutSettings + `
 
 'shunt config' prints the settings in force and their sources, 'shunt config check FILE' checks a file.
 
@@ -65,7 +67,7 @@ func addHelp(root *cobra.Command) {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			found, rest, err := cmd.Root().Find(args)
 			if err != nil || len(rest) > 0 {
-				return noCommand(found, rest, "command or topic")
+				return usage.NoCommand(found, rest, "command or topic")
 			}
 			found.InitDefaultHelpFlag() // so that it is shown
 			return found.Help()

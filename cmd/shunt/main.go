@@ -8,10 +8,15 @@ import (
 	"os"
 	"strings"
 
-	"shunt/cmd/shunt/console"
-	"shunt/cmd/shunt/settings"
-
 	"github.com/spf13/cobra"
+
+	"shunt/cmd/shunt/console"
+	"shunt/cmd/shunt/links"
+	"shunt/cmd/shunt/serve"
+	"shunt/cmd/shunt/settings"
+	"shunt/cmd/shunt/upkeep"
+	"shunt/cmd/shunt/usage"
+	"shunt/cmd/shunt/users"
 )
 
 // Exit codes, as the contract has them.
@@ -59,26 +64,26 @@ Every setting is a flag, an environment variable (SHUNT_ and the flag in capital
   shunt backup /backups/monday                     back everything up, while it is served`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          knownCommand,
+		Args:          usage.KnownCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cmd.SetOut(stderr)
 			_ = cmd.Help() // only writes
 			return settings.UsageErrorf("name a command")
 		},
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
-			return loadSettings(cmd, os.Environ(), stderr)
+			return usage.LoadSettings(cmd, os.Environ(), stderr)
 		},
 	}
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(newServe(program, stderr), newUser(stdout, stderr), newToken(stdout, stderr),
-		newAdd(stdout, stderr), newShow(stdout, stderr), newEdit(stdout, stderr), newStats(stdout, stderr), newLs(stdout, stderr), newRm(stderr), newReset(stderr), newTag(stdout, stderr), newExport(stdout, stderr),
-		newImport(stdout, stderr), newAudit(stdout, stderr),
-		newBackup(stdout, stderr), newRestore(stdout, stderr), newJoin(stdout, stderr), newCluster(stdout, stderr), newCheck(stdout, stderr), newVersion(stdout),
-		newHealth(stdout), newCompletion(stdout))
-	root.AddCommand(newConfig(root, stdout, stderr)) // has the settings of all the others
+	root.SetFlagErrorFunc(usage.FlagError)
+	root.AddCommand(serve.New(program, addNode, stderr), newVersion(stdout), newCompletion(stdout))
+	root.AddCommand(links.Commands(stdout, stderr)...)
+	root.AddCommand(users.Commands(stdout, stderr)...)
+	root.AddCommand(upkeep.Commands(stdout, stderr)...)
+	root.AddCommand(clusterCommands(stdout, stderr)...)
+	root.AddCommand(serve.NewConfig(root, addNode, stdout, stderr)) // has the settings of all the others
 	addVersionFlag(root)
 	addHelp(root)
 	addAliases(root)
@@ -96,7 +101,7 @@ var otherCommands = map[string][]string{
 }
 
 func addAliases(root *cobra.Command) {
-	for _, cmd := range commandsOf(root) {
+	for _, cmd := range usage.CommandsOf(root) {
 		cmd.Aliases = append(cmd.Aliases, otherCommands[cmd.Name()]...)
 	}
 }

@@ -11,6 +11,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
 	"github.com/spf13/pflag"
+
+	"shunt/cmd/shunt/usage"
+	"shunt/cmd/shunt/version"
 )
 
 // TestEveryCommandHasAManPage writes the man pages: one for each command in section 1, one for each
@@ -20,10 +23,10 @@ import (
 func TestEveryCommandHasAManPage(t *testing.T) {
 	dir := cmp.Or(os.Getenv("SHUNTTEST_MANUAL"), t.TempDir())
 	root := newRoot("shunt", io.Discard, io.Discard)
-	for _, cmd := range commandsOf(root) {
+	for _, cmd := range usage.CommandsOf(root) {
 		forPage(cmd)
 	}
-	header := doc.GenManHeader{Section: "1", Source: "shunt " + versionText(), Manual: "shunt"}
+	header := doc.GenManHeader{Section: "1", Source: "shunt " + version.Text(), Manual: "shunt"}
 	if err := doc.GenManTree(root, &header, dir); err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +43,7 @@ func TestEveryCommandHasAManPage(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, cmd := range commandsOf(root) {
+	for _, cmd := range usage.CommandsOf(root) {
 		if !cmd.IsAvailableCommand() || cmd.IsAdditionalHelpTopicCommand() {
 			continue
 		}
@@ -77,7 +80,7 @@ func asMarkdown(text string) string {
 func topicPage(topic *cobra.Command) *cobra.Command {
 	page := &cobra.Command{Use: "shunt-" + topic.Name(), Short: topic.Short, Long: topic.Long, DisableFlagsInUseLine: true}
 	page.Flags().BoolP("help", "h", false, "")
-	must(page.Flags().MarkHidden("help"))
+	usage.Must(page.Flags().MarkHidden("help"))
 	forPage(page)
 	return page
 }

@@ -68,7 +68,10 @@
 // Admit is exact about the cap in force: see Admit, and "Concurrency" in the engine's package
 // comment.
 //
-// An entry is stored in this order: rest of the tag, offset, control word; the last two are atomic stores. The release of the shard's mutex completes
+// An entry is stored in this order: rest of the tag, offset, control word. On amd64 these stores, and those of the
+// numbers that metrics read, are plain (mmap.StoreHalf, StoreLast, StoreWord): the processor keeps their order, and a locked
+// instruction would wait until the record's bytes have reached the cache. Elsewhere offset and control word are
+// atomic stores. The numbers are in no order with entries. The release of the shard's mutex completes
 // all of it, so a link is found everywhere once its Put has returned.
 //
 // PutAll takes the mutex of a shard once for the links of 256 that belong there, in their order, and never two at
@@ -124,4 +127,7 @@
 //   - Counters are addressed by the link's id, not by a local index in the record. That saves four
 //     bytes a link, and hit totals load without any map from id to index. An id that was allocated
 //     and never used costs 8 bytes of address space.
+//
+// Files, leaves first: memory.go, arena.go, code.go, coder.go, counter.go, flags.go, link.go, record.go, table.go,
+// place.go, shard.go, index.go, hits.go, hidden.go, load.go, codelock.go.
 package index

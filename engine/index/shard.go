@@ -9,6 +9,7 @@ import (
 	"shunt/engine/internal/ascii"
 	"shunt/engine/internal/invariants"
 	"shunt/engine/internal/limits"
+	"shunt/engine/internal/mmap"
 	"shunt/engine/internal/symbols"
 )
 
@@ -40,12 +41,22 @@ type shard struct {
 	}
 
 	// Written with mu held, read by metrics.
-	links, tombstones, garbage, indexBytes atomic.Int64
+	links, tombstones, garbage, indexBytes gauge
 
 	coder  *coder
 	memory *memory
 	_      [8]byte // shards are an array: keep one's pointer off another's counters
 }
+
+// gauge is a number that is written with a mutex held, and read without it. Unlike atomic.Int64 it has no
+// locked instruction, which would wait until the stores into a new record have reached the cache.
+type gauge struct{ word atomic.Uint64 }
+
+func (g *gauge) set(n int64) { mmap.StoreWord(&g.word, uint64(n)) }
+func (g *gauge) add(n int64) { mmap.StoreWord(&g.word, g.word.Load()+uint64(n)) }
+
+// Load may be called at any time.
+func (g *gauge) Load() int64 { return int64(g.word.Load()) }
 
 // init prepares shard i. Each shard begins with another number of groups. So they grow at different
 // times: writers never wait for many at once, and the whole index is about equally dense at any
@@ -58,7 +69,7 @@ func (s *shard) init(i int, coder *coder, memory *memory) {
 }
 
 func (s *shard) publishTable(t *table) {
-	s.indexBytes.Store(int64(t.bytes()))
+	s.indexBytes.set(int64(t.bytes()))
 	s.current.Store(t)
 }
 
@@ -250,16 +261,16 @@ func (s *shard) retireLocked(v HotView) {
 
 func (s *shard) discardLocked(v *HotView) {
 	s.mu.garbageBytes += uint64(s.current.Load().arena.recordBytes(v))
-	s.garbage.Store(int64(s.mu.garbageBytes))
+	s.garbage.set(int64(s.mu.garbageBytes))
 }
 
 func (s *shard) countLocked(v *HotView, n int64) {
 	switch {
 	case v.Purged():
 	case v.Flags&FlagTombstone != 0:
-		s.tombstones.Add(n)
+		s.tombstones.add(n)
 	default:
-		s.links.Add(n)
+		s.links.add(n)
 	}
 }
 
@@ -304,7 +315,7 @@ func (s *shard) rewriteLocked() bool {
 		used++
 	}
 	s.mu.used, s.mu.garbageBytes = used, 0
-	s.garbage.Store(0)
+	s.garbage.set(0)
 	s.replaceLocked(old, fresh)
 	s.memory.retire(int(old.arena.usedBytes)) // what is resident: mmap.Memory takes no more
 	return true

@@ -193,8 +193,8 @@ func (t *table) insert(tag uint64, offset uint32) {
 			i := slotsUsed(control)
 			rest := tag >> markBits
 			g.rests[i] = [...]byte{byte(rest), byte(rest >> 8), byte(rest >> 16)}
-			g.offsets[i].Store(offset)
-			g.control.Store(control | tag&markMask<<(8*i))
+			mmap.StoreHalf(&g.offsets[i], offset)
+			mmap.StoreLast(&g.control, control|tag&markMask<<(8*i))
 			return
 		}
 	}

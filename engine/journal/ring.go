@@ -4,6 +4,8 @@ import (
 	"os"
 	"sync/atomic"
 	"unsafe"
+
+	"shunt/engine/internal/mmap"
 )
 
 const (
@@ -93,10 +95,10 @@ func (r *Ring) Seal(seq, digest uint64) uint64 { return seal(digest, r.epoch, se
 // recognises by that word a record that was cut off.
 func (r *Ring) Store(seq, w0, w1, w2, w3 uint64) {
 	slot := r.slot(seq)
-	slot[0].Store(w0)
-	slot[1].Store(w1)
-	slot[2].Store(w2)
-	slot[3].Store(w3)
+	mmap.StoreWord(&slot[0], w0)
+	mmap.StoreWord(&slot[1], w1)
+	mmap.StoreWord(&slot[2], w2)
+	mmap.StoreLast(&slot[3], w3)
 }
 
 // A slot is where the words of a record are in the mapping.

@@ -39,6 +39,7 @@ func (t *Table) Join(peer netip.Addr, owner int32) *Row {
 		}
 	}
 	crowded := t.crowdedLocked(peer, counted)
+	t.wakeLocked()
 	r := t.mu.take()
 	r.addr, r.Requests, r.Flags, r.Rest, r.finished = peer.As16(), 0, 0, nil, false
 	r.state.Store(uint32(t.Seconds.Load())<<stateBits | stateBusy | StateInHead)

@@ -6,16 +6,40 @@ import (
 	"time"
 )
 
-// SweepUntil sweeps until done is closed.
+// SweepUntil sweeps until done is closed, while there are connections.
 func (t *Table) SweepUntil(done <-chan struct{}) {
 	tick := time.NewTicker(SweepInterval)
 	defer tick.Stop()
 	for {
 		select {
 		case <-tick.C:
-			t.Sweep()
+			if t.Sweep(); t.rest() {
+				tick.Stop()
+			}
+		case <-t.joined:
+			tick.Reset(SweepInterval)
 		case <-done:
 			return
+		}
+	}
+}
+
+// rest makes the next connection wake the sweeper, unless there is something to sweep or to warn of. The
+// sweeper's clock stands still meanwhile.
+func (t *Table) rest() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.mu.unswept = t.mu.used == 0 && t.Waiting.Load() == 0 && t.Seconds.Load() >= t.nextWarning.Load()
+	return t.mu.unswept
+}
+
+// wakeLocked wakes the sweeper if it rests.
+func (t *Table) wakeLocked() {
+	if t.mu.unswept {
+		t.mu.unswept = false
+		select {
+		case t.joined <- struct{}{}:
+		default: // it is about to wake up
 		}
 	}
 }

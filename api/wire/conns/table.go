@@ -30,10 +30,12 @@ type Table struct {
 	First       atomic.Int64         // how long a first head may take, in nanoseconds; written by Sweep
 	fruitless   atomic.Int64         // the second in which EvictIdle last found nothing
 	nextWarning atomic.Int64         // on the sweeper's clock; see WarnTrying
+	joined      chan struct{}        // there is a connection again
 
 	mu struct {
 		sync.Mutex
 		rows
+		unswept   bool                       // the sweeper waits for a connection
 		addresses map[netip.Addr]addressRows // those that are counted; see evict.go
 	}
 }
@@ -49,7 +51,7 @@ func NewTable(lim Limits, p Patience, large *turnstile.Turnstile, log *slog.Logg
 	if lim.Counts == nil {
 		lim.Counts = new(Counts)
 	}
-	t := &Table{Patience: p, Limits: lim, slots: make(chan struct{}, min(lim.Connections, MaxConnections)), Log: log, Large: large}
+	t := &Table{Patience: p, Limits: lim, slots: make(chan struct{}, min(lim.Connections, MaxConnections)), Log: log, Large: large, joined: make(chan struct{}, 1)}
 	t.fruitless.Store(-1)
 	t.First.Store(int64(p.Head))
 	begun := time.Now()

@@ -39,7 +39,7 @@ func (r *release) makeTarget(t target) error {
 // because they would differ between two folders.
 func (r *release) build(t target, binary string) error {
 	return r.run([]string{"CGO_ENABLED=0", "GOOS=" + t.os, "GOARCH=" + t.arch, "GOFLAGS=", "GOAMD64=v1", "GOARM64=v8.0"},
-		"go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -buildid= -X main.version="+r.version, "-o", binary, "./cmd/shunt")
+		"go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -buildid= -X shunt/cmd/shunt/version.number="+r.version, "-o", binary, "./cmd/shunt")
 }
 
 // makeManual writes what the commands say of themselves: man pages, compressed as packages want
@@ -51,7 +51,7 @@ func (r *release) makeManual() error {
 		return err
 	}
 	err := r.run([]string{"SHUNTTEST_MANUAL=" + pages, "SOURCE_DATE_EPOCH=" + strconv.FormatInt(r.time.Unix(), 10)},
-		"go", "test", "-count=1", "-ldflags", "-X shunt/cmd/shunt.version="+r.version, "-run", "^TestEveryCommandHasAManPage$", "./cmd/shunt")
+		"go", "test", "-count=1", "-ldflags", "-X shunt/cmd/shunt/version.number="+r.version, "-run", "^TestEveryCommandHasAManPage$", "./cmd/shunt")
 	if err != nil {
 		return err
 	}

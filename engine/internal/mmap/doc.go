@@ -1,4 +1,4 @@
-// Package mmap maps files, and memory outside the Go heap. It knows nothing of
+// Package mmap maps memory outside the Go heap and files, and stores into them. It knows nothing of
 // ours. Only the index (arenas, tables, counters) and the journal (rings, the dictionary of
 // referrers) may use it.
 //
@@ -15,7 +15,12 @@
 // # Concurrency
 //
 // All functions may be called from any number of goroutines at once. A word that other goroutines
-// read is stored and read atomically. Nobody may use memory that is unmapped: it is the caller's part to know.
+// read is stored by StoreWord, StoreLast or StoreHalf (half a word) and read atomically. StoreLast and StoreHalf come
+// after all earlier stores; on amd64 they are plain, elsewhere and in race builds atomic. StoreWord is in no order
+// with other stores. One goroutine at a time stores into a word: the caller sees to that, by a mutex or by ownership.
+// Nobody may use memory that is unmapped: it is the caller's part to know.
+//
+// Files, leaves first: advice_linux.go, mapped.go, shared_linux.go, shared.go.
 package mmap
 
 import "errors"

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/bits"
 	"os"
+	"runtime"
 	"sync/atomic"
 	"unsafe"
 
@@ -124,3 +125,37 @@ func Sync(b []byte) { _ = unix.Msync(b, unix.MS_SYNC) }
 
 // WriteBack does nothing in this build: stores into the mapping are stores into the file.
 func WriteBack(*os.File, []byte) error { return nil }
+
+// StoreWord stores into mapped memory. Another goroutine that reads the word atomically sees the
+// old word or the new one: a store of one word is never seen in part (https://go.dev/ref/mem). A 32-bit machine
+// needs two stores for it, so there it is an atomic store.
+func StoreWord(p *atomic.Uint64, w uint64) {
+	if bits.UintSize == 64 {
+		*(*uint64)(unsafe.Pointer(p)) = w
+	} else {
+		p.Store(w)
+	}
+}
+
+// StoreLast is StoreWord after all earlier stores. On amd64 every store is visible after earlier
+// ones, and Go 1.26 compiles stores in the order in which they are written (checked in the
+// disassembly of Hit, Ring.Put and the index's insertion of an entry). So it avoids the locked instruction
+// of an atomic store, which would wait until their cache line has arrived. Elsewhere it is an atomic
+// store, which publishes what was stored before. It is no full barrier: on amd64 a later load may be done before
+// others see it, until a mutex is released or another locked instruction is done.
+func StoreLast(p *atomic.Uint64, w uint64) {
+	if runtime.GOARCH == "amd64" {
+		*(*uint64)(unsafe.Pointer(p)) = w
+	} else {
+		p.Store(w)
+	}
+}
+
+// StoreHalf is StoreLast for half a word.
+func StoreHalf(p *atomic.Uint32, w uint32) {
+	if runtime.GOARCH == "amd64" {
+		*(*uint32)(unsafe.Pointer(p)) = w
+	} else {
+		p.Store(w)
+	}
+}

@@ -46,3 +46,9 @@ func WriteBack(f *os.File, b []byte) error {
 	_, err := f.WriteAt(b, 0)
 	return err
 }
+
+func StoreWord(p *atomic.Uint64, w uint64) { p.Store(w) }
+
+func StoreLast(p *atomic.Uint64, w uint64) { p.Store(w) }
+
+func StoreHalf(p *atomic.Uint32, w uint32) { p.Store(w) }

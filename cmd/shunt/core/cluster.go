@@ -1,0 +1,58 @@
+package core
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"shunt/cmd/shunt/backups"
+	"shunt/storage"
+)
+
+// This file has what the store of a node of a cluster has beside that of a server of its own.
+
+// SharedState is what all nodes of a cluster have in common.
+type SharedState = storage.SharedState
+
+// sharedState returns that of a store; nil: it is of no cluster.
+func sharedState(v *storage.Inspection) (*SharedState, error) { return v.SharedState() }
+
+// RefuseMember refuses to serve the store of a node of a cluster without the cluster.
+func (c *Core) RefuseMember(s *Data) error {
+	if id, member := c.Store.Cluster(); member {
+		return fmt.Errorf("%s is of the cluster %v: start with --cluster, or take it out of the cluster (shunt cluster leave)", s.Dir, id)
+	}
+	return nil
+}
+
+// SendLinks writes what an edge of the cluster may have to w, as SendBackup does a backup.
+func (c *Core) SendLinks(w io.Writer) (err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), sendTimeout)
+	defer cancel()
+	made, err := c.Store.LinksToStream(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.Store.RemoveStream()) }()
+	return backups.Send(ctx, w, made.Dir, time.Now(), func(uint64) {})
+}
+
+// SendBackup writes a backup to w as a tar stream. Who receives it verifies it.
+func (c *Core) SendBackup(w io.Writer) (err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), sendTimeout)
+	defer cancel()
+	if err := c.Engine.FlushRecorded(ctx); err != nil {
+		return err
+	}
+	made, err := c.Store.BackupToStream(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.Store.RemoveStream()) }()
+	return backups.Send(ctx, w, made.Dir, time.Now(), func(uint64) {})
+}
+
+// sendTimeout bounds the making of a copy for another node, and its sending.
+const sendTimeout = 6 * time.Hour

@@ -1,0 +1,94 @@
+package core
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"shunt/engine"
+)
+
+func TestAStackStopsItsPartsInReverseAndJoinsThem(t *testing.T) {
+	var log []string // written by one part after the other: stop waits for each
+	s := NewStack()
+	s.OnStop("store", func() error { log = append(log, "store closed"); return nil })
+	for _, name := range []string{"journal", "server"} {
+		s.Run(name, func(ctx context.Context) error {
+			<-ctx.Done()
+			log = append(log, name+" ended")
+			return ctx.Err()
+		})
+	}
+	if err := s.Stop(); err != nil {
+		t.Errorf("stop: got %v, want nil: the end of a part's context is no failure", err)
+	}
+	want := []string{"server ended", "journal ended", "store closed"}
+	if !slices.Equal(log, want) {
+		t.Errorf("got %q, want %q", log, want)
+	}
+	if err := s.Stop(); err != nil || len(log) != len(want) {
+		t.Errorf("a second stop: got %v and %q, want it to do nothing", err, log)
+	}
+}
+
+func TestAPartThatEndsByItselfIsAFailure(t *testing.T) {
+	for name, err := range map[string]error{"with an error": errors.New("disk on fire"), "without one": nil} {
+		t.Run(name, func(t *testing.T) {
+			s := NewStack()
+			s.Run("store", func(context.Context) error { return err })
+			got := <-s.Fails()
+			if got == nil || !strings.HasPrefix(got.Error(), "store: ") {
+				t.Errorf("got %v, want an error that names the part", got)
+			}
+			if stopped := s.Stop(); (stopped == nil) != (err == nil) {
+				t.Errorf("stop: got %v, want the part's own %v", stopped, err)
+			}
+		})
+	}
+}
+
+func TestEveryPartIsStoppedAlthoughOneFails(t *testing.T) {
+	closed := false
+	broken := errors.New("broken")
+	s := NewStack()
+	s.OnStop("store", func() error { closed = true; return nil })
+	s.OnStop("journal", func() error { return broken })
+	if err := s.Stop(); !errors.Is(err, broken) || !closed {
+		t.Errorf("got %v, closed %v; want the error, and the store closed", err, closed)
+	}
+}
+
+func TestNothingBelowAPartThatHangsIsStopped(t *testing.T) {
+	s := NewStack()
+	s.OnStop("store", func() error { t.Error("the store was closed under a flush"); return nil })
+	s.OnStop("last flush", func() error { return engine.ErrStalled })
+	closed := false
+	s.OnStop("server", func() error { closed = true; return nil })
+	if err := s.Stop(); !errors.Is(err, engine.ErrStalled) || !closed {
+		t.Errorf("got %v, server closed %v", err, closed)
+	}
+}
+
+// Docker kills after 10 s.
+func TestAServerStopsWithin8SecondsWhateverHangs(t *testing.T) {
+	for part, fails := range map[string]bool{"last flush": true, storePart: false} {
+		synctest.Test(t, func(t *testing.T) {
+			hangs := make(chan struct{})
+			s := NewServeStack()
+			s.OnStop(part, func() error { <-hangs; return nil })
+			s.OnStop("drain", func() error { time.Sleep(drainBy); return nil })
+			start := time.Now()
+			err := WithoutLateStore(s.Stop(), slog.New(slog.DiscardHandler))
+			if took := time.Since(start); took != 8*time.Second || (err != nil) != fails {
+				t.Errorf("%s hangs: got %v after %v", part, err, took)
+			}
+			close(hangs)
+			synctest.Wait()
+		})
+	}
+}

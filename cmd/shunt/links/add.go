@@ -1,0 +1,152 @@
+package links
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"shunt/api/client"
+	"shunt/cmd/shunt/console"
+	"shunt/cmd/shunt/linkflags"
+	"shunt/cmd/shunt/reach"
+	"shunt/cmd/shunt/settings"
+	"shunt/cmd/shunt/usage"
+	"shunt/cmd/shunt/users"
+)
+
+// The commands that set the fields of a link: add and edit.
+
+func newAdd(stdout, stderr io.Writer) *cobra.Command {
+	where, given, asJSON := reach.Target{}, map[string]any{}, false
+	cmd := &cobra.Command{
+		Use:   "add URL",
+		Short: "Make a short link and print its address",
+		Long: `Make a short link and print only its address on standard output.
+
+URL may be without its scheme (example.org/x is https://example.org/x), and a space in it becomes %20.
+
+It uses the server that runs on the data folder. If none runs, it opens the folder itself. With
+--server (and the token in SHUNT_TOKEN) it uses a server elsewhere.`,
+		Example: `  shunt add https://example.org/a/long/address
+  shunt add https://example.org/spring --alias spring --tag campaign --expires 30d
+  SHUNT_TOKEN_FILE=token.txt shunt add https://example.org --server https://sho.rt`,
+		Args: usage.Exactly("URL"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			given["url"] = args[0]
+			return addLink(cmd.Context(), &where, given, asJSON, stdout, stderr)
+		},
+	}
+	reach.AddSettings(cmd, &where)
+	fs := cmd.Flags()
+	settings.Var(fs, new(string), "alias", "CODE", "", "a code of your choice: letters, digits, - and _ (default: drawn)",
+		func(text string) (string, error) {
+			given["alias"] = text // an empty one too: the server refuses it
+			return text, nil
+		})
+	linkflags.Add(fs, given, true)
+	fs.BoolVar(&asJSON, "json", false, "print the link object")
+	settings.MarkArguments(fs, "alias", "json")
+	return cmd
+}
+
+func addLink(ctx context.Context, where *reach.Target, given map[string]any, asJSON bool, stdout, stderr io.Writer) error {
+	var link client.Link
+	err := where.With(ctx, stderr, func(c *reach.Connection) error {
+		return c.Do(ctx, http.MethodPost, "/shorten", given, &link, c.OnceOptions()...)
+	})
+	if err != nil {
+		return fmt.Errorf("add: %w", err)
+	}
+	if asJSON {
+		return console.PrintJSON(stdout, link.Raw)
+	}
+	if link.ShortURL == "" {
+		return errors.New("add: the server's answer holds no short_url")
+	}
+	_, err = fmt.Fprintln(stdout, console.Printable(link.ShortURL))
+	return err
+}
+
+func newEdit(stdout, stderr io.Writer) *cobra.Command {
+	where, given, options, asJSON, owner := reach.Target{}, map[string]any{}, []client.Option(nil), false, ""
+	cmd := &cobra.Command{
+		Use:   "edit CODE…",
+		Short: "Change links",
+		Long: `Change the given fields of links, and print them as 'shunt show' does. Everything else stays: the code,
+the hits, and the fields that are not given. Given tags replace all tags of a link. CODE may be the
+whole short address. A link that cannot be changed is named, the others are changed, and the exit code
+is 1.
+
+With --if-match one link is changed only if it still has that version, which 'shunt show' prints: if
+somebody has edited it meanwhile, nothing changes and the exit code is 1.
+
+An admin may give any user's link to another user, with --owner: the link's figures go with it. What was
+counted so far stays in the sums of the former owner.
+` + reach.WhereTokensAre,
+		Example: `  shunt edit spring --url https://example.org/summer --expires 30d
+  shunt edit spring --tag campaign --tag print --max-hits none
+  shunt edit spring --forward-query --status 307 --if-match 3
+  shunt edit spring --title '' --json
+  shunt edit spring summer --owner ann@example.com`,
+		Args: usage.OneOrMore("CODE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			changesOwner := cmd.Flags().Changed("owner")
+			if len(given) == 0 && !changesOwner {
+				return settings.UsageErrorf("say what to change: %s, --owner", linkflags.Names())
+			}
+			if changesOwner && strings.TrimSpace(owner) == "" {
+				return settings.UsageErrorf("--owner must be the e-mail address or the ID of a user, not empty")
+			}
+			if len(args) > 1 && len(options) > 0 {
+				return settings.UsageErrorf("--if-match needs one link, because each has a version of its own")
+			}
+			p := &severalPrinter{w: stdout, asJSON: asJSON, several: len(args) > 1}
+			return editLinks(cmd.Context(), &where, args, given, options, owner, p, stderr)
+		},
+	}
+	reach.AddSettings(cmd, &where)
+	fs := cmd.Flags()
+	linkflags.Add(fs, given, false)
+	settings.Var(fs, &options, "if-match", "VERSION", "", "only if the link has this version, which 'shunt show' prints", parseVersion)
+	fs.StringVar(&owner, "owner", "", "give the link to this `USER`: an e-mail address or an ID (for admins)")
+	fs.BoolVar(&asJSON, "json", false, "print the link object")
+	settings.MarkArguments(fs, "if-match", "owner", "json")
+	return cmd
+}
+
+// parseVersion reads a link's version, also as the ETag that the API has it in.
+func parseVersion(text string) ([]client.Option, error) {
+	version, err := strconv.ParseUint(strings.Trim(text, `"`), 10, 64)
+	if err != nil || version == 0 {
+		return nil, errors.New("must be a link's version, a number from 1")
+	}
+	return []client.Option{client.IfVersion(version)}, nil
+}
+
+func editLinks(
+	ctx context.Context, where *reach.Target, names []string, given map[string]any, options []client.Option, owner string,
+	p *severalPrinter, stderr io.Writer,
+) error {
+	return withLinks(ctx, where, "edit", names, stderr, func(c *reach.Connection, code string) error {
+		if owner != "" {
+			u, err := users.FindOrID(ctx, c, owner)
+			if err != nil {
+				return err
+			}
+			given["owner"], owner = u.ID, ""
+			options = append(options, client.AnyOwner())
+		}
+		var link client.Link
+		if err := c.Do(ctx, http.MethodPatch, "/links/"+url.PathEscape(code), given, &link, options...); err != nil {
+			return err
+		}
+		return p.print(link.Raw, linkText(&link))
+	})
+}

@@ -1,0 +1,283 @@
+package links
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"shunt/api/client"
+	"shunt/cmd/shunt/console"
+	"shunt/cmd/shunt/reach"
+	"shunt/cmd/shunt/settings"
+	"shunt/cmd/shunt/usage"
+)
+
+// The commands for existing links; add.go has add.
+
+const (
+	defaultListed = 50
+	maxPage       = 1000 // links that the server gives at once
+)
+
+// linkStates are the states that --state takes.
+var linkStates = []string{
+	string(client.StateActive), string(client.StateExpired), string(client.StateExhausted),
+	string(client.StateBlocked), string(client.StateDisabled),
+}
+
+// listAsked has the flags of ls.
+type listAsked struct {
+	client.LinksQuery
+	listed
+	owner []client.Option
+}
+
+// addOwner gives cmd the flag owner, which becomes options of a call.
+func addOwner(cmd *cobra.Command, options *[]client.Option) {
+	settings.Var(cmd.Flags(), options, "owner", "ID", "", "links of the user with this ID, or all (for admins)",
+		func(text string) ([]client.Option, error) {
+			if text == "all" {
+				return []client.Option{client.AnyOwner()}, nil
+			}
+			id, err := strconv.ParseUint(text, 10, 32)
+			if err != nil || id == 0 {
+				return nil, errors.New("must be a user's ID, which 'shunt user ls' lists, or all")
+			}
+			return []client.Option{client.Owner(uint32(id))}, nil
+		})
+	settings.MarkArguments(cmd.Flags(), "owner")
+}
+
+func newLs(stdout, stderr io.Writer) *cobra.Command {
+	where, asked := reach.Target{Reads: true}, listAsked{}
+	cmd := &cobra.Command{
+		Use:   "ls",
+		Short: "List links",
+		Long: `List your links, newest first: as a table, or with --json as one link object per line. Without --limit
+and --all, it lists the newest 50.
+` + reach.WhereTokensAre,
+		Example: `  shunt ls
+  shunt ls --tag campaign --all
+  shunt ls --state expired
+  shunt ls --q example.org --json | jq -r .short_url`,
+		Args: usage.Exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if asked.all && cmd.Flags().Changed("limit") {
+				return settings.UsageErrorf("--all and --limit exclude each other")
+			}
+			return listLinks(cmd.Context(), &where, asked, stdout, stderr)
+		},
+	}
+	reach.AddSettings(cmd, &where)
+	fs := cmd.Flags()
+	fs.StringVar(&asked.Tag, "tag", "", "only links with the `TAG`")
+	settings.WordVar(fs, (*string)(&asked.State), "state", "STATE", "",
+		"only links in the `STATE`: "+strings.Join(linkStates, ", "), linkStates...)
+	fs.StringVar(&asked.Q, "q", "", "only links whose code, host or title begins with `TEXT`, in upper or lower case")
+	fs.IntVar(&asked.limit, "limit", defaultListed, "at most `MANY`")
+	fs.BoolVar(&asked.all, "all", false, "all links")
+	addOwner(cmd, &asked.owner)
+	fs.BoolVar(&asked.asJSON, "json", false, "print link objects, one per line")
+	settings.MarkArguments(fs, "tag", "state", "q", "limit", "all", "json")
+	return cmd
+}
+
+func listLinks(ctx context.Context, where *reach.Target, asked listAsked, stdout, stderr io.Writer) error {
+	if asked.limit < 1 {
+		return settings.UsageErrorf("--limit must be at least 1")
+	}
+	err := where.With(ctx, stderr, func(c *reach.Connection) error { return printLinks(ctx, c, asked, stdout, stderr) })
+	if err != nil {
+		return fmt.Errorf("ls: %w", err)
+	}
+	return nil
+}
+
+// printLinks prints links, and reports on stderr if there are more.
+func printLinks(ctx context.Context, c *reach.Connection, asked listAsked, stdout, stderr io.Writer) error {
+	asked.PageSize = asked.pageSize()
+	out := newListPrinter(stdout, asked.asJSON, "CODE", "HITS", "STATE", "CREATED", "TARGET", "TITLE")
+	err := printListed(&asked.listed, c.Links(ctx, asked.LinksQuery, asked.owner...), stderr, func(l *client.Link) error {
+		return out.print(l.Raw, l.Code, strconv.FormatUint(l.Hits, 10), string(l.State), console.Time(l.CreatedAt), l.URL, l.Title)
+	})
+	return errors.Join(err, out.flush(err == nil))
+}
+
+// listed is how much of a list is asked for, and in which form.
+type listed struct {
+	limit       int
+	all, asJSON bool
+}
+
+func (a *listed) pageSize() int {
+	if a.all {
+		return maxPage
+	}
+	return min(a.limit, maxPage-1) + 1 // one more shows whether there are more
+}
+
+// printListed prints what is asked for of all items of a list, and reports on stderr if there are more.
+func printListed[T any](asked *listed, items iter.Seq2[T, error], stderr io.Writer, print func(*T) error) error {
+	printed := 0
+	for item, err := range items {
+		if err != nil {
+			return err
+		}
+		if !asked.all && printed == asked.limit {
+			fmt.Fprintln(stderr, "shunt: there are more; --all lists them")
+			return nil
+		}
+		if err := print(&item); err != nil {
+			return err
+		}
+		printed++
+	}
+	return nil
+}
+
+// A listPrinter prints items: their objects, one a line, or tables of maxPage rows, the first with a head.
+type listPrinter struct {
+	w      *bufio.Writer
+	asJSON bool
+	head   []string   // nil: printed
+	rows   [][]string // not printed yet
+}
+
+func newListPrinter(w io.Writer, asJSON bool, head ...string) *listPrinter {
+	return &listPrinter{w: bufio.NewWriter(w), asJSON: asJSON, head: head}
+}
+
+func (p *listPrinter) print(object []byte, row ...string) error {
+	if p.asJSON {
+		_, err := fmt.Fprintf(p.w, "%s\n", object)
+		return err
+	}
+	if p.rows = append(p.rows, row); len(p.rows) < maxPage {
+		return nil
+	}
+	return p.table()
+}
+
+func (p *listPrinter) table() error {
+	rows := p.rows
+	if p.head != nil {
+		rows = slices.Insert(rows, 0, p.head)
+	}
+	p.head, p.rows = nil, nil
+	return console.PrintTable(p.w, rows)
+}
+
+// flush prints what is not printed yet. A complete list without items is a head.
+func (p *listPrinter) flush(complete bool) error {
+	if !p.asJSON && (len(p.rows) > 0 || complete && p.head != nil) {
+		if err := p.table(); err != nil {
+			return err
+		}
+	}
+	return p.w.Flush()
+}
+
+func newRm(stderr io.Writer) *cobra.Command {
+	where := reach.Target{}
+	cmd := &cobra.Command{
+		Use:   "rm CODE…",
+		Short: "Delete links",
+		Long: `Delete links. Their codes stay taken for 90 days, but their owner, or an admin, may take them again. CODE may
+be the whole short address; with an address of another server nothing is deleted. A link that cannot be
+deleted is named, the others are deleted, and the exit code is 1.
+` + reach.WhereTokensAre,
+		Example: `  shunt rm spring
+  shunt rm http://127.0.0.1:8080/spring summer`,
+		Args: usage.OneOrMore("CODE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			return withLinks(ctx, &where, "rm", args, stderr, func(c *reach.Connection, code string) error { return c.Delete(ctx, code) })
+		},
+	}
+	reach.AddSettings(cmd, &where)
+	return cmd
+}
+
+func newReset(stderr io.Writer) *cobra.Command {
+	where := reach.Target{}
+	cmd := &cobra.Command{
+		Use:   "reset CODE…",
+		Short: "Set the figures of links to zero",
+		Long: `Set the figures of links to zero: hits, visitors and bots, also in windows and breakdowns, and hits that were
+imported. The links go on redirecting, and a limit of hits may be used up again. The sums over all links keep what was
+counted. This cannot be undone. CODE may be the whole short address.
+` + reach.WhereTokensAre,
+		Example: `  shunt reset spring
+  shunt reset http://127.0.0.1:8080/spring summer`,
+		Args: usage.OneOrMore("CODE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			return withLinks(ctx, &where, "reset", args, stderr, func(c *reach.Connection, code string) error {
+				_, err := c.ResetFigures(ctx, code)
+				return err
+			})
+		},
+	}
+	reach.AddSettings(cmd, &where)
+	return cmd
+}
+
+func newExport(stdout, stderr io.Writer) *cobra.Command {
+	where, owner, unique := reach.Target{Reads: true}, []client.Option(nil), false
+	cmd := &cobra.Command{
+		Use:   "export",
+		Short: "Print all links, one JSON object per line",
+		Long: `Print all your links as they are at this moment, one JSON object per line, newest first. If it does
+not exit with 0, the output is not complete.
+` + reach.WhereTokensAre,
+		Example: `  shunt export > links.ndjson
+  shunt export --owner all --unique`,
+		Args: usage.Exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return exportLinks(cmd.Context(), &where, unique, owner, stdout, stderr)
+		},
+	}
+	reach.AddSettings(cmd, &where)
+	addOwner(cmd, &owner)
+	cmd.Flags().BoolVar(&unique, "unique", false, "with the unique visitors of each link")
+	settings.MarkArguments(cmd.Flags(), "unique")
+	return cmd
+}
+
+// exportBufferBytes is how much of an export is written at once.
+const exportBufferBytes = 64 << 10
+
+// exportLinks prints lines unchanged; it does not look into a link.
+func exportLinks(
+	ctx context.Context, where *reach.Target, unique bool, owner []client.Option, stdout, stderr io.Writer,
+) error {
+	path := "/export"
+	if unique {
+		path += "?include=unique"
+	}
+	out := bufio.NewWriterSize(stdout, exportBufferBytes)
+	err := where.With(ctx, stderr, func(c *reach.Connection) error {
+		for line, err := range c.Lines(ctx, http.MethodGet, path, nil, owner...) {
+			if err == nil {
+				_, err = out.Write(append(line, '\n'))
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err := errors.Join(err, out.Flush()); err != nil {
+		return fmt.Errorf("export: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,143 @@
+package links
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"shunt/cmd/shunt/console"
+	"shunt/cmd/shunt/reach"
+	"shunt/cmd/shunt/settings"
+	"shunt/engine"
+)
+
+// Commands accept a link as its code, or as its short address: as add prints it, and as people pass
+// it on.
+
+// A linkName is a link as a person names it.
+type linkName struct {
+	code    string
+	address string // the short address, with its scheme; empty: only a code was given
+}
+
+// parseLinkName reads a code or a short address. codeOf finds out which server it
+// belongs to.
+func parseLinkName(text string) (linkName, error) {
+	if engine.ValidCode([]byte(text)) {
+		return linkName{code: text}, nil
+	}
+	if strings.HasPrefix(text, "/") { // the path of a short address
+		_, _, path := splitAddress("http://host" + text)
+		if code := codeInPath(path); code != "" {
+			return linkName{code: code}, nil
+		}
+	}
+	if !strings.Contains(text, "/") {
+		return linkName{}, settings.UsageErrorf("%q is not a code (letters, digits, - and _) and not a short address", text)
+	}
+	address := text
+	if !strings.Contains(text, "://") {
+		address = "http://" + text // sho.rt/spring
+	}
+	scheme, host, path := splitAddress(address)
+	code := codeInPath(path)
+	if code == "" || host == "" || !slices.Contains([]string{"http", "https"}, strings.ToLower(scheme)) {
+		return linkName{}, settings.UsageErrorf("%q is not a short address: that is an origin, a slash and a code, such as https://sho.rt/spring", text)
+	}
+	return linkName{code: code, address: address}, nil
+}
+
+// splitAddress cuts scheme://host/path. Query and fragment are left out: no link depends on them.
+func splitAddress(address string) (scheme, host, path string) {
+	scheme, rest, _ := strings.Cut(address, "://")
+	if end := strings.IndexAny(rest, "?#"); end >= 0 {
+		rest = rest[:end]
+	}
+	host, path, _ = strings.Cut(rest, "/")
+	return scheme, host, path
+}
+
+// codeInPath returns the code in the path of a link, of its preview or of its QR code; "" if the
+// path is none of these.
+func codeInPath(path string) string {
+	for _, suffix := range []string{"/", "+", ".svg", ".png"} {
+		if code, found := strings.CutSuffix(path, suffix); found {
+			path = code
+			break
+		}
+	}
+	if !engine.ValidCode([]byte(path)) {
+		return ""
+	}
+	return path
+}
+
+// codeOf returns the code that name names at the server of c. An address of another server is
+// refused, because the same code may be another link here.
+func codeOf(ctx context.Context, c *reach.Connection, name linkName) (string, error) {
+	if name.address == "" || !c.Local && engine.SameOrigin(c.Origin, name.address) {
+		return name.code, nil
+	}
+	me, err := c.Me(ctx)
+	if err != nil {
+		return "", err
+	}
+	own := me.BaseURL
+	if own == "" { // an older server
+		own = c.Origin
+	}
+	if engine.SameOrigin(own, name.address) {
+		return name.code, nil
+	}
+	_, host, _ := splitAddress(name.address)
+	_, ownHost, _ := splitAddress(own)
+	return "", settings.UsageErrorf("%s is not this server (%s)", console.Printable(host), console.Printable(ownHost))
+}
+
+// withLinks is reach.Target.With for a command about the links that texts name: it calls fn for each of them, once for
+// a link that is named twice. verb is what the command does, for errors. A name that cannot be a link here ends it
+// before anything is done. If fn fails for one of several links, withLinks says so and goes on with the next; in the
+// end its error says how many have failed.
+func withLinks(
+	ctx context.Context, where *reach.Target, verb string, texts []string, stderr io.Writer, fn func(c *reach.Connection, code string) error,
+) error {
+	failure := func(text string, err error) error { return fmt.Errorf("%s %s: %w", verb, console.Printable(text), err) }
+	names := make([]linkName, len(texts))
+	for i, text := range texts {
+		name, err := parseLinkName(text)
+		if err != nil {
+			return failure(text, err)
+		}
+		names[i] = name
+	}
+	return where.With(ctx, stderr, func(c *reach.Connection) error {
+		var codes, named []string
+		for i, name := range names {
+			code, err := codeOf(ctx, c, name)
+			if err != nil {
+				return failure(texts[i], err)
+			}
+			if !slices.Contains(codes, code) {
+				codes, named = append(codes, code), append(named, texts[i])
+			}
+		}
+		failed := 0
+		for i, code := range codes {
+			err := fn(c, code)
+			switch {
+			case err == nil:
+			case len(codes) == 1 || ctx.Err() != nil:
+				return failure(named[i], err)
+			default:
+				failed++
+				fmt.Fprintln(stderr, "shunt:", failure(named[i], err))
+			}
+		}
+		if failed > 0 {
+			return fmt.Errorf("%s: %d of %d links failed", verb, failed, len(codes))
+		}
+		return nil
+	})
+}

@@ -1,0 +1,164 @@
+package links
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"shunt/api/client"
+	"shunt/cmd/shunt/console"
+	"shunt/cmd/shunt/reach"
+	"shunt/cmd/shunt/settings"
+	"shunt/cmd/shunt/usage"
+)
+
+// statsAsked has what stats prints besides the two figures; empty: nothing.
+type statsAsked struct {
+	from, to time.Time
+	interval string
+	include  []string
+}
+
+// parameters returns the parameters of GET /stats/{code}.
+func (a statsAsked) parameters() url.Values {
+	v := make(url.Values)
+	for name, value := range map[string]string{
+		"from": boundText(a.from), "to": boundText(a.to), "interval": a.interval, "include": strings.Join(a.include, ","),
+	} {
+		if value != "" {
+			v.Set(name, value)
+		}
+	}
+	return v
+}
+
+func boundText(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.Format(time.RFC3339Nano)
+}
+
+func newStats(stdout, stderr io.Writer) *cobra.Command {
+	where, asked, asJSON := reach.Target{Reads: true}, statsAsked{}, false
+	cmd := &cobra.Command{
+		Use:   "stats CODE…",
+		Short: "Print the hits and unique visitors of links",
+		Long: `Print the hits and unique visitors of links, over all time or in a window, and their breakdowns.
+CODE may be the whole short address. All times are UTC. Hits that were imported have no time, so no window
+has them: a window that begins before the import has a line of its own for them. Of the figures by hour or
+day, the empty ones at the beginning are left out. A link that cannot be read is named, the others are
+printed, and the exit code is 1. With --json and several codes, each link has a line.
+
+It uses the server that runs on the data folder. If none runs, it opens the folder itself. With
+--server (and the token in SHUNT_TOKEN) it uses a server elsewhere.`,
+		Example: `  shunt stats spring
+  shunt stats spring --interval day --include referrers,countries
+  shunt stats spring summer
+  shunt stats http://127.0.0.1:8080/spring --from 7d --to yesterday --json`,
+		Args: usage.OneOrMore("CODE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			p := &severalPrinter{w: stdout, asJSON: asJSON, several: len(args) > 1}
+			return printStats(cmd.Context(), &where, args, asked, p, stderr)
+		},
+	}
+	reach.AddSettings(cmd, &where)
+	fs := cmd.Flags()
+	settings.Var(fs, &asked.from, "from", "TIME", "", "the beginning: 7d, yesterday, 2026-11-01 or 2026-11-01T12:00:00Z", settings.Now(settings.ParseBegin))
+	settings.Var(fs, &asked.to, "to", "TIME", "", "the end, of a date its end; both are widened to whole hours or days", settings.Now(settings.ParseEnd))
+	settings.WordVar(fs, &asked.interval, "interval", "WORD", "", "figures for each hour or day", "hour", "day")
+	settings.WordsVar(fs, &asked.include, "include", "WORDS", "separated by commas: bots, referrers, countries, devices, browsers, durability, error",
+		"bots", "referrers", "countries", "devices", "browsers", "durability", "error")
+	fs.BoolVar(&asJSON, "json", false, "print the answer of the API")
+	settings.MarkArguments(fs, "json", "from", "to", "interval", "include")
+	return cmd
+}
+
+func printStats(
+	ctx context.Context, where *reach.Target, names []string, asked statsAsked, p *severalPrinter, stderr io.Writer,
+) error {
+	query := asked.parameters().Encode()
+	if query != "" {
+		query = "?" + query
+	}
+	return withLinks(ctx, where, "stats", names, stderr, func(c *reach.Connection, code string) error {
+		var stats client.Stats
+		if err := c.Do(ctx, http.MethodGet, "/stats/"+url.PathEscape(code)+query, nil, &stats); err != nil {
+			return err
+		}
+		if !p.several {
+			code = ""
+		} else if rest, ok := bytes.CutPrefix(bytes.TrimSpace(stats.Raw), []byte("{")); ok {
+			stats.Raw = append([]byte(`{"code":"`+code+`",`), rest...) // a code needs no escapes
+		}
+		return p.print(stats.Raw, statsText(code, &stats))
+	})
+}
+
+// statsText writes the figures one below the other, and each list as a table of its own. Figures
+// that were not requested are left out, and so is an empty code.
+func statsText(code string, a *client.Stats) string {
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	row := func(name string, value any) { fmt.Fprintf(w, "%s\t%v\n", name, value) }
+	if code != "" {
+		row("code", code)
+	}
+	if !a.From.IsZero() {
+		row("from", console.Time(a.From))
+		row("to", console.Time(a.To))
+	}
+	row("hits", a.Hits)
+	row("unique", a.Unique)
+	if a.ImportedHits > 0 {
+		row("imported", fmt.Sprintf("%d more, at unknown times", a.ImportedHits))
+	}
+	if a.Error != nil {
+		row("error", fmt.Sprintf("%.2f %%", 100**a.Error))
+	}
+	if a.Bots != nil {
+		row("bots", a.Bots.Bots)
+		row("prefetches", a.Bots.Prefetches)
+		row("heads", a.Bots.Heads)
+	}
+	if d := a.Durability; d != nil {
+		row("durable", d.Hits)
+		row("flushed", d.FlushedAt.UTC().Format(time.RFC3339Nano))
+	}
+	writeTables(w, a)
+	usage.Must(w.Flush()) // into memory
+	return b.String()
+}
+
+func writeTables(w io.Writer, a *client.Stats) {
+	if a.Series != nil {
+		fmt.Fprintln(w, "\nFROM\tHITS\tUNIQUE")
+		first := slices.IndexFunc(a.Series, func(x client.Bucket) bool { return x.Hits > 0 })
+		if first < 0 { // all are empty
+			first = len(a.Series)
+		}
+		for _, x := range a.Series[first:] {
+			fmt.Fprintf(w, "%s\t%d\t%d\n", console.Time(x.From), x.Hits, x.Unique)
+		}
+	}
+	for _, list := range []struct {
+		name string
+		rows []client.ValueHits
+	}{{"REFERRER", a.Referrers}, {"COUNTRY", a.Countries}, {"DEVICE", a.Devices}, {"BROWSER", a.Browsers}} {
+		if list.rows != nil {
+			fmt.Fprintf(w, "\n%s\tHITS\n", list.name)
+		}
+		for _, x := range list.rows {
+			fmt.Fprintf(w, "%s\t%d\n", console.Printable(x.Value), x.Hits)
+		}
+	}
+}

@@ -1,0 +1,73 @@
+package links
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"shunt/api/client"
+)
+
+func TestStatsAreTablesBelowTheTwoFigures(t *testing.T) {
+	const answer = `{"hits":12,"unique":7,"from":"2026-11-20T00:00:00Z","to":"2026-11-22T00:00:00Z",
+		"imported_hits":4,"series":[{"from":"2026-11-19T00:00:00Z","hits":0,"unique":0},{"from":"2026-11-20T00:00:00Z","hits":2,"unique":1},{"from":"2026-11-21T00:00:00Z","hits":10,"unique":6}],
+		"bots":{"bots":3,"prefetches":0,"heads":1},"error":0.008125,"durability":{"durable_hits":11,"flushed_at":"2026-11-21T12:00:00Z"},
+		"referrers":[{"value":"news.example","hits":9},{"value":"other","hits":3}],"countries":[]}`
+	const want = `from        2026-11-20T00:00:00Z
+to          2026-11-22T00:00:00Z
+hits        12
+unique      7
+imported    4 more, at unknown times
+error       0.81 %
+bots        3
+prefetches  0
+heads       1
+durable     11
+flushed     2026-11-21T12:00:00Z
+
+FROM                  HITS  UNIQUE
+2026-11-20T00:00:00Z  2     1
+2026-11-21T00:00:00Z  10    6
+
+REFERRER      HITS
+news.example  9
+other         3
+
+COUNTRY  HITS
+`
+	var stats client.Stats
+	if err := json.Unmarshal([]byte(answer), &stats); err != nil {
+		t.Fatal(err)
+	}
+	if got := statsText("", &stats); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestEmptyFiguresAtTheBeginningAreLeftOut(t *testing.T) {
+	at := func(hour int) time.Time { return time.Date(2026, 11, 21, hour, 0, 0, 0, time.UTC) }
+	for name, c := range map[string]struct {
+		hits []uint64
+		rows int
+	}{"in the middle they stay": {[]uint64{0, 0, 1, 0, 2, 0}, 4}, "none": {[]uint64{3, 0}, 2}, "all": {[]uint64{0, 0}, 0}} {
+		s := client.Stats{Series: []client.Bucket{}}
+		for i, n := range c.hits {
+			s.Series = append(s.Series, client.Bucket{From: at(i), Figures: client.Figures{Hits: n}})
+		}
+		if got := strings.Count(statsText("", &s), "2026-11-21T"); got != c.rows {
+			t.Errorf("%s: got %d rows, want %d", name, got, c.rows)
+		}
+	}
+}
+
+func TestStatsAskOnlyForWhatWasRequested(t *testing.T) {
+	if got := (statsAsked{}).parameters().Encode(); got != "" {
+		t.Errorf("nothing is asked for as %q", got)
+	}
+	asked := statsAsked{from: time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC), interval: "day", include: []string{"bots", "error"}}
+	const want = "from=2026-11-21T10%3A00%3A00Z&include=bots%2Cerror&interval=day"
+	if got := asked.parameters().Encode(); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}

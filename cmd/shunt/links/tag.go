@@ -1,0 +1,155 @@
+package links
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"shunt/api/client"
+	"shunt/cmd/shunt/console"
+	"shunt/cmd/shunt/reach"
+	"shunt/cmd/shunt/settings"
+	"shunt/cmd/shunt/usage"
+	"shunt/engine/plural"
+)
+
+func newTag(stdout, stderr io.Writer) *cobra.Command {
+	return usage.NewGroup("tag", "List, rename and delete tags of links", newTagLs(stdout, stderr), newTagRename(stderr), newTagRm(stderr))
+}
+
+func newTagLs(stdout, stderr io.Writer) *cobra.Command {
+	where, asked, owner, asJSON := reach.Target{}, client.TagsQuery{PageSize: maxPage}, []client.Option(nil), false
+	cmd := &cobra.Command{
+		Use:   "ls",
+		Short: "List tags",
+		Long: `List the tags of your links with the number of links that have each, in the order of the alphabet.
+` + reach.WhereTokensAre,
+		Example: `  shunt tag ls
+  shunt tag ls --q news --json`,
+		Args: usage.Exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			err := where.With(cmd.Context(), stderr, func(c *reach.Connection) error {
+				return printTags(cmd.Context(), c, asked, owner, asJSON, stdout)
+			})
+			if err != nil {
+				return fmt.Errorf("tag ls: %w", err)
+			}
+			return nil
+		},
+	}
+	reach.AddSettings(cmd, &where)
+	fs := cmd.Flags()
+	fs.StringVar(&asked.Prefix, "q", "", "only tags that begin with `TEXT`, in upper or lower case")
+	addTagOwner(cmd, &owner)
+	fs.BoolVar(&asJSON, "json", false, "print an object for each tag, one per line")
+	settings.MarkArguments(fs, "q", "json")
+	return cmd
+}
+
+// addTagOwner gives cmd the flag owner. Tags are each user's own, so there is no "all".
+func addTagOwner(cmd *cobra.Command, options *[]client.Option) {
+	settings.Var(cmd.Flags(), options, "owner", "ID", "", "tags of the user with this ID (for admins)",
+		func(text string) ([]client.Option, error) {
+			id, err := strconv.ParseUint(text, 10, 32)
+			if err != nil || id == 0 {
+				return nil, errors.New("must be a user's ID, which 'shunt user ls' lists")
+			}
+			return []client.Option{client.Owner(uint32(id))}, nil
+		})
+	settings.MarkArguments(cmd.Flags(), "owner")
+}
+
+// printTags prints tags as they arrive: as they came, one a line, or as tables of maxPage rows, the first
+// with a head.
+func printTags(ctx context.Context, c *reach.Connection, q client.TagsQuery, owner []client.Option, asJSON bool, stdout io.Writer) error {
+	out := bufio.NewWriter(stdout)
+	rows := [][]string{{"TAG", "LINKS"}}
+	for tag, err := range c.Tags(ctx, q, owner...) {
+		switch {
+		case err != nil:
+		case asJSON:
+			err = json.NewEncoder(out).Encode(tag)
+		default:
+			rows = append(rows, []string{tag.Name, strconv.FormatUint(tag.Links, 10)})
+			if len(rows) > maxPage {
+				err = console.PrintTable(out, rows)
+				rows = nil
+			}
+		}
+		if err != nil {
+			return errors.Join(err, out.Flush())
+		}
+	}
+	if !asJSON && len(rows) > 0 {
+		if err := console.PrintTable(out, rows); err != nil {
+			return err
+		}
+	}
+	return out.Flush()
+}
+
+func newTagRename(stderr io.Writer) *cobra.Command {
+	where, owner := reach.Target{}, []client.Option(nil)
+	cmd := &cobra.Command{
+		Use:   "rename TAG NAME",
+		Short: "Rename a tag on all links",
+		Long: `Rename a tag on all your links that have it. If there is a tag of the new name, the two become one.
+A command that was cut off can be repeated: it goes on.
+` + reach.WhereTokensAre,
+		Example: `  shunt tag rename news newsletter
+  shunt tag rename news News`,
+		Args: usage.Exactly("TAG", "NAME"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return changeTag(cmd.Context(), &where, "rename", args[0], stderr, func(c *reach.Connection) (client.TagChange, error) {
+				return c.RenameTag(cmd.Context(), args[0], args[1], owner...)
+			})
+		},
+	}
+	reach.AddSettings(cmd, &where)
+	addTagOwner(cmd, &owner)
+	return cmd
+}
+
+func newTagRm(stderr io.Writer) *cobra.Command {
+	where, owner := reach.Target{}, []client.Option(nil)
+	cmd := &cobra.Command{
+		Use:   "rm TAG",
+		Short: "Take a tag off all links",
+		Long: `Take a tag off all your links that have it. The links stay.
+` + reach.WhereTokensAre,
+		Example: `  shunt tag rm news`,
+		Args:    usage.Exactly("TAG"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return changeTag(cmd.Context(), &where, "rm", args[0], stderr, func(c *reach.Connection) (client.TagChange, error) {
+				return c.DeleteTag(cmd.Context(), args[0], owner...)
+			})
+		},
+	}
+	reach.AddSettings(cmd, &where)
+	addTagOwner(cmd, &owner)
+	return cmd
+}
+
+// changeTag makes a change of a tag, and says how many links it has changed, also before it failed.
+func changeTag(
+	ctx context.Context, where *reach.Target, verb, tag string, stderr io.Writer, change func(c *reach.Connection) (client.TagChange, error),
+) error {
+	var done client.TagChange
+	err := where.With(ctx, stderr, func(c *reach.Connection) (err error) {
+		done, err = change(c)
+		return err
+	})
+	if err == nil || done.Links > 0 {
+		fmt.Fprintf(stderr, "shunt: changed %s\n", plural.Of(done.Links, "link", "links"))
+	}
+	if err != nil {
+		return fmt.Errorf("tag %s %s: %w", verb, console.Printable(tag), err)
+	}
+	return nil
+}

@@ -1,0 +1,67 @@
+package serve
+
+import (
+	"context"
+	"log/slog"
+	"net"
+
+	"github.com/spf13/pflag"
+
+	"shunt/api"
+	"shunt/api/account"
+	"shunt/cmd/shunt/core"
+	"shunt/engine"
+	"shunt/storage"
+)
+
+// A Cluster adds the settings of a node of a cluster to fs, and returns what they will be. A program whose Cluster is
+// nil knows of none.
+type Cluster func(fs *pflag.FlagSet) NodeSettings
+
+// NodeSettings are those of a server as a node.
+type NodeSettings interface {
+	// Check refuses settings that are missing or wrong.
+	Check() error
+	// Open reads the certificates of a node whose settings Check accepts; nil: the settings name no cluster.
+	Open(log *slog.Logger) (Node, error)
+}
+
+// A Node is a server's part in its cluster. A server calls the methods below Edge once, in their order.
+type Node interface {
+	// Edge reports whether the node has links only.
+	Edge() bool
+	// Listener returns the listener for other nodes. prepare gets the one below TLS.
+	Listener(prepare func(net.Listener)) (net.Listener, error)
+	// Join adds the store, which is not in use yet, to the cluster, unless it is of it.
+	Join(ctx context.Context, store *storage.Store) error
+	// Check refuses a log that this node could not follow.
+	Check(ctx context.Context) error
+	// Use gives the node the parts that it keeps up to date.
+	Use(e *engine.Engine, a *account.Accounts)
+	// Answer adds to o what other nodes may ask for.
+	Answer(o *api.Options, c *core.Core)
+	// Run follows the cluster's log, and leads if it is this node's turn, until ctx ends.
+	Run(ctx context.Context) error
+	// Close ends what Join has begun.
+	Close() error
+}
+
+// openNode opens the server's node; it has none without the settings of one.
+func (s *server) openNode() (err error) {
+	if s.cfg.node != nil {
+		s.node, err = s.cfg.node.Open(s.say.Log)
+	}
+	return err
+}
+
+// joinCluster makes the store, which nobody uses yet, one of the cluster.
+func (s *server) joinCluster(ctx context.Context) error {
+	if s.node == nil {
+		return s.core.RefuseMember(&s.cfg.data)
+	}
+	if err := s.node.Join(ctx, s.core.Store); err != nil {
+		return err
+	}
+	s.parts.OnStop("cluster's log", s.node.Close)
+	return s.node.Check(ctx)
+}

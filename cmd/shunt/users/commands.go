@@ -1,0 +1,12 @@
+package users
+
+import (
+	"io"
+
+	"github.com/spf13/cobra"
+)
+
+// Commands returns the commands about users and their tokens.
+func Commands(stdout, stderr io.Writer) []*cobra.Command {
+	return []*cobra.Command{newUser(stdout, stderr), newToken(stdout, stderr)}
+}

@@ -1,0 +1,83 @@
+package users
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"shunt/api/client"
+	"shunt/cmd/shunt/console"
+	"shunt/cmd/shunt/reach"
+	"shunt/cmd/shunt/settings"
+	"shunt/cmd/shunt/usage"
+)
+
+func newTokenAdd(stdout, stderr io.Writer) *cobra.Command {
+	where, draft, scopes, expires := reach.Target{}, client.TokenDraft{}, []string{}, settings.Expiry{}
+	cmd := &cobra.Command{
+		Use:   "add --name NAME",
+		Short: "Make an API token and print it",
+		Long: `Make an API token and print only the token on standard output. It cannot be shown again.
+
+It works with and without a running server. --init makes a store if the data folder has none. The
+first token of the first user, an admin, has all scopes; later tokens have all but admin unless
+--scopes says otherwise.`,
+		Example: `  shunt token add --name laptop
+  shunt token add --name ci --scopes links:write,stats:read --expires 90d
+  TOKEN=$(shunt token add --name script)
+  shunt token add --name first --init --data /var/lib/shunt`,
+		Args: usage.Exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			draft.ExpiresAt = expires.Time
+			for _, scope := range scopes {
+				draft.Scopes = append(draft.Scopes, client.Scope(scope))
+			}
+			return addToken(cmd.Context(), &where, draft, stdout, stderr)
+		},
+	}
+	reach.AddSettings(cmd, &where)
+	reach.AddInit(cmd, &where)
+	usage.Hide(cmd.Flags(), "base-url") // a token names no link
+	fs := cmd.Flags()
+	fs.StringVar(&draft.Name, "name", "", "`NAME` of the token (required)")
+	settings.WordsVar(fs, &scopes, "scopes", "SCOPES", "with commas: links:read, links:write, stats:read, tokens:write, admin",
+		"links:read", "links:write", "stats:read", "tokens:write", "admin")
+	fs.Var(&expires, "expires", "when it ends: 90d, 1y, 12h, 2030-12-31 (the end of that day here) or 2030-12-31T23:59:59Z (default never)")
+	settings.MarkArguments(fs, "name", "scopes", "expires")
+	return cmd
+}
+
+func addToken(ctx context.Context, where *reach.Target, draft client.TokenDraft, stdout, stderr io.Writer) error {
+	if draft.Name == "" {
+		return settings.UsageErrorf("--name is missing: it distinguishes tokens, such as --name laptop")
+	}
+	var made client.IssuedToken
+	err := where.With(ctx, stderr, func(c *reach.Connection) (err error) {
+		if err = firstTokenScopes(ctx, c, &draft); err == nil {
+			made, err = c.IssueToken(ctx, draft)
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("token add: %w", err)
+	}
+	_, err = fmt.Fprintln(stdout, console.Printable(made.Secret))
+	return err
+}
+
+// firstTokenScopes asks for all of the user's scopes, admin included, for the first token: without
+// it nobody could administrate over the API.
+func firstTokenScopes(ctx context.Context, c *reach.Connection, draft *client.TokenDraft) error {
+	if len(draft.Scopes) > 0 || !c.Local {
+		return nil
+	}
+	tokens, err := c.Tokens(ctx)
+	if err != nil || len(tokens) > 0 {
+		return err
+	}
+	me, err := c.Me(ctx)
+	draft.Scopes = me.Scopes
+	return err
+}

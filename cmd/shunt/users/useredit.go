@@ -1,0 +1,88 @@
+package users
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"shunt/api/client"
+	"shunt/cmd/shunt/console"
+	"shunt/cmd/shunt/reach"
+	"shunt/cmd/shunt/settings"
+	"shunt/cmd/shunt/usage"
+)
+
+// userChange has the flags of user edit.
+type userChange struct {
+	admin, member bool
+	email         string
+}
+
+func newUserEdit(stdout, stderr io.Writer) *cobra.Command {
+	where, asked, asJSON := reach.Target{}, userChange{}, false
+	cmd := &cobra.Command{
+		Use:   "edit EMAIL",
+		Short: "Change a user's role or e-mail address",
+		Long: `Change a user's role or e-mail address, and print the user. When a user becomes a member, all of the
+user's tokens lose the scope admin at once, and tokens with no other scope are deleted. The last admin
+stays an admin. 'shunt user passwd' sets passwords.
+` + reach.WhereUsersAre,
+		Example: `  shunt user edit ann@example.com --admin
+  shunt user edit ann@example.com --member --email ann.smith@example.com`,
+		Args: usage.Exactly("EMAIL"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			edit, err := asked.edit()
+			if err != nil {
+				return err
+			}
+			return editUser(cmd.Context(), &where, args[0], edit, asJSON, stdout, stderr)
+		},
+	}
+	reach.AddUserSettings(cmd, &where)
+	fs := cmd.Flags()
+	fs.BoolVar(&asked.admin, "admin", false, "may manage users and everybody's links")
+	fs.BoolVar(&asked.member, "member", false, "may manage only their own links")
+	settings.Var(fs, &asked.email, "email", "NEW", "", "the new address", settings.ParseNotEmpty)
+	fs.BoolVar(&asJSON, "json", false, "print the user object")
+	settings.MarkArguments(fs, "admin", "member", "email", "json")
+	return cmd
+}
+
+// edit returns the change for the API.
+func (a *userChange) edit() (e client.UserEdit, err error) {
+	switch {
+	case a.admin && a.member:
+		return e, settings.UsageErrorf("--admin and --member exclude each other")
+	case a.admin:
+		e.Role = client.Set(client.RoleAdmin)
+	case a.member:
+		e.Role = client.Set(client.RoleMember)
+	case a.email == "":
+		return e, settings.UsageErrorf("say what to change: --admin, --member or --email")
+	}
+	if a.email != "" {
+		e.Email = client.Set(a.email)
+	}
+	return e, nil
+}
+
+func editUser(
+	ctx context.Context, where *reach.Target, email string, edit client.UserEdit, asJSON bool, stdout, stderr io.Writer,
+) error {
+	var u client.User
+	err := where.With(ctx, stderr, func(c *reach.Connection) (err error) {
+		if u, err = findUser(ctx, c, email); err == nil {
+			u, err = c.EditUser(ctx, u.ID, edit)
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("user edit: %w", err)
+	}
+	if asJSON {
+		return console.PrintJSON(stdout, u.Raw)
+	}
+	return console.PrintTable(stdout, usersTable([]client.User{u}))
+}

@@ -1,0 +1,2 @@
+// Package version knows which version this program is.
+package version
