@@ -14,7 +14,7 @@ import (
 // A Row is what a listener knows of a connection. It has the size of a cache line, so that loops do
 // not contend for one. Rows never move; one that is free is used again.
 type Row struct {
-	state atomic.Uint32 // since << stateBits | busy | InHead | heard; written by the owner
+	state atomic.Uint32 // since << stateBits | busy | inHead | heard; written by the owner
 	Owner atomic.Int32  // the number of a loop, ByServer, or free
 	Moved atomic.Uint32 // KiB of an answer that the client has read since it became busy; of a loop
 

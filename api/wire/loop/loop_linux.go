@@ -14,7 +14,7 @@ import (
 // them at once, reads once for each event, and answers everything that has come in one write. A
 // connection that sends anything else goes to fasthttp, with its bytes.
 //
-// Only conns, PressedMs, inbox and thread may be used by others than the loop's goroutine.
+// Only conns, pressedMs, inbox and thread may be used by others than the loop's goroutine.
 type loop struct {
 	number int32
 	t      *conns.Table
@@ -26,7 +26,7 @@ type loop struct {
 	inbox  conns.Inbox
 	thread atomic.Int32 // the kernel's number of the loop's thread; 0: it has not run yet
 
-	// PressedMs is since when each wake-up had many events, in Unix milliseconds; 0: the last one had
+	// pressedMs is since when each wake-up had many events, in Unix milliseconds; 0: the last one had
 	// few. It is written when that changes, which is rare where it matters.
 	pressedMs atomic.Int64
 
