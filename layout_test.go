@@ -58,6 +58,7 @@ var (
 	noHTTP  = []string{fasthttp, "net/http"}
 	nobody  = []string{}
 	engines = []string{"engine", "engine/"}
+	stores  = []string{"storage", "storage/"}
 )
 
 // rooms has every package but those at the top of a layer.
@@ -81,12 +82,13 @@ var rooms = map[string]room{
 	"engine/target":              {knows: []string{"engine/internal/ascii", "engine/internal/limits", "engine/invalid"}},
 
 	"storage/clusterlog":       {never: []string{pebble, etcd}},
-	"storage/direct":           {users: []string{"storage"}, never: []string{etcd}},
+	"storage/disk":             {knows: []string{"storage/row"}, users: stores, never: []string{etcd}},
+	"storage/kv":               {knows: []string{"engine", "storage/disk", "storage/row"}, users: stores, never: []string{etcd}},
 	"storage/replica":          {knows: []string{"engine", "storage", "storage/clusterlog"}, users: []string{"cmd/shunt/node"}, never: []string{etcd}},
 	"storage/crashtest":        {users: nobody},
 	"storage/etcdlog":          {knows: []string{"storage/clusterlog"}, users: []string{"cmd/shunt/node"}, never: []string{pebble}},
 	"storage/etcdlog/etcdtest": {users: nobody},
-	"storage/row":              {knows: []string{"engine"}, users: []string{"storage", "bench/compare/batches"}, never: []string{pebble}},
+	"storage/row":              {knows: []string{"engine"}, users: []string{"storage", "storage/", "bench/compare/batches"}, never: []string{pebble}},
 	"storage/row/rowtest":      {knows: []string{"engine"}, users: nobody, never: []string{pebble}},
 
 	"api/accesslog": {knows: []string{"api/jsontext"}, never: noHTTP},

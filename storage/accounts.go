@@ -7,6 +7,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"shunt/engine"
+	"shunt/storage/kv"
 	"shunt/storage/row"
 )
 
@@ -27,7 +28,7 @@ func (s *Store) Accounts() *AccountTable {
 
 // Get returns the value of key, or nil if there is none. The caller may keep it.
 func (t *AccountTable) Get(key []byte) ([]byte, error) {
-	v, err := read(t.r, row.AccountKey(key))
+	v, err := kv.Read(t.r, row.AccountKey(key))
 	if err != nil {
 		return nil, fmt.Errorf("storage: %w", err)
 	}
@@ -103,10 +104,10 @@ func (t *AccountTable) write(sets [][2][]byte, deletes [][]byte, entry *engine.A
 	b := t.s.db.NewBatch()
 	defer b.Close()
 	for _, put := range sets {
-		set(b, row.AccountKey(put[0]), put[1])
+		kv.Set(b, row.AccountKey(put[0]), put[1])
 	}
 	for _, key := range deletes {
-		remove(b, row.AccountKey(key))
+		kv.Remove(b, row.AccountKey(key))
 	}
 	if entry != nil {
 		audited := mutationBatch{batch: b, stamps: &t.s.stamps}

@@ -10,6 +10,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"shunt/engine"
+	"shunt/storage/kv"
 	"shunt/storage/row"
 )
 
@@ -101,7 +102,7 @@ func (s *Store) readAuditStamp() (err error) {
 	defer func() { err = errors.Join(err, it.Close()) }()
 	s.stamps.floor = &s.firstDay
 	s.stamps.behind.has = func(stamp uint64) bool {
-		found, err := s.known(row.AppendAuditKey(nil, stamp))
+		found, err := s.writer.Known(row.AppendAuditKey(nil, stamp))
 		return err == nil && found
 	}
 	if !it.Last() {
@@ -214,24 +215,14 @@ func (s *Store) OldestAudit() (stamp uint64, err error) {
 // keep the log from being swept.
 func (s *Store) SweepAudit(before uint64) error {
 	keys := row.Range{Lower: row.AppendAuditKey(nil, 0), Upper: row.AppendAuditKey(nil, before)}
-	found, err := hasRows(s.db, keys)
+	found, err := kv.HasRows(s.db, keys)
 	if err != nil || !found {
 		return err
 	}
 	b := s.db.NewBatch()
 	defer b.Close()
-	must(b.DeleteRange(keys.Lower, keys.Upper, nil))
+	kv.Must(b.DeleteRange(keys.Lower, keys.Upper, nil))
 	return s.share(b, "storage: sweeping the audit log")
-}
-
-// hasRows reports whether there are rows in keys.
-func hasRows(r pebble.Reader, keys row.Range) (found bool, err error) {
-	it, err := r.NewIter(&pebble.IterOptions{LowerBound: keys.Lower, UpperBound: keys.Upper})
-	if err != nil {
-		return false, err
-	}
-	defer func() { err = errors.Join(err, it.Close()) }()
-	return it.First(), nil
 }
 
 // checkedAudit checks the entries of the audit log, each alone: what it says may be gone by now.

@@ -9,6 +9,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"shunt/engine"
+	"shunt/storage/kv"
 	"shunt/storage/row"
 )
 
@@ -153,7 +154,7 @@ func (s *Store) putFlushed() {
 	for id, use := range s.capUses.flushed {
 		f.key = row.AppendCapUseKey(f.key[:0], id)
 		f.value = row.AppendCapUse(f.value[:0], use)
-		set(f.batch, f.key, f.value)
+		kv.Set(f.batch, f.key, f.value)
 	}
 }
 
@@ -179,11 +180,11 @@ func (s *Store) EndGenerations(generations map[uint64]uint64) (position uint64, 
 	for id, generation := range generations {
 		if s.capUses.of(id).Generation != generation {
 			begun[id] = generation
-			set(b, row.AppendCapUseKey(nil, id), row.AppendCapUse(nil, engine.CapUse{Generation: generation}))
+			kv.Set(b, row.AppendCapUseKey(nil, id), row.AppendCapUse(nil, engine.CapUse{Generation: generation}))
 		}
 	}
 	if len(begun) > 0 {
-		if err := s.sync(b, "storage: ending generations of caps"); err != nil {
+		if err := s.writer.Sync(b, "storage: ending generations of caps"); err != nil {
 			return 0, err
 		}
 		s.capUses.begin(begun)
@@ -202,17 +203,17 @@ func (u *capUses) begin(generations map[uint64]uint64) {
 func (b *mutationBatch) addCap(c *engine.CapChange) {
 	b.key = row.AppendCapKey(b.key[:0], c.ID)
 	if c.Gone {
-		remove(b.batch, b.key)
+		kv.Remove(b.batch, b.key)
 		return
 	}
 	b.value = row.AppendCap(b.value[:0], &c.Cap)
-	set(b.batch, b.key, b.value)
+	kv.Set(b.batch, b.key, b.value)
 }
 
 // leaveCaps adds rows to b that remove all caps.
 func leaveCaps(b *pebble.Batch) {
 	for _, table := range []byte{row.TableCaps, row.TableCapUses} {
 		keys := row.TableRange(table)
-		must(b.DeleteRange(keys.Lower, keys.Upper, nil))
+		kv.Must(b.DeleteRange(keys.Lower, keys.Upper, nil))
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"shunt/engine"
+	"shunt/storage/kv"
 	"shunt/storage/row"
 )
 
@@ -210,9 +211,9 @@ func where(table string, key []byte) string {
 // cannot be read, that is a fault, and the rest of the part is skipped.
 func (c *check) checkRows(name string, keys row.Range, begin func(*check) (checkedPart, error)) (uint64, error) {
 	workers := engine.Cores()
-	parts, err := cutRange(c.r, keys, workers*partsAWorker)
+	parts, err := kv.CutRange(c.r, keys, workers*kv.PartsAWorker)
 	if err != nil {
-		c.o.Faults.Add(name, "%s", unreadable(err))
+		c.o.Faults.Add(name, "%s", kv.Unreadable(err))
 		parts = []row.Range{keys}
 	}
 	var next atomic.Int64
@@ -245,11 +246,11 @@ func (c *check) checkPart(name string, keys row.Range, begin func(*check) (check
 	var last []byte
 	defer func() {
 		if unread := it.Close(); unread != nil {
-			c.o.Faults.Add(where(name, last), "rows after it: %s", unreadable(unread))
+			c.o.Faults.Add(where(name, last), "rows after it: %s", kv.Unreadable(unread))
 		}
 	}()
 	for valid := it.First(); valid; valid = it.Next() {
-		if n := rows.Add(1); n%rowsBetweenChecks == 0 {
+		if n := rows.Add(1); n%kv.RowsBetweenChecks == 0 {
 			c.o.Progress(name, n)
 			if c.ctx.Err() != nil {
 				return c.ctx.Err()
@@ -258,7 +259,7 @@ func (c *check) checkPart(name string, keys row.Range, begin func(*check) (check
 		last = append(last[:0], it.Key()...)
 		value, err := it.ValueAndErr()
 		if err != nil {
-			c.o.Faults.Add(where(name, last), "%s", unreadable(err))
+			c.o.Faults.Add(where(name, last), "%s", kv.Unreadable(err))
 			continue
 		}
 		if err := part.row(it.Key(), value); err != nil {
@@ -276,7 +277,7 @@ func (c *check) lookup(name string, key []byte) (value []byte, missing bool, don
 		return value, false, func() { _ = closer.Close() } // it repeats the error of Get, if any
 	}
 	if missing = errors.Is(err, pebble.ErrNotFound); !missing {
-		c.o.Faults.Add(where(name, key), "%s", unreadable(err))
+		c.o.Faults.Add(where(name, key), "%s", kv.Unreadable(err))
 	}
 	return nil, missing, func() {}
 }

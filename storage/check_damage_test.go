@@ -9,6 +9,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/engine"
+	"shunt/storage/disk"
 )
 
 // A damaged block of a table file makes many rows unreadable. The file is reported first, its
@@ -29,7 +30,7 @@ func TestADamagedFileIsReportedBeforeItsConsequences(t *testing.T) {
 		t.Fatal(err)
 	}
 	closeStore(t, s)
-	path := damageLargestTable(t, mem, "/data/store/"+dbName)
+	path := damageLargestTable(t, mem, "/data/store/"+disk.DBName)
 
 	v := inspect(t, "/data/store", mem)
 	defer closeInspection(t, v)

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	iofs "io/fs"
 	"log/slog"
-	"path/filepath"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/sstable"
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"shunt/storage/disk"
+	"shunt/storage/kv"
 )
 
 // checkFiles reads every block of every table file and compares its checksum. While a server runs,
@@ -42,7 +44,7 @@ func (c *check) checkFiles() error {
 }
 
 func (c *check) checkFile(name string, o sstable.ReaderOptions) {
-	path := c.v.fs.PathJoin(c.v.folder.path(dbName), name)
+	path := c.v.fs.PathJoin(c.v.folder.Path(disk.DBName), name)
 	size, err := checkBlocks(c.v.fs, path, o)
 	switch {
 	case errors.Is(err, iofs.ErrNotExist) && c.v.live:
@@ -52,19 +54,11 @@ func (c *check) checkFile(name string, o sstable.ReaderOptions) {
 		if errors.As(err, new(*iofs.PathError)) {
 			what = "it cannot be read"
 		}
-		c.o.Faults.AddFile(path, "%s: %s", what, withoutPebble(err))
+		c.o.Faults.AddFile(path, "%s: %s", what, kv.WithoutPebble(err))
 		c.o.Faults.Follow()
 	}
 	c.report.Files++
 	c.report.FileBytes += size
-}
-
-// unreadable returns the reason why a row cannot be read.
-func unreadable(err error) string {
-	if damage := pebble.ExtractDataCorruptionInfo(err); damage != nil {
-		return "it cannot be read, because " + filepath.Base(damage.Path) + " is damaged"
-	}
-	return "it cannot be read: " + withoutPebble(err)
 }
 
 func checkBlocks(fs vfs.FS, path string, o sstable.ReaderOptions) (sizeBytes uint64, err error) {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"shunt/engine"
+	"shunt/storage/disk"
+	"shunt/storage/kv"
 	"shunt/storage/row"
 )
 
@@ -97,7 +99,7 @@ var knownMeta = []struct {
 	{row.MetaFirstHour, "first whole hour", false, func(m *checkedMeta, v []byte) error { return readUint32(&m.firstHour, v) }},
 }
 
-func wantLength(v []byte, n int) error { return decodeFixed(make([]byte, n), v, "it") }
+func wantLength(v []byte, n int) error { return kv.DecodeFixed(make([]byte, n), v, "it") }
 
 func readUint32(dst *uint32, v []byte) error {
 	if err := wantLength(v, 4); err != nil {
@@ -112,7 +114,7 @@ func (c *check) readMeta() {
 	m := &c.meta
 	m.sweep = row.Sweep{Stage: row.StageDone}
 	for _, known := range knownMeta {
-		value, err := read(c.r, row.MetaKey(known.name))
+		value, err := kv.Read(c.r, row.MetaKey(known.name))
 		switch {
 		case err != nil:
 		case value != nil:
@@ -141,14 +143,14 @@ func (c *check) checkWrites() {
 		if err != nil {
 			return // reported as a missing row
 		}
-		number, known, err := c.v.folder.readAcked(identity.StoreID)
+		number, known, err := c.v.folder.ReadAcked(identity.StoreID)
 		if err != nil {
-			c.o.Faults.AddFile(c.v.folder.path(ackedName), "%v", err)
+			c.o.Faults.AddFile(c.v.folder.Path(disk.AckedName), "%v", err)
 		} else if known {
 			acked = number
 		}
 	}
-	if err := checkWhole(c.meta.sequence, acked); err != nil {
+	if err := kv.CheckWhole(c.meta.sequence, acked); err != nil {
 		c.o.Faults.Add("meta, sequence of writes", "%v", err)
 	}
 }
@@ -180,12 +182,12 @@ func (m *checkedMeta) problems() map[string]string {
 // checkFormatFile compares the two layout versions. The file may be ahead: a crash has interrupted
 // convert.
 func (c *check) checkFormatFile() {
-	version, _, err := c.v.folder.readFormat(formatName)
+	version, _, err := c.v.folder.ReadFormat(disk.FormatName)
 	if err == nil && version < c.meta.layout {
 		err = fmt.Errorf("version %d, and the database has %d", version, c.meta.layout)
 	}
 	if err != nil {
-		c.o.Faults.AddFile(c.v.folder.path(formatName), "%v", err)
+		c.o.Faults.AddFile(c.v.folder.Path(disk.FormatName), "%v", err)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/engine"
+	"shunt/storage/kv"
 	"shunt/storage/row"
 	"shunt/storage/row/rowtest"
 )
@@ -183,7 +184,7 @@ func TestEachFaultOfARowIsFound(t *testing.T) {
 		"a tally of an id that was not given":         {putRow(row.AppendLinkDayKey(nil, 5000, checkedHour/24), rowOf(rowtest.Hit(1))), "id 5000 was never given"},
 		"a tally without a user":                      {putRow(row.AppendOwnerDayKey(nil, owner2, checkedHour/24), rowOf(rowtest.Hit(1))), "there is no user 8"},
 		"a tally that is cut off":                     {putRow(row.AppendLinkLifeKey(nil, 4), rowOf(rowtest.Hit(1))[:5]), "link lives, key 330000000000000004"},
-		"a merge operand that is cut off":             {func(b *pebble.Batch) { merge(b, row.AppendLinkLifeKey(nil, 2), rowOf(rowtest.Hit(1))[:5]) }, "link lives"},
+		"a merge operand that is cut off":             {func(b *pebble.Batch) { kv.Merge(b, row.AppendLinkLifeKey(nil, 2), rowOf(rowtest.Hit(1))[:5]) }, "link lives"},
 		"more visitors than hits":                     {putRow(row.AppendLinkLifeKey(nil, 4), row.AppendTally(nil, moreVisitors(2, 3))), "2 hits of at least 3 visitors"},
 		"more visitors than hits in registers":        {putRow(row.AppendLinkLifeKey(nil, 20), row.AppendTally(nil, moreVisitors(1000, 3000))), "1000 hits of at least"},
 		"a life with fewer hits than its days":        {putRow(row.AppendLinkLifeKey(nil, 4), rowOf(rowtest.Hit(1))), "the life of link 4 has 1 hit, and its days 2"},
@@ -244,10 +245,10 @@ func tell(faults []engine.Fault) string {
 }
 
 func putRow(key, value []byte) func(*pebble.Batch) {
-	return func(b *pebble.Batch) { set(b, key, value) }
+	return func(b *pebble.Batch) { kv.Set(b, key, value) }
 }
 
-func delRow(key []byte) func(*pebble.Batch) { return func(b *pebble.Batch) { remove(b, key) } }
+func delRow(key []byte) func(*pebble.Batch) { return func(b *pebble.Batch) { kv.Remove(b, key) } }
 
 func moreVisitors(hits, visitors uint64) *engine.Tally {
 	t := &engine.Tally{Hits: hits}
@@ -326,7 +327,7 @@ func TestManyFaultsAreCountedAndTheFirstAreListed(t *testing.T) {
 	closeStore(t, openMem(t, mem))
 	plant(t, mem, func(b *pebble.Batch) {
 		for i := range 100 {
-			set(b, []byte{0x66, byte(i)}, nil)
+			kv.Set(b, []byte{0x66, byte(i)}, nil)
 		}
 	})
 	v := inspect(t, "/data/store", mem)

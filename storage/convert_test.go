@@ -15,6 +15,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"shunt/engine"
+	"shunt/storage/disk"
+	"shunt/storage/kv"
 	"shunt/storage/row"
 )
 
@@ -51,8 +53,8 @@ func wantVersion1(t *testing.T, s *Store) {
 
 func wantConverted(t *testing.T, s *Store) {
 	t.Helper()
-	version, _, err := s.folder.readFormat(formatName)
-	layout, rowErr := s.get(row.MetaKey(row.MetaLayout))
+	version, _, err := s.folder.ReadFormat(disk.FormatName)
+	layout, rowErr := s.writer.Get(row.MetaKey(row.MetaLayout))
 	if err != nil || rowErr != nil || version != row.LayoutVersion || binary.BigEndian.Uint32(layout) != row.LayoutVersion {
 		t.Errorf("got version %d, %v, and layout %x, %v, want %d", version, err, layout, rowErr, row.LayoutVersion)
 	}
@@ -108,7 +110,7 @@ func TestABackupOfVersionOneIsRestoredAndConverted(t *testing.T) {
 	if _, err := Restore(context.Background(), backup, dir, RestoreOptions{Logger: quiet}); err != nil {
 		t.Fatal(err)
 	}
-	if text, err := os.ReadFile(filepath.Join(dir, formatName)); err != nil || string(text) != "shunt data, version 1\n" {
+	if text, err := os.ReadFile(filepath.Join(dir, disk.FormatName)); err != nil || string(text) != "shunt data, version 1\n" {
 		t.Errorf("the restored folder says %q, %v: the older program must be able to open it", text, err)
 	}
 	wantNoFaults(t, inspect(t, dir, nil))
@@ -120,7 +122,7 @@ func TestABackupOfVersionOneIsRestoredAndConverted(t *testing.T) {
 	}
 	closeStore(t, s)
 	want := fmt.Sprintf("shunt backup, version %d\n", row.LayoutVersion)
-	if text, err := os.ReadFile(filepath.Join(again, formatName)); err != nil || string(text) != want {
+	if text, err := os.ReadFile(filepath.Join(again, disk.FormatName)); err != nil || string(text) != want {
 		t.Errorf("a backup after it says %q, %v", text, err)
 	}
 	wantNoFaults(t, inspect(t, again, nil))
@@ -195,11 +197,11 @@ func wantVersionTold(t *testing.T, fs vfs.FS) string {
 	t.Helper()
 	v := inspect(t, "/data/store", fs)
 	defer closeInspection(t, v)
-	version, _, err := v.folder.readFormat(formatName)
+	version, _, err := v.folder.ReadFormat(disk.FormatName)
 	if err != nil {
 		t.Fatal(err)
 	}
-	value, err := read(v.r, row.MetaKey(row.MetaLayout))
+	value, err := kv.Read(v.r, row.MetaKey(row.MetaLayout))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -213,7 +215,7 @@ func wantVersionTold(t *testing.T, fs vfs.FS) string {
 func TestAFormatFileBehindItsDatabaseIsAFaultAndIsMended(t *testing.T) {
 	dir, _ := unpackVersion1(t)
 	closeStore(t, open(t, dir, Options{}))
-	write(t, filepath.Join(dir, formatName), "shunt data, version 1\n")
+	write(t, filepath.Join(dir, disk.FormatName), "shunt data, version 1\n")
 	v, want := inspect(t, dir, nil), "version 1, and the database has 3"
 	if _, faults, _ := checkAll(t, v); !strings.Contains(tell(faults), want) {
 		t.Errorf("got %s, want %s", tell(faults), want)

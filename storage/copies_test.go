@@ -9,6 +9,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/storage/clusterlog"
+	"shunt/storage/disk"
 )
 
 // TestCopiesAreRememberedByTheirHistoryAlone: also after a restart, and not by a store that has left its
@@ -59,7 +60,7 @@ func TestCopiesAreRememberedByTheirHistoryAlone(t *testing.T) {
 		}
 	}()
 	check("after a restart", copies)
-	if err := s.folder.writeSynced(copiesName, `{"outbox":`); err != nil {
+	if err := s.folder.WriteSynced(disk.CopiesName, `{"outbox":`); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Copies(); err == nil {

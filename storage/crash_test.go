@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"shunt/engine"
+	"shunt/storage/disk"
 	"shunt/storage/row/rowtest"
 )
 
@@ -85,7 +86,7 @@ func TestACrashedCreationBeginsAgain(t *testing.T) {
 			s, err := Open("/data/store", Options{FS: clone, Logger: quiet})
 			if err == nil {
 				closeStore(t, s)
-			} else if !errors.Is(err, ErrNoStore) {
+			} else if !errors.Is(err, disk.ErrNoStore) {
 				t.Errorf("crash %d, without Create: got %v, want ErrNoStore", i, err)
 			}
 			s = openMem(t, clone)
@@ -110,7 +111,7 @@ func TestATwiceCrashedCreationBeginsAgain(t *testing.T) {
 	first.arm(false)
 	closeStore(t, s)
 	for i, left := range first.taken() {
-		if state, err := (&folder{fs: left, dir: "/data/store"}).inspect(); err != nil || state == stored {
+		if state, err := (&disk.Folder{FS: left, Dir: "/data/store"}).Inspect(); err != nil || state == disk.Stored {
 			if err != nil {
 				t.Errorf("crash %d: %v", i, err)
 			}

@@ -3,6 +3,15 @@
 // this paper explains how they are kept. Package row lays out the rows. Storage must not know HTTP,
 // nor what an account is.
 //
+// # Rooms
+//
+// Each subject has a room, which has its rows' writes, reads and checks. A room uses those before it.
+//
+//	row        every byte in Pebble
+//	disk       the data folder, and the file system below Pebble: full disks, read-only folders
+//	kv         Pebble as the rooms use it: reading, numbered batches, scans
+//	check      how a check reads all rows; each subject adds its own checks
+//
 // # Terminology
 //
 //   - A row is a key and a value; package row draws all of them. The first byte of a key is its

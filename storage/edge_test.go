@@ -26,7 +26,7 @@ func edgeOf(t testing.TB, full *Store) *vfs.MemFS {
 	if err != nil {
 		t.Fatal(err)
 	}
-	disk := vfs.Root(full.folder.fs).(*vfs.MemFS)
+	disk := vfs.Root(full.folder.FS).(*vfs.MemFS)
 	if _, err := Restore(t.Context(), made.Dir, otherDir, RestoreOptions{FS: disk, Logger: quiet}); err != nil {
 		t.Fatal(err)
 	}

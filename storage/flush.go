@@ -9,6 +9,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"shunt/engine"
+	"shunt/storage/kv"
 	"shunt/storage/row"
 )
 
@@ -66,11 +67,11 @@ func (s *Store) Flush(b engine.FlushBatch) error {
 	s.putFlushed()
 	outbox := s.endPosting()
 	f.value = row.AppendPositions(f.value[:0], &b.Positions)
-	set(f.batch, row.MetaKey(row.MetaPositions), f.value)
+	kv.Set(f.batch, row.MetaKey(row.MetaPositions), f.value)
 	if b.Clock != nil {
-		set(f.batch, row.MetaKey(row.MetaClock), row.AppendClock(nil, b.Clock))
+		kv.Set(f.batch, row.MetaKey(row.MetaClock), row.AppendClock(nil, b.Clock))
 	}
-	if err := s.sync(f.batch, "storage: committing a flush"); err != nil {
+	if err := s.writer.Sync(f.batch, "storage: committing a flush"); err != nil {
 		return err
 	}
 	durable = true
@@ -115,7 +116,7 @@ func (s *Store) mergeFlushed(stage row.Stage, hour uint32, id uint64) {
 		f.hour, f.hourKnown = hour, true
 		s.hours.add(hour)
 	}
-	merge(f.batch, f.key, f.value)
+	kv.Merge(f.batch, f.key, f.value)
 }
 
 // addFlushed adds one row, whose key is in f.key, of a link or an owner.

@@ -8,6 +8,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/engine"
+	"shunt/storage/kv"
 	"shunt/storage/row"
 	"shunt/storage/row/rowtest"
 )
@@ -105,7 +106,7 @@ func TestAFlushOfCountsAloneIsNeverTooLarge(t *testing.T) {
 	b := s.db.NewBatch()
 	defer b.Close()
 	before := b.Len()
-	merge(b, row.AppendLinkHourKey(nil, math.MaxUint32, math.MaxUint64), row.AppendTally(nil, largest))
+	kv.Merge(b, row.AppendLinkHourKey(nil, math.MaxUint32, math.MaxUint64), row.AppendTally(nil, largest))
 	rowBytes := b.Len() - before
 	if rowBytes != 48 { // as engine.DefaultPendingEntries says
 		t.Errorf("a row takes %d bytes", rowBytes)

@@ -9,6 +9,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"shunt/engine"
+	"shunt/storage/kv"
 	"shunt/storage/row"
 )
 
@@ -18,7 +19,7 @@ const receiptChunk = 4096
 
 // ReadReceipt implements engine.Store.
 func (s *Store) ReadReceipt(k engine.RequestKey) (engine.Receipt, error) {
-	v, err := s.get(row.AppendReceiptKey(nil, &k))
+	v, err := s.writer.Get(row.AppendReceiptKey(nil, &k))
 	if err != nil {
 		return engine.Receipt{}, fmt.Errorf("storage: %w", err)
 	}
@@ -35,7 +36,7 @@ func (s *Store) ReadReceipt(k engine.RequestKey) (engine.Receipt, error) {
 // LoadReceipts implements engine.Store. It reads keys only.
 func (s *Store) LoadReceipts(ctx context.Context, fn func(engine.RequestKey)) error {
 	all := []row.Range{row.TableRange(row.TableReceipts)}
-	err := scan(ctx, s.db, all, new(scanned), eachRow(func(key, _ []byte) error {
+	err := kv.Scan(ctx, s.db, all, new(kv.Scanned), kv.EachRow(func(key, _ []byte) error {
 		k, err := row.SplitReceiptKey(key)
 		if err == nil {
 			fn(k)
@@ -104,7 +105,7 @@ func (s *Store) oldReceipts(b *pebble.Batch, w *engine.ReceiptSweep) (gone []eng
 			return nil, nil, fmt.Errorf("row %x: %w", it.Key(), err)
 		}
 		if old {
-			remove(b, it.Key())
+			kv.Remove(b, it.Key())
 			gone = append(gone, k)
 		}
 	}
@@ -123,7 +124,7 @@ func (s *Store) isOldReceipt(it *pebble.Iterator, w *engine.ReceiptSweep, k engi
 	if err != nil || !w.Old(createdAtMs) || !w.Lock(k) {
 		return false, err
 	}
-	if v, err = s.get(it.Key()); err != nil || v == nil {
+	if v, err = s.writer.Get(it.Key()); err != nil || v == nil {
 		return false, err
 	}
 	createdAtMs, err = row.DecodeReceiptTime(v)

@@ -10,6 +10,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/engine"
+	"shunt/storage/kv"
 	"shunt/storage/row"
 )
 
@@ -130,9 +131,9 @@ func TestALargeSweepRunsInChunks(t *testing.T) {
 	var old engine.Receipt
 	for i := range receipts {
 		k := requestKey(1, i)
-		set(b, row.AppendReceiptKey(nil, &k), row.AppendReceipt(nil, &old, &engine.Hot{}, &engine.Cold{}))
+		kv.Set(b, row.AppendReceiptKey(nil, &k), row.AppendReceipt(nil, &old, &engine.Hot{}, &engine.Cold{}))
 	}
-	if err := s.sync(b, "test"); err != nil {
+	if err := s.writer.Sync(b, "test"); err != nil {
 		t.Fatal(err)
 	}
 	gone, chunks := sweepAll(t, s, 1, always)
@@ -162,8 +163,8 @@ func TestADamagedReceiptIsAnErrorNotAGuess(t *testing.T) {
 	s := openTemp(t)
 	k := requestKey(1, 1)
 	b := s.db.NewBatch()
-	set(b, row.AppendReceiptKey(nil, &k), []byte{9})
-	if err := s.sync(b, "test"); err != nil {
+	kv.Set(b, row.AppendReceiptKey(nil, &k), []byte{9})
+	if err := s.writer.Sync(b, "test"); err != nil {
 		t.Fatal(err)
 	}
 	_, readErr := s.ReadReceipt(k)

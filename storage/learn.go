@@ -10,6 +10,7 @@ import (
 
 	"shunt/engine"
 	"shunt/storage/clusterlog"
+	"shunt/storage/kv"
 	"shunt/storage/row"
 )
 
@@ -227,28 +228,22 @@ func (s *Store) collectRow(b *pebble.Batch, operation row.Operation, key, value 
 			}
 			value = part
 		}
-		set(b, key, value)
-		return l.noteSet(key, value, s.known)
+		kv.Set(b, key, value)
+		return l.noteSet(key, value, s.writer.Known)
 	case operation == row.OpDelete:
-		remove(b, key)
-		return l.noteDelete(key, s.known)
+		kv.Remove(b, key)
+		return l.noteDelete(key, s.writer.Known)
 	case operation == row.OpMerge && key[0] == row.TableLinkLives:
-		merge(b, key, value)
+		kv.Merge(b, key, value)
 		return l.noteMerge(key, value)
 	case operation == row.OpMerge && key[0] == row.TableImports:
-		merge(b, key, value)
+		kv.Merge(b, key, value)
 		return nil
 	case operation == row.OpDeleteRange && bytes.Compare(key, value) < 0 && value[0] == key[0]:
-		must(b.DeleteRange(key, value, nil))
+		kv.Must(b.DeleteRange(key, value, nil))
 		return nil
 	}
 	return fmt.Errorf("%w: an operation of kind %d on row %x", ErrCorrupt, operation, key)
-}
-
-// known reports whether the store has a row.
-func (s *Store) known(key []byte) (bool, error) {
-	v, err := s.get(key)
-	return v != nil, err
 }
 
 // learnBatch commits b, unless it is empty, with the position, and tells to what it changed. For an edge,

@@ -12,6 +12,7 @@ import (
 
 	"shunt/engine"
 	"shunt/storage/clusterlog"
+	"shunt/storage/kv"
 	"shunt/storage/row"
 )
 
@@ -334,8 +335,8 @@ func TestWhatAnEdgeReadsOfTheLogHasNothingElse(t *testing.T) {
 	}
 	b := leader.db.NewBatch()
 	defer b.Close()
-	set(b, append([]byte{row.TableAccounts}, "user"...), []byte(secretWords[2]))
-	set(b, row.AppendAuditKey(nil, 7), []byte(secretWords[3]))
+	kv.Set(b, append([]byte{row.TableAccounts}, "user"...), []byte(secretWords[2]))
+	kv.Set(b, row.AppendAuditKey(nil, 7), []byte(secretWords[3]))
 	if err := leader.share(b, "test"); err != nil {
 		t.Fatal(err)
 	}
@@ -375,9 +376,9 @@ func TestAFullNodeHasTheLastOfEachRecord(t *testing.T) {
 		b, again := s.db.NewBatch(), s.db.NewBatch()
 		for _, value := range steps {
 			if value == nil {
-				remove(b, key)
+				kv.Remove(b, key)
 			} else {
-				set(b, key, value)
+				kv.Set(b, key, value)
 			}
 		}
 		open, private, err := splitRows(b)
@@ -387,13 +388,13 @@ func TestAFullNodeHasTheLastOfEachRecord(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		if got, err := s.get(key); err != nil || !bytes.Equal(got, steps[len(steps)-1]) {
+		if got, err := s.writer.Get(key); err != nil || !bytes.Equal(got, steps[len(steps)-1]) {
 			t.Errorf("%s: got %x, %v, want %x", name, got, err, steps[len(steps)-1])
 		}
 		if bytes.Contains(open, titled) {
 			t.Errorf("%s: edges read the title", name)
 		}
-		must(errors.Join(b.Close(), again.Close()))
+		kv.Must(errors.Join(b.Close(), again.Close()))
 		closeStore(t, s)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"shunt/engine"
+	"shunt/storage/kv"
 	"shunt/storage/row"
 )
 
@@ -22,9 +23,9 @@ type listing struct{ snapshot *pebble.Snapshot }
 // batches, so once that batch is durable, the whole snapshot is.
 func (s *Store) Listing(ctx context.Context) (engine.Listing, error) {
 	snapshot := s.db.NewSnapshot()
-	contained, err := readSequence(snapshot)
+	contained, err := kv.ReadSequence(snapshot)
 	if err == nil {
-		err = s.writer.awaitDurable(ctx, contained.Last)
+		err = s.writer.AwaitDurable(ctx, contained.Last)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("storage: opening a listing: %w", errors.Join(err, snapshot.Close()))
@@ -152,7 +153,7 @@ func (l *listing) readCold(key, value []byte, r *engine.ListRange) (entry engine
 	if err != nil || r.Tag != "" && !engine.HasTag(cold.Tags, r.Tag) || !isWanted(r, entry.ID, []byte(cold.Code)) {
 		return entry, false, err
 	}
-	v, err := read(l.snapshot, row.AppendHotKey(nil, cold.Code))
+	v, err := kv.Read(l.snapshot, row.AppendHotKey(nil, cold.Code))
 	if err != nil || v == nil {
 		return entry, false, err
 	}
@@ -226,7 +227,7 @@ func tagKeys(s *engine.TagScan) row.Range {
 
 // openTag begins the count of a tag, whose newest link has the id.
 func (l *listing) openTag(folded string, id uint64) (engine.TagCount, error) {
-	value, err := read(l.snapshot, row.AppendColdKey(nil, id))
+	value, err := kv.Read(l.snapshot, row.AppendColdKey(nil, id))
 	if err != nil || value == nil {
 		return engine.NewTagCount(folded, folded, 0), err // shunt check names a missing record
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"shunt/engine"
+	"shunt/storage/kv"
 	"shunt/storage/row"
 )
 
@@ -126,7 +127,7 @@ func TestAListingOfManyLinksIsReadByPages(t *testing.T) {
 		b.add(&m)
 	}
 	b.finish()
-	if err := s.sync(b.batch, "test"); err != nil {
+	if err := s.writer.Sync(b.batch, "test"); err != nil {
 		t.Fatal(err)
 	}
 	l := openListing(t, s)
@@ -186,7 +187,7 @@ func TestAListingWaitsUntilItsContentIsDurable(t *testing.T) {
 	m := creation(link("b", 2, 1))
 	b.add(&m)
 	b.finish()
-	number, err := s.writer.apply(b.batch)
+	number, err := s.writer.Apply(b.batch)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +207,7 @@ func TestAListingWaitsUntilItsContentIsDurable(t *testing.T) {
 	if err := b.batch.SyncWait(); err != nil {
 		t.Fatal(err)
 	}
-	s.writer.raise(number)
+	s.writer.Raise(number)
 	if err := <-opened; err != nil {
 		t.Error(err)
 	}
@@ -218,8 +219,8 @@ func TestADamagedRowIsAnErrorNotAGuess(t *testing.T) {
 	} {
 		s := openTemp(t)
 		b := s.db.NewBatch()
-		set(b, key, []byte{9})
-		if err := s.sync(b, "test"); err != nil {
+		kv.Set(b, key, []byte{9})
+		if err := s.writer.Sync(b, "test"); err != nil {
 			t.Fatal(err)
 		}
 		r := engine.ListRange{Owner: 1, AnyOwner: name == "cold record"}
@@ -237,8 +238,8 @@ func TestAScanReadsNoMoreOfUnwantedLinks(t *testing.T) {
 		apply(t, s, creation(link("c"+strconv.Itoa(int(id)), id, 1)))
 	}
 	b := s.db.NewBatch()
-	set(b, row.AppendHotKey(nil, "c4"), []byte{9})
-	if err := s.sync(b, "test"); err != nil {
+	kv.Set(b, row.AppendHotKey(nil, "c4"), []byte{9})
+	if err := s.writer.Sync(b, "test"); err != nil {
 		t.Fatal(err)
 	}
 	l := openListing(t, s)

@@ -10,12 +10,14 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"shunt/engine"
+	"shunt/storage/disk"
+	"shunt/storage/kv"
 	"shunt/storage/row"
 )
 
 // create writes the rows that never change in the store's life, and the first id bound, in one
 // batch, and then turns the folder into a store.
-func (s *Store) create(f *folder, visitorKey *[16]byte) error {
+func (s *Store) create(f *disk.Folder, visitorKey *[16]byte) error {
 	var storeID, randomKey [16]byte
 	rand.Read(storeID[:])
 	rand.Read(randomKey[:])
@@ -24,15 +26,15 @@ func (s *Store) create(f *folder, visitorKey *[16]byte) error {
 	}
 	b := s.db.NewBatch()
 	defer b.Close()
-	set(b, row.MetaKey(row.MetaLayout), binary.BigEndian.AppendUint32(nil, row.LayoutVersion))
-	set(b, row.MetaKey(row.MetaStoreID), storeID[:])
-	set(b, row.MetaKey(row.MetaVisitorKey), visitorKey[:])
-	set(b, row.MetaKey(row.MetaNode), binary.BigEndian.AppendUint16(nil, 0))
-	set(b, row.MetaKey(row.MetaIDBound), binary.BigEndian.AppendUint64(nil, 1))
-	if err := s.sync(b, "creating the store"); err != nil {
+	kv.Set(b, row.MetaKey(row.MetaLayout), binary.BigEndian.AppendUint32(nil, row.LayoutVersion))
+	kv.Set(b, row.MetaKey(row.MetaStoreID), storeID[:])
+	kv.Set(b, row.MetaKey(row.MetaVisitorKey), visitorKey[:])
+	kv.Set(b, row.MetaKey(row.MetaNode), binary.BigEndian.AppendUint16(nil, 0))
+	kv.Set(b, row.MetaKey(row.MetaIDBound), binary.BigEndian.AppendUint64(nil, 1))
+	if err := s.writer.Sync(b, "creating the store"); err != nil {
 		return err
 	}
-	return f.end(formatNewName)
+	return f.End(disk.FormatNewName)
 }
 
 // start reads the state that is kept in memory.
@@ -71,7 +73,7 @@ func (s *Store) checkLayout() error {
 	if s.layout = binary.BigEndian.Uint32(layout[:]); s.layout == 0 {
 		return fmt.Errorf("%w: layout version 0", ErrCorrupt)
 	}
-	return checkLayout(s.layout)
+	return disk.CheckLayout(s.layout)
 }
 
 func (s *Store) readMeta() error {
@@ -93,11 +95,11 @@ func (s *Store) readMeta() error {
 
 // readFixed reads a meta row of a fixed width, which must exist.
 func (s *Store) readFixed(name byte, dst []byte, what string) error {
-	v, err := s.get(row.MetaKey(name))
+	v, err := s.writer.Get(row.MetaKey(name))
 	if err != nil {
 		return err
 	}
-	return decodeFixed(dst, v, what)
+	return kv.DecodeFixed(dst, v, what)
 }
 
 // idCounterBits is the width of an id's counter. The bits above it are the node.
@@ -114,7 +116,7 @@ func (s *Store) AllocateIDs(n uint64) (first uint64, err error) {
 	}
 	b := s.db.NewBatch()
 	defer b.Close()
-	set(b, row.MetaKey(row.MetaIDBound), binary.BigEndian.AppendUint64(nil, bound+n))
+	kv.Set(b, row.MetaKey(row.MetaIDBound), binary.BigEndian.AppendUint64(nil, bound+n))
 	if err := s.share(b, "storage: allocating ids"); err != nil {
 		return 0, err
 	}
@@ -138,15 +140,15 @@ func (s *Store) given(id uint64) bool {
 //
 // The format file is replaced before the row, so that the older program refuses the folder without
 // opening the database. After a crash between the two, the next Open converts again.
-func (s *Store) convert(f *folder, log *slog.Logger) error {
-	named, _, err := f.readFormat(formatName)
+func (s *Store) convert(f *disk.Folder, log *slog.Logger) error {
+	named, _, err := f.ReadFormat(disk.FormatName)
 	if err != nil {
 		return err
 	}
 	if named == row.LayoutVersion && s.layout == row.LayoutVersion {
 		return nil
 	}
-	if err := f.writeFormat(formatName, formatPrefix, row.LayoutVersion); err != nil {
+	if err := f.WriteFormat(disk.FormatName, disk.FormatPrefix, row.LayoutVersion); err != nil {
 		return err
 	}
 	if s.layout < row.FoldedTags {
@@ -156,8 +158,8 @@ func (s *Store) convert(f *folder, log *slog.Logger) error {
 	}
 	b := s.db.NewBatch()
 	defer b.Close()
-	set(b, row.MetaKey(row.MetaLayout), binary.BigEndian.AppendUint32(nil, row.LayoutVersion))
-	if err := s.sync(b, "converting the store"); err != nil {
+	kv.Set(b, row.MetaKey(row.MetaLayout), binary.BigEndian.AppendUint32(nil, row.LayoutVersion))
+	if err := s.writer.Sync(b, "converting the store"); err != nil {
 		return err
 	}
 	log.Info(fmt.Sprintf("the data was converted from version %d to %d: older programs refuse it now", s.layout, row.LayoutVersion))
@@ -171,7 +173,7 @@ func (s *Store) indexTags() (err error) {
 	batch := mutationBatch{batch: s.db.NewBatch()}
 	defer func() { err = errors.Join(err, batch.batch.Close()) }()
 	tags, cold := row.TableRange(row.TableByTag), row.TableRange(row.TableCold)
-	must(batch.batch.DeleteRange(tags.Lower, tags.Upper, nil))
+	kv.Must(batch.batch.DeleteRange(tags.Lower, tags.Upper, nil))
 	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: cold.Lower, UpperBound: cold.Upper})
 	if err != nil {
 		return err
@@ -184,12 +186,12 @@ func (s *Store) indexTags() (err error) {
 		if batch.batch.Len() < commitBatchBytes {
 			continue
 		}
-		if err := s.sync(batch.batch, "writing index rows"); err != nil {
+		if err := s.writer.Sync(batch.batch, "writing index rows"); err != nil {
 			return err
 		}
 		batch.batch.Reset()
 	}
-	return errors.Join(it.Error(), s.sync(batch.batch, "writing index rows"))
+	return errors.Join(it.Error(), s.writer.Sync(batch.batch, "writing index rows"))
 }
 
 // indexTagsOf adds the index rows by tag of the link whose cold record it is at, if the link is live.
@@ -218,7 +220,7 @@ func (s *Store) indexTagsOf(b *mutationBatch, it *pebble.Iterator) error {
 
 // Clock implements engine.Store.
 func (s *Store) Clock() (engine.SeenClock, error) {
-	v, err := read(s.db, row.MetaKey(row.MetaClock))
+	v, err := kv.Read(s.db, row.MetaKey(row.MetaClock))
 	if err != nil || v == nil {
 		return engine.SeenClock{}, err
 	}

@@ -5,11 +5,14 @@ import (
 	"encoding/binary"
 	"errors"
 	"maps"
-	"shunt/storage/row"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"shunt/storage/disk"
+	"shunt/storage/kv"
+	"shunt/storage/row"
 )
 
 // metaRows are the required rows of fixed width, by name.
@@ -28,7 +31,7 @@ func (m metaRows) restart(t testing.TB, s *Store) error {
 	b := s.db.NewBatch()
 	defer b.Close()
 	for name, value := range m {
-		set(b, row.MetaKey(name), value)
+		kv.Set(b, row.MetaKey(name), value)
 	}
 	if err := s.db.Apply(b, pebble.NoSync); err != nil {
 		t.Fatal(err)
@@ -91,7 +94,7 @@ func FuzzMetaRows(f *testing.F) {
 		}
 		err := m.restart(t, s)
 		if err != nil {
-			if !errors.Is(err, ErrCorrupt) && !errors.Is(err, ErrNewerFormat) {
+			if !errors.Is(err, ErrCorrupt) && !errors.Is(err, disk.ErrNewerFormat) {
 				t.Fatalf("%x: got %v, want ErrCorrupt or ErrNewerFormat", m, err)
 			}
 			return

@@ -93,7 +93,7 @@ func (s *Store) Metrics() Metrics {
 		MutationsRefused:      s.commits.refused.Load(),
 		WriteStalls:           s.stalls.count.Load(),
 		WriteStalled:          s.stalls.now.Load(),
-		CommitWait:            s.writer.waits.wait(time.Now()),
+		CommitWait:            s.writer.Waits.Wait(time.Now()),
 		CommitSeconds:         s.commits.seconds.snapshot(),
 		CommitMutations:       s.commits.sizes.snapshot(),
 		RollUpWaits:           s.rollUpWaits(),

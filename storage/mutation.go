@@ -9,6 +9,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"shunt/engine"
+	"shunt/storage/kv"
 	"shunt/storage/row"
 )
 
@@ -46,7 +47,7 @@ func (b *mutationBatch) finish() {
 	begin := 0
 	for _, p := range b.places {
 		b.key = row.AppendAuditKey(b.key[:0], p.stamp)
-		set(b.batch, b.key, b.entries[begin:p.end])
+		kv.Set(b.batch, b.key, b.entries[begin:p.end])
 		begin = p.end
 	}
 	if b.entries, b.places = b.entries[:0], b.places[:0]; cap(b.entries) > commitBatchBytes {
@@ -64,7 +65,7 @@ func (b *mutationBatch) add(m *engine.Mutation) {
 	if m.Receipt != nil {
 		b.key = row.AppendReceiptKey(b.key[:0], &m.Receipt.RequestKey)
 		b.value = row.AppendReceipt(b.value[:0], m.Receipt, &m.Hot, &m.Cold)
-		set(b.batch, b.key, b.value)
+		kv.Set(b.batch, b.key, b.value)
 	}
 	deleted := m.Hot.Flags&engine.FlagTombstone != 0
 	if m.By != nil {
@@ -97,13 +98,13 @@ func (b *mutationBatch) add(m *engine.Mutation) {
 func (b *mutationBatch) addHot(m *engine.Mutation) {
 	b.key = row.AppendHotKey(b.key[:0], m.Hot.Code)
 	b.value = row.AppendHot(b.value[:0], &m.Hot)
-	set(b.batch, b.key, b.value)
+	kv.Set(b.batch, b.key, b.value)
 }
 
 func (b *mutationBatch) addCold(m *engine.Mutation) {
 	b.key = row.AppendColdKey(b.key[:0], m.Hot.ID)
 	b.value = row.AppendCold(b.value[:0], &m.Cold)
-	set(b.batch, b.key, b.value)
+	kv.Set(b.batch, b.key, b.value)
 }
 
 // addImportedHits begins the life row of a link that brings hits along.
@@ -111,7 +112,7 @@ func (b *mutationBatch) addImportedHits(m *engine.Mutation) {
 	if m.Cold.ImportedHits > 0 {
 		b.key = row.AppendLinkLifeKey(b.key[:0], m.Hot.ID)
 		b.value = row.AppendTally(b.value[:0], &engine.Tally{Hits: m.Cold.ImportedHits})
-		merge(b.batch, b.key, b.value)
+		kv.Merge(b.batch, b.key, b.value)
 	}
 }
 
@@ -123,7 +124,7 @@ func (b *mutationBatch) addOwnersImports(all []*engine.Mutation) {
 		if hits > 0 {
 			b.key = row.AppendImportKey(b.key[:0], owner, hour)
 			b.value = row.AppendTally(b.value[:0], &engine.Tally{Hits: hits})
-			merge(b.batch, b.key, b.value)
+			kv.Merge(b.batch, b.key, b.value)
 		}
 	}
 	for _, m := range all {
@@ -151,7 +152,7 @@ func (b *mutationBatch) addBulk(x *engine.Bulk) {
 	if x.Receipt != nil {
 		b.key = row.AppendReceiptKey(b.key[:0], &x.Receipt.RequestKey)
 		b.value = row.AppendBulkReceipt(b.value[:0], x.Receipt)
-		set(b.batch, b.key, b.value)
+		kv.Set(b.batch, b.key, b.value)
 	}
 	if x.By != nil {
 		b.addAudit(auditOfBulk(x))
@@ -164,12 +165,12 @@ func (b *mutationBatch) removeIndexRows(before *engine.Record, m *engine.Mutatio
 	stays := !deleted && old.Owner == m.Hot.Owner && old.ID == m.Hot.ID
 	if !stays {
 		b.key = row.AppendByOwnerKey(b.key[:0], old.Owner, old.ID)
-		remove(b.batch, b.key)
+		kv.Remove(b.batch, b.key)
 	}
 	for _, tag := range before.Cold.Tags {
 		if !stays || !engine.HasTag(m.Cold.Tags, tag) {
 			b.key = row.AppendByTagKey(b.key[:0], old.Owner, tag, old.ID)
-			remove(b.batch, b.key)
+			kv.Remove(b.batch, b.key)
 		}
 	}
 }
@@ -177,7 +178,7 @@ func (b *mutationBatch) removeIndexRows(before *engine.Record, m *engine.Mutatio
 func (b *mutationBatch) addByOwner(m *engine.Mutation) {
 	b.key = row.AppendByOwnerKey(b.key[:0], m.Hot.Owner, m.Hot.ID)
 	b.value = appendIndexValue(b.value[:0], m)
-	set(b.batch, b.key, b.value)
+	kv.Set(b.batch, b.key, b.value)
 }
 
 func (b *mutationBatch) addByTag(m *engine.Mutation) {
@@ -187,7 +188,7 @@ func (b *mutationBatch) addByTag(m *engine.Mutation) {
 	b.value = appendIndexValue(b.value[:0], m)
 	for _, tag := range m.Cold.Tags {
 		b.key = row.AppendByTagKey(b.key[:0], m.Hot.Owner, tag, m.Hot.ID)
-		set(b.batch, b.key, b.value)
+		kv.Set(b.batch, b.key, b.value)
 	}
 }
 

@@ -6,10 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"time"
 
+	"shunt/storage/disk"
+	"shunt/storage/kv"
 	"shunt/storage/row"
 )
 
@@ -19,7 +20,7 @@ import (
 
 // BaseURL returns the base URL of the last server that ran on the store, or "" if none is known.
 func (s *Store) BaseURL() (string, error) {
-	v, err := s.get(row.MetaKey(row.MetaBaseURL))
+	v, err := s.writer.Get(row.MetaKey(row.MetaBaseURL))
 	if err == nil && v == nil {
 		return "", nil
 	}
@@ -45,8 +46,8 @@ func (s *Store) NoteBaseURL(baseURL string) error {
 	}
 	b := s.db.NewBatch()
 	defer b.Close()
-	set(b, row.MetaKey(row.MetaBaseURL), row.AppendBaseURL(nil, baseURL))
-	return s.sync(b, "storage: noting the base URL")
+	kv.Set(b, row.MetaKey(row.MetaBaseURL), row.AppendBaseURL(nil, baseURL))
+	return s.writer.Sync(b, "storage: noting the base URL")
 }
 
 // The time of the last backup is a row, so that a restart does not hide that backups have stopped.
@@ -54,7 +55,7 @@ func (s *Store) NoteBaseURL(baseURL string) error {
 
 // LastBackup returns the Unix time in ms at which the last backup ended, or 0 if there was none.
 func (s *Store) LastBackup() (atMs int64, err error) {
-	v, err := s.get(row.MetaKey(row.MetaLastBackup))
+	v, err := s.writer.Get(row.MetaKey(row.MetaLastBackup))
 	if err == nil && v == nil {
 		return 0, nil
 	}
@@ -72,13 +73,13 @@ func (s *Store) LastBackup() (atMs int64, err error) {
 func (s *Store) NoteBackup(atMs int64) error {
 	b := s.db.NewBatch()
 	defer b.Close()
-	set(b, row.MetaKey(row.MetaLastBackup), binary.BigEndian.AppendUint64(nil, uint64(max(atMs, 1))))
-	return s.sync(b, "storage: noting the time of a backup")
+	kv.Set(b, row.MetaKey(row.MetaLastBackup), binary.BigEndian.AppendUint64(nil, uint64(max(atMs, 1))))
+	return s.writer.Sync(b, "storage: noting the time of a backup")
 }
 
 func decodeLastBackup(v []byte) (atMs int64, err error) {
 	var raw [8]byte
-	if err := decodeFixed(raw[:], v, "time of the last backup"); err != nil {
+	if err := kv.DecodeFixed(raw[:], v, "time of the last backup"); err != nil {
 		return 0, err
 	}
 	if atMs = int64(binary.BigEndian.Uint64(raw[:])); atMs <= 0 {
@@ -86,13 +87,6 @@ func decodeLastBackup(v []byte) (atMs int64, err error) {
 	}
 	return atMs, nil
 }
-
-// copiesName is the file that says which copies of this store's data may become nodes. It is a file, so
-// a backup does not have it: what it says is about this folder.
-const (
-	copiesName    = "copies"
-	copiesNewName = "copies.new" // becomes copies when it is whole
-)
 
 // A Copy is one of this store's data, given to a node that has not begun to pull yet. It lacks the records
 // after these positions, so nobody may drop them.
@@ -134,13 +128,13 @@ func (s *Store) NoteCopies(copies []Copy) error {
 	}
 	text, err := json.Marshal(&file)
 	if err == nil {
-		err = s.folder.writeSynced(copiesNewName, string(text)+"\n")
+		err = s.folder.WriteSynced(disk.CopiesNewName, string(text)+"\n")
 	}
 	if err == nil {
-		err = s.folder.fs.Rename(s.folder.path(copiesNewName), s.folder.path(copiesName))
+		err = s.folder.FS.Rename(s.folder.Path(disk.CopiesNewName), s.folder.Path(disk.CopiesName))
 	}
 	if err == nil {
-		err = s.folder.syncDir(s.folder.dir)
+		err = s.folder.SyncDir(s.folder.Dir)
 	}
 	if err != nil {
 		return fmt.Errorf("storage: noting the copies of this data: %w", err)
@@ -150,7 +144,7 @@ func (s *Store) NoteCopies(copies []Copy) error {
 
 // Copies returns what NoteCopies was last given.
 func (s *Store) Copies() ([]Copy, error) {
-	text, err := s.folder.read(copiesName, maxCopiesBytes)
+	text, err := s.folder.Read(disk.CopiesName, maxCopiesBytes)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -177,14 +171,4 @@ func (s *Store) Copies() ([]Copy, error) {
 		copies = append(copies, c)
 	}
 	return copies, nil
-}
-
-// read returns a file of the folder, at most maxBytes of it.
-func (f *folder) read(name string, maxBytes int64) ([]byte, error) {
-	file, err := f.fs.Open(f.path(name))
-	if err != nil {
-		return nil, err
-	}
-	text, err := io.ReadAll(io.LimitReader(file, maxBytes))
-	return text, errors.Join(err, file.Close())
 }

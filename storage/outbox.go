@@ -10,6 +10,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"shunt/engine"
+	"shunt/storage/kv"
 	"shunt/storage/row"
 )
 
@@ -121,7 +122,7 @@ func (s *Store) endRecord() {
 	before := b.Len()
 	record := p.record.End()
 	var key [1 + 8]byte
-	set(b, row.AppendOutboxKey(key[:0], p.head.Position), record)
+	kv.Set(b, row.AppendOutboxKey(key[:0], p.head.Position), record)
 	p.bytes += uint64(len(record))
 	p.batchBytes += b.Len() - before
 	p.head.Position++
@@ -137,7 +138,7 @@ func (s *Store) endPosting() row.OutboxState {
 	after := o.state
 	if after.Next, after.Bytes = o.posting.head.Position, o.posting.bytes; after != o.state {
 		s.flusher.value = row.AppendOutboxState(s.flusher.value[:0], after)
-		set(s.flusher.batch, row.MetaKey(row.MetaOutbox), s.flusher.value)
+		kv.Set(s.flusher.batch, row.MetaKey(row.MetaOutbox), s.flusher.value)
 	}
 	return after
 }
@@ -261,14 +262,14 @@ func (s *Store) DropOutbox(through uint64) (more bool, err error) {
 	b := s.db.NewBatch()
 	defer b.Close()
 	if after.First-o.state.First > maxDroppedByKey {
-		must(b.DeleteRange(row.AppendOutboxKey(nil, o.state.First), row.AppendOutboxKey(nil, after.First), nil))
+		kv.Must(b.DeleteRange(row.AppendOutboxKey(nil, o.state.First), row.AppendOutboxKey(nil, after.First), nil))
 	} else {
 		for position := o.state.First; position < after.First; position++ {
-			remove(b, row.AppendOutboxKey(nil, position))
+			kv.Remove(b, row.AppendOutboxKey(nil, position))
 		}
 	}
-	set(b, row.MetaKey(row.MetaOutbox), row.AppendOutboxState(nil, after))
-	if err := s.sync(b, "storage: dropping records of the outbox"); err != nil {
+	kv.Set(b, row.MetaKey(row.MetaOutbox), row.AppendOutboxState(nil, after))
+	if err := s.writer.Sync(b, "storage: dropping records of the outbox"); err != nil {
 		return false, err
 	}
 	o.oldestMs.Store(oldestMs)
@@ -318,7 +319,7 @@ func madeMs(record []byte) (int64, error) {
 // startOutbox reads the state of the outbox, in a cluster.
 func (s *Store) startOutbox() error {
 	o := &s.outbox
-	v, err := s.get(row.MetaKey(row.MetaOutbox))
+	v, err := s.writer.Get(row.MetaKey(row.MetaOutbox))
 	switch {
 	case err != nil:
 		return err
@@ -333,7 +334,7 @@ func (s *Store) startOutbox() error {
 	if state.First == state.Next {
 		return nil
 	}
-	if v, err = s.get(row.AppendOutboxKey(nil, state.First)); err != nil {
+	if v, err = s.writer.Get(row.AppendOutboxKey(nil, state.First)); err != nil {
 		return err
 	}
 	made, err := madeMs(v)
@@ -353,11 +354,11 @@ func newOutbox() row.OutboxState {
 func renewOutbox(b *pebble.Batch, old row.OutboxState) (renewed row.OutboxState) {
 	renewed = newOutbox()
 	keys := row.TableRange(row.TableOutbox)
-	must(b.DeleteRange(keys.Lower, keys.Upper, nil))
-	set(b, row.AppendPulledKey(nil, old.ID), row.AppendPulled(nil, old.Next))
-	set(b, row.MetaKey(row.MetaOutbox), row.AppendOutboxState(nil, renewed))
+	kv.Must(b.DeleteRange(keys.Lower, keys.Upper, nil))
+	kv.Set(b, row.AppendPulledKey(nil, old.ID), row.AppendPulled(nil, old.Next))
+	kv.Set(b, row.MetaKey(row.MetaOutbox), row.AppendOutboxState(nil, renewed))
 	uses := row.TableRange(row.TableCapUses) // of the node that was copied
-	must(b.DeleteRange(uses.Lower, uses.Upper, nil))
+	kv.Must(b.DeleteRange(uses.Lower, uses.Upper, nil))
 	return renewed
 }
 
@@ -377,7 +378,7 @@ func (s *Store) RenewOutbox() error {
 	b := s.db.NewBatch()
 	defer b.Close()
 	renewed := renewOutbox(b, s.outbox.state)
-	if err := s.sync(b, "storage: renewing the outbox"); err != nil {
+	if err := s.writer.Sync(b, "storage: renewing the outbox"); err != nil {
 		return err
 	}
 	s.outbox.oldestMs.Store(0)
@@ -389,7 +390,7 @@ func (s *Store) RenewOutbox() error {
 func leaveOutbox(b *pebble.Batch) {
 	for _, table := range []byte{row.TableOutbox, row.TablePulled} {
 		keys := row.TableRange(table)
-		must(b.DeleteRange(keys.Lower, keys.Upper, nil))
+		kv.Must(b.DeleteRange(keys.Lower, keys.Upper, nil))
 	}
-	remove(b, row.MetaKey(row.MetaOutbox))
+	kv.Remove(b, row.MetaKey(row.MetaOutbox))
 }

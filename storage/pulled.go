@@ -8,6 +8,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"shunt/engine"
+	"shunt/storage/kv"
 	"shunt/storage/row"
 )
 
@@ -74,7 +75,7 @@ func (s *Store) PulledNext(outbox [16]byte) (uint64, error) {
 }
 
 func (s *Store) pulledNextLocked(outbox [16]byte) (uint64, error) {
-	v, err := s.get(row.AppendPulledKey(nil, outbox))
+	v, err := s.writer.Get(row.AppendPulledKey(nil, outbox))
 	if err != nil || v == nil {
 		return 1, err
 	}
@@ -147,8 +148,8 @@ func (s *Store) applyPulledLocked(outbox [16]byte, next uint64, records [][]byte
 		}
 		p.Next++
 	}
-	set(b, row.AppendPulledKey(nil, outbox), row.AppendPulled(nil, p.Next))
-	if err := s.sync(b, "storage: committing records of another outbox"); err != nil {
+	kv.Set(b, row.AppendPulledKey(nil, outbox), row.AppendPulled(nil, p.Next))
+	if err := s.writer.Sync(b, "storage: committing records of another outbox"); err != nil {
 		return Pulled{}, err
 	}
 	s.pulls.rows.Add(a.rows)
@@ -185,7 +186,7 @@ func (a *pulledBatch) add(record []byte, doubtful bool) error {
 			return fmt.Errorf("%w: hits of link %d, whose id was never given", ErrCorrupt, r.ID)
 		}
 		if doubtful {
-			known, err := a.store.known(row.AppendColdKey(a.key[:0], r.ID))
+			known, err := a.store.writer.Known(row.AppendColdKey(a.key[:0], r.ID))
 			if err != nil {
 				return err
 			}
@@ -217,5 +218,5 @@ func (a *pulledBatch) merge(r *row.OutboxRow, stage row.Stage) {
 		a.hour, a.hourKnown = r.Hour, true
 		a.store.hours.add(r.Hour)
 	}
-	merge(a.batch, row.AppendSuffix(row.AppendHourPrefix(a.key[:0], r.Table, r.Hour), r.Table, r.ID), r.Tally)
+	kv.Merge(a.batch, row.AppendSuffix(row.AppendHourPrefix(a.key[:0], r.Table, r.Hour), r.Table, r.ID), r.Tally)
 }

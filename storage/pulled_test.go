@@ -14,6 +14,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"shunt/engine"
+	"shunt/storage/kv"
 	"shunt/storage/row"
 	"shunt/storage/row/rowtest"
 )
@@ -370,8 +371,8 @@ func TestALateRowIsWhereTheRollUpWouldHavePutIt(t *testing.T) {
 	s.flusher.mark = row.Mark{Hour: hour, Stage: row.StageLinks, Next: 5} // as a chunk that ended after link 4
 	merged := s.db.NewBatch()
 	rollLink(merged, day, 4, rowOf(rowtest.Hit(1)))
-	set(merged, row.MetaKey(row.MetaMark), row.AppendMark(nil, &s.flusher.mark))
-	if err := s.sync(merged, "the chunk"); err != nil {
+	kv.Set(merged, row.MetaKey(row.MetaMark), row.AppendMark(nil, &s.flusher.mark))
+	if err := s.writer.Sync(merged, "the chunk"); err != nil {
 		t.Fatal(err)
 	}
 
@@ -412,7 +413,7 @@ func TestALateRowIsWhereTheRollUpWouldHavePutIt(t *testing.T) {
 		"an open hour":                                 {row.AppendLinkHourKey(nil, hour+5, 4), rowtest.Hit(2)},
 		"the hour of an owner, which is not rolled up": {row.AppendOwnerHourKey(nil, hour, 1), two},
 	} {
-		got, err := s.get(c.key)
+		got, err := s.writer.Get(c.key)
 		var want []byte
 		if c.want != nil {
 			want = rowOf(c.want)
@@ -567,7 +568,7 @@ func TestAPurgedLinkGetsNoRowsAgain(t *testing.T) {
 			t.Errorf("%s: %d rows applied, %d dropped", when, m.PulledRows, m.PulledRowsDropped)
 		}
 		owner := &rowtest.Model{Hits: 2, Visitors: map[uint64]bool{1: true}}
-		if got, err := s.get(row.AppendOwnerHourKey(nil, 100, 2)); err != nil || !bytes.Equal(got, rowOf(owner)) {
+		if got, err := s.writer.Get(row.AppendOwnerHourKey(nil, 100, 2)); err != nil || !bytes.Equal(got, rowOf(owner)) {
 			t.Errorf("%s: the owner has %x, %v", when, got, err)
 		}
 		check(when, s)

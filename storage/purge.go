@@ -7,6 +7,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"shunt/engine"
+	"shunt/storage/kv"
 	"shunt/storage/row"
 )
 
@@ -18,7 +19,7 @@ const maxDaysByKey = 64
 func (b *mutationBatch) addDeletion(hour uint32, id uint64, code string) {
 	b.key = row.AppendByDeletionKey(b.key[:0], hour, id)
 	b.value = row.AppendDeletion(b.value[:0], code)
-	set(b.batch, b.key, b.value)
+	kv.Set(b.batch, b.key, b.value)
 }
 
 // Deletions implements engine.Store.
@@ -125,7 +126,7 @@ func (b *mutationBatch) purge(p *engine.Purge, rows *purgedRows) {
 	b.remove(row.AppendCapKey(b.key[:0], p.ID))
 	if rows.manyDays {
 		keys := row.DaysOfLink(p.ID)
-		must(b.batch.DeleteRange(keys.Lower, keys.Upper, nil))
+		kv.Must(b.batch.DeleteRange(keys.Lower, keys.Upper, nil))
 	} else {
 		for _, day := range rows.days {
 			b.remove(row.AppendLinkDayKey(b.key[:0], p.ID, day))
@@ -140,5 +141,5 @@ func (b *mutationBatch) purge(p *engine.Purge, rows *purgedRows) {
 // remove deletes a row whose key was made in b.key.
 func (b *mutationBatch) remove(key []byte) {
 	b.key = key
-	remove(b.batch, key)
+	kv.Remove(b.batch, key)
 }

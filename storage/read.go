@@ -9,6 +9,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"shunt/engine"
+	"shunt/storage/kv"
 	"shunt/storage/row"
 )
 
@@ -24,7 +25,7 @@ func (s *Store) ReadRecord(code string) (engine.Record, error) {
 }
 
 func readRecord(r pebble.Reader, code string) (engine.Record, error) {
-	v, err := read(r, row.AppendHotKey(nil, code))
+	v, err := kv.Read(r, row.AppendHotKey(nil, code))
 	if err != nil {
 		return engine.Record{}, err
 	}
@@ -36,7 +37,7 @@ func readRecord(r pebble.Reader, code string) (engine.Record, error) {
 		return engine.Record{}, fmt.Errorf("code %q: %w", code, err)
 	}
 	rec := engine.Record{Hot: row.OwnHot(&view)}
-	if v, err = read(r, row.AppendColdKey(nil, view.ID)); err != nil {
+	if v, err = kv.Read(r, row.AppendColdKey(nil, view.ID)); err != nil {
 		return engine.Record{}, err
 	}
 	if v == nil && view.Flags&engine.FlagTombstone != 0 {
@@ -51,7 +52,7 @@ func readRecord(r pebble.Reader, code string) (engine.Record, error) {
 // ReadHot implements engine.Store. It reads one row: of a link that is not in the cache, one block of
 // a table, because the filters of the other tables say that it is not there.
 func (s *Store) ReadHot(code string) (engine.Hot, error) {
-	v, err := s.get(row.AppendHotKey(nil, code))
+	v, err := s.writer.Get(row.AppendHotKey(nil, code))
 	if err != nil {
 		return engine.Hot{}, fmt.Errorf("storage: %w", err)
 	}
@@ -118,7 +119,7 @@ func (s *Store) Positions() (engine.Positions, error) {
 }
 
 func readPositions(r pebble.Reader) (engine.Positions, error) {
-	v, err := read(r, row.MetaKey(row.MetaPositions))
+	v, err := kv.Read(r, row.MetaKey(row.MetaPositions))
 	if err != nil || v == nil {
 		return engine.Positions{}, err
 	}
@@ -126,7 +127,7 @@ func readPositions(r pebble.Reader) (engine.Positions, error) {
 }
 
 func readMark(r pebble.Reader) (row.Mark, error) {
-	v, err := read(r, row.MetaKey(row.MetaMark))
+	v, err := kv.Read(r, row.MetaKey(row.MetaMark))
 	if err != nil || v == nil {
 		return row.Mark{}, err
 	}
@@ -134,20 +135,11 @@ func readMark(r pebble.Reader) (row.Mark, error) {
 }
 
 func readSweep(r pebble.Reader) (row.Sweep, error) {
-	v, err := read(r, row.MetaKey(row.MetaSweep))
+	v, err := kv.Read(r, row.MetaKey(row.MetaSweep))
 	if err != nil || v == nil {
 		return row.Sweep{Stage: row.StageDone}, err
 	}
 	return row.DecodeSweep(v)
-}
-
-// decodeFixed copies a value of a fixed width.
-func decodeFixed(dst, v []byte, what string) error {
-	if len(v) != len(dst) {
-		return fmt.Errorf("%w: %s has %d bytes instead of %d", ErrCorrupt, what, len(v), len(dst))
-	}
-	copy(dst, v)
-	return nil
 }
 
 // ReadImported implements engine.Store.

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"shunt/storage/disk"
 )
 
 // filesOf returns the size and the time of each file below dir.
@@ -34,14 +36,14 @@ func filesOf(t *testing.T, dir string) map[string]string {
 
 func TestAStoreThatIsReadOnlyIsReadAndNeverChanged(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
-	if _, err := Open(dir, Options{ReadOnly: true}); !errors.Is(err, ErrNoStore) {
+	if _, err := Open(dir, Options{ReadOnly: true}); !errors.Is(err, disk.ErrNoStore) {
 		t.Errorf("without a store: got %v", err)
 	}
 	s, err := Open(dir, Options{Create: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(dir, Options{ReadOnly: true}); !errors.Is(err, ErrLocked) {
+	if _, err := Open(dir, Options{ReadOnly: true}); !errors.Is(err, disk.ErrLocked) {
 		t.Errorf("while it is open: got %v", err)
 	}
 	first, err := s.AllocateIDs(100)
@@ -60,7 +62,7 @@ func TestAStoreThatIsReadOnlyIsReadAndNeverChanged(t *testing.T) {
 	if r.Identity() != identity || !r.given(first) {
 		t.Errorf("got %+v, id %d given: %v", r.Identity(), first, r.given(first))
 	}
-	if _, err := Open(dir, Options{}); !errors.Is(err, ErrLocked) {
+	if _, err := Open(dir, Options{}); !errors.Is(err, disk.ErrLocked) {
 		t.Errorf("a writer while it is read: got %v", err)
 	}
 	if _, err := r.AllocateIDs(1); err == nil {

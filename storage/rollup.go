@@ -10,6 +10,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"shunt/engine"
+	"shunt/storage/kv"
 	"shunt/storage/row"
 )
 
@@ -94,8 +95,8 @@ func (s *Store) moveMarkBack(openHour uint32) error {
 
 // commitMark commits b together with a new mark.
 func (s *Store) commitMark(b *pebble.Batch, to row.Mark) error {
-	set(b, row.MetaKey(row.MetaMark), row.AppendMark(nil, &to))
-	if err := s.sync(b, "committing a chunk"); err != nil {
+	kv.Set(b, row.MetaKey(row.MetaMark), row.AppendMark(nil, &to))
+	if err := s.writer.Sync(b, "committing a chunk"); err != nil {
 		return err
 	}
 	s.flusher.mark = to
@@ -108,13 +109,13 @@ func (s *Store) Kept() (firstHour, firstDay uint32) { return s.firstHour.Load(),
 
 // readKept reads the values that Kept returns.
 func (s *Store) readKept() error {
-	v, err := read(s.db, row.MetaKey(row.MetaFirstHour))
+	v, err := kv.Read(s.db, row.MetaKey(row.MetaFirstHour))
 	if err != nil {
 		return err
 	}
 	if v != nil {
 		var hour [4]byte
-		if err := decodeFixed(hour[:], v, "first whole hour"); err != nil {
+		if err := kv.DecodeFixed(hour[:], v, "first whole hour"); err != nil {
 			return err
 		}
 		s.firstHour.Store(binary.BigEndian.Uint32(hour[:]))
@@ -134,9 +135,9 @@ func (s *Store) LowerKept(firstHour, firstDay uint32) error {
 	w.FirstDay = s.firstDay.Load()
 	b := s.db.NewBatch()
 	defer b.Close()
-	set(b, row.MetaKey(row.MetaFirstHour), binary.BigEndian.AppendUint32(nil, s.firstHour.Load()))
-	set(b, row.MetaKey(row.MetaSweep), row.AppendSweep(nil, w))
-	if err := s.sync(b, "noting what is kept"); err != nil {
+	kv.Set(b, row.MetaKey(row.MetaFirstHour), binary.BigEndian.AppendUint32(nil, s.firstHour.Load()))
+	kv.Set(b, row.MetaKey(row.MetaSweep), row.AppendSweep(nil, w))
+	if err := s.writer.Sync(b, "noting what is kept"); err != nil {
 		return err
 	}
 	s.flusher.sweep = w
@@ -193,13 +194,13 @@ func (s *Store) rollRows(b *pebble.Batch, from row.Mark) (to row.Mark, rows uint
 
 func rollLink(b *pebble.Batch, day uint32, id uint64, value []byte) {
 	var key [row.MaxTallyKeyBytes]byte
-	merge(b, row.AppendLinkDayKey(key[:0], id, day), value)
-	merge(b, row.AppendLinkLifeKey(key[:0], id), value)
+	kv.Merge(b, row.AppendLinkDayKey(key[:0], id, day), value)
+	kv.Merge(b, row.AppendLinkLifeKey(key[:0], id), value)
 }
 
 func rollOwner(b *pebble.Batch, day uint32, owner uint64, value []byte) {
 	var key [row.MaxTallyKeyBytes]byte
-	merge(b, row.AppendOwnerDayKey(key[:0], uint32(owner), day), value)
+	kv.Merge(b, row.AppendOwnerDayKey(key[:0], uint32(owner), day), value)
 }
 
 // mergeLate adds a row of an hour that roll-up has passed to what roll-up would have added it to. It
@@ -211,10 +212,10 @@ func (s *Store) mergeLate(b *pebble.Batch, stage row.Stage, hour uint32, id uint
 		if stage == row.StageOwners {
 			table = row.TableOwnerDays
 		}
-		merge(b, row.AppendDayKey(key[:0], table, id, day), value)
+		kv.Merge(b, row.AppendDayKey(key[:0], table, id, day), value)
 	}
 	if stage == row.StageLinks {
-		merge(b, row.AppendLinkLifeKey(key[:0], id), value)
+		kv.Merge(b, row.AppendLinkLifeKey(key[:0], id), value)
 	}
 	return hour >= s.firstHour.Load()
 }
@@ -229,11 +230,11 @@ func (s *Store) dropHours(firstHour uint32) error {
 	b := s.db.NewBatch()
 	defer b.Close()
 	for _, table := range []byte{row.TableLinkHours, row.TableOwnerHours} {
-		must(b.DeleteRange(row.AppendHourPrefix(nil, table, oldest), row.AppendHourPrefix(nil, table, before), nil))
+		kv.Must(b.DeleteRange(row.AppendHourPrefix(nil, table, oldest), row.AppendHourPrefix(nil, table, before), nil))
 	}
-	set(b, row.MetaKey(row.MetaFirstHour), binary.BigEndian.AppendUint32(nil, before))
+	kv.Set(b, row.MetaKey(row.MetaFirstHour), binary.BigEndian.AppendUint32(nil, before))
 	s.firstHour.Store(before) // first, so that no reader takes deleted rows for zeros
-	if err := s.sync(b, "committing"); err != nil {
+	if err := s.writer.Sync(b, "committing"); err != nil {
 		return err
 	}
 	s.hours.removeBefore(before)

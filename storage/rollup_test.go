@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"shunt/engine"
+	"shunt/storage/kv"
 	"shunt/storage/row"
 	"shunt/storage/row/rowtest"
 )
@@ -86,7 +87,7 @@ func TestRolledUpHoursAreInDaysAndLives(t *testing.T) {
 		"owner 7, day 0": {row.AppendOwnerDayKey(nil, 7, 0), rowtest.Hit(1)},
 		"owner 7, day 1": {row.AppendOwnerDayKey(nil, 7, 1), &rowtest.Model{Hits: 3, Bots: 3, Visitors: two.Visitors}},
 	} {
-		got, err := s.get(c.key)
+		got, err := s.writer.Get(c.key)
 		if err != nil || !bytes.Equal(got, rowOf(c.want)) {
 			t.Errorf("%s: got %x, %v, want %x", name, got, err, rowOf(c.want))
 		}
@@ -316,8 +317,8 @@ func TestACorruptRowStopsTheRollUpWithoutLoss(t *testing.T) {
 	f.add(10, 1, 7, rowtest.Hit(1))
 	flush(t, s, 1, f)
 	b := s.db.NewBatch()
-	set(b, row.AppendLinkHourKey(nil, 10, 2), []byte{1, 1})
-	if err := s.sync(b, "test"); err != nil {
+	kv.Set(b, row.AppendLinkHourKey(nil, 10, 2), []byte{1, 1})
+	if err := s.writer.Sync(b, "test"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.RollUp(upTo(11)); !errors.Is(err, ErrCorrupt) {
@@ -424,7 +425,7 @@ func TestReopeningFindsTheHoursWithRows(t *testing.T) {
 	flush(t, s, 1, f)
 	rollUpAll(t, s, upTo(12), nil)
 	b := s.db.NewBatch() // an hour in which only an owner has a row
-	merge(b, row.AppendOwnerHourKey(nil, 30, 1), rowOf(rowtest.Hit(1)))
+	kv.Merge(b, row.AppendOwnerHourKey(nil, 30, 1), rowOf(rowtest.Hit(1)))
 	if err := s.db.Apply(b, pebble.Sync); err != nil {
 		t.Fatal(err)
 	}
@@ -443,9 +444,9 @@ func TestWhatIsKeptIsLoweredForGood(t *testing.T) {
 	mem := vfs.NewMem()
 	s := openMem(t, mem)
 	b := s.db.NewBatch()
-	set(b, row.MetaKey(row.MetaFirstHour), binary.BigEndian.AppendUint32(nil, 5000))
-	set(b, row.MetaKey(row.MetaSweep), row.AppendSweep(nil, row.Sweep{FirstDay: 300, Stage: row.StageDone}))
-	if err := s.sync(b, "test"); err != nil {
+	kv.Set(b, row.MetaKey(row.MetaFirstHour), binary.BigEndian.AppendUint32(nil, 5000))
+	kv.Set(b, row.MetaKey(row.MetaSweep), row.AppendSweep(nil, row.Sweep{FirstDay: 300, Stage: row.StageDone}))
+	if err := s.writer.Sync(b, "test"); err != nil {
 		t.Fatal(err)
 	}
 	closeStore(t, s)

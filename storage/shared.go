@@ -17,6 +17,8 @@ import (
 
 	"shunt/engine"
 	"shunt/storage/clusterlog"
+	"shunt/storage/disk"
+	"shunt/storage/kv"
 	"shunt/storage/row"
 )
 
@@ -75,7 +77,7 @@ const unsettledPause = 100 * time.Millisecond
 // not in the log and never will be. While the log does not answer, it waits.
 func (s *Store) share(b *pebble.Batch, doing string) error {
 	if !s.shared.exists {
-		return s.sync(b, doing)
+		return s.writer.Sync(b, doing)
 	}
 	s.shared.turn <- struct{}{}
 	defer func() { <-s.shared.turn }()
@@ -111,7 +113,7 @@ func (s *Store) shareLocked(b *pebble.Batch) error {
 	sh.whole = sh.at
 	if err := s.commitShared(b, ownRows(b)); err != nil {
 		// The log has the batch, so whoever takes it from there goes on; this process cannot.
-		s.writer.fatal("committing an entry of the cluster's log: %v", err)
+		s.writer.Fatal("committing an entry of the cluster's log: %v", err)
 		return err
 	}
 	sh.shown.Store(sh.whole.Sequence)
@@ -130,7 +132,7 @@ func (s *Store) append(payload, private []byte) (clusterlog.Position, error) {
 		case err == nil:
 			return at, nil
 		case errors.Is(err, clusterlog.ErrBelowFloor):
-			s.writer.fatal("what became of an entry cannot be found out, because the cluster's log is past it: %v", err)
+			s.writer.Fatal("what became of an entry cannot be found out, because the cluster's log is past it: %v", err)
 			return at, err
 		case errors.Is(err, clusterlog.ErrUnknownOutcome):
 			time.Sleep(unsettledPause)
@@ -153,20 +155,20 @@ func (s *Store) commitShared(b *pebble.Batch, own own) error {
 		defer s.flusher.turn.Unlock()
 		for _, id := range own.purged {
 			for _, hour := range s.hours.from(s.flusher.mark.Hour) {
-				remove(b, row.AppendLinkHourKey(nil, hour, id))
+				kv.Remove(b, row.AppendLinkHourKey(nil, hour, id))
 			}
 		}
 		for i := range own.caps {
 			if own.caps[i].Gone {
-				remove(b, row.AppendCapUseKey(nil, own.caps[i].ID))
+				kv.Remove(b, row.AppendCapUseKey(nil, own.caps[i].ID))
 			}
 		}
 		if len(own.purged) > 0 {
 			s.pulls.purged = s.shared.whole.Sequence
 		}
 	}
-	set(b, row.MetaKey(row.MetaLog), appendPosition(s.shared.cluster, s.shared.whole))
-	if err := s.writer.commit(b); err != nil {
+	kv.Set(b, row.MetaKey(row.MetaLog), appendPosition(s.shared.cluster, s.shared.whole))
+	if err := s.writer.Commit(b); err != nil {
 		return err
 	}
 	// Without its lock, whose holder may wait for shared.turn: nobody allocates ids while this node learns.
@@ -196,11 +198,11 @@ func (s *Store) JoinLog(id clusterlog.ID, at clusterlog.Position) error {
 	}
 	b := s.db.NewBatch()
 	defer b.Close()
-	set(b, row.MetaKey(row.MetaLog), appendPosition(id, at))
+	kv.Set(b, row.MetaKey(row.MetaLog), appendPosition(id, at))
 	outbox := newOutbox()
-	set(b, row.MetaKey(row.MetaOutbox), row.AppendOutboxState(nil, outbox))
+	kv.Set(b, row.MetaKey(row.MetaOutbox), row.AppendOutboxState(nil, outbox))
 	leaveCaps(b) // what an earlier cluster has left
-	if err := s.sync(b, "storage: joining a cluster"); err != nil {
+	if err := s.writer.Sync(b, "storage: joining a cluster"); err != nil {
 		return err
 	}
 	s.shared.exists, s.shared.cluster, s.shared.at, s.shared.whole = true, id, at, at
@@ -220,10 +222,10 @@ func (s *Store) LeaveLog() error {
 	}
 	b := s.db.NewBatch()
 	defer b.Close()
-	remove(b, row.MetaKey(row.MetaLog))
+	kv.Remove(b, row.MetaKey(row.MetaLog))
 	leaveOutbox(b)
 	leaveCaps(b)
-	if err := s.sync(b, "storage: leaving the cluster"); err != nil {
+	if err := s.writer.Sync(b, "storage: leaving the cluster"); err != nil {
 		return err
 	}
 	s.shared.exists = false
@@ -284,7 +286,7 @@ func (s *Store) mayWrite() error {
 // readLog reads the position in the cluster's log, and what depends on it.
 func (s *Store) readLog() error {
 	s.shared.turn = make(chan struct{}, 1)
-	v, err := s.get(row.MetaKey(row.MetaLog))
+	v, err := s.writer.Get(row.MetaKey(row.MetaLog))
 	if err != nil || v == nil {
 		return err
 	}
@@ -295,7 +297,7 @@ func (s *Store) readLog() error {
 	s.shared.shown.Store(at.Sequence)
 	s.commits.limit = clusterlog.MaxPayloadBytes / 2
 	s.pulls.purged = at.Sequence // what was purged before this start is not known
-	edge, edgeErr := s.get(row.MetaKey(row.MetaEdge))
+	edge, edgeErr := s.writer.Get(row.MetaKey(row.MetaEdge))
 	s.shared.edge = edge != nil
 	return errors.Join(err, edgeErr, s.startOutbox(), s.readCaps())
 }
@@ -315,7 +317,7 @@ func ownRows(b *pebble.Batch) (o own) {
 			o.caps = append(o.caps, engine.CapChange{ID: binary.BigEndian.Uint64(key[1:]), Gone: true})
 		case key[0] == row.TableCaps:
 			c, err := row.DecodeCap(value)
-			must(err) // it was just encoded
+			kv.Must(err) // it was just encoded
 			o.caps = append(o.caps, engine.CapChange{ID: binary.BigEndian.Uint64(key[1:]), Cap: c})
 		}
 	}
@@ -355,7 +357,7 @@ func (s *Store) SharedHash() (sum [sha256.Size]byte, err error) {
 
 // SharedState returns the state of the shared rows; nil if the store is of no cluster.
 func (v *Inspection) SharedState() (*SharedState, error) {
-	value, err := read(v.r, row.MetaKey(row.MetaLog))
+	value, err := kv.Read(v.r, row.MetaKey(row.MetaLog))
 	if err != nil || value == nil {
 		return nil, err
 	}
@@ -371,7 +373,7 @@ func (v *Inspection) SharedState() (*SharedState, error) {
 	if err != nil {
 		return nil, err
 	}
-	edge, err := read(v.r, row.MetaKey(row.MetaEdge))
+	edge, err := kv.Read(v.r, row.MetaKey(row.MetaEdge))
 	return &SharedState{
 		Cluster: clusterlog.ID(p.Cluster).String(), Sequence: p.Sequence, Epoch: p.Epoch,
 		Hash: hex.EncodeToString(sum[:]), Links: hex.EncodeToString(links[:]), Edge: edge != nil,
@@ -413,11 +415,11 @@ func sharedHash(r pebble.Reader, ofEdge bool) (sum [sha256.Size]byte, err error)
 // drawn when it is first asked for; fresh says that this was so. It is a file, so backups do not have it:
 // a copy of another node's data is a node of its own. Only one goroutine may call it.
 func (s *Store) NodeID() (id [16]byte, fresh bool, err error) {
-	file, err := s.folder.fs.Open(s.folder.path(nodeName))
+	file, err := s.folder.FS.Open(s.folder.Path(disk.NodeName))
 	if errors.Is(err, fs.ErrNotExist) {
 		rand.Read(id[:]) // never fails
-		if err = s.folder.writeSynced(nodeName, hex.EncodeToString(id[:])+"\n"); err == nil {
-			err = s.folder.syncDir(s.folder.dir)
+		if err = s.folder.WriteSynced(disk.NodeName, hex.EncodeToString(id[:])+"\n"); err == nil {
+			err = s.folder.SyncDir(s.folder.Dir)
 		}
 		if err != nil {
 			return id, false, fmt.Errorf("storage: drawing the id of the node: %w", err)
@@ -435,7 +437,7 @@ func (s *Store) NodeID() (id [16]byte, fresh bool, err error) {
 		_, err = hex.Decode(id[:], text[:2*len(id)])
 	}
 	if err != nil {
-		return id, false, fmt.Errorf("storage: reading the id of the node (remove the file %s to make this folder another node): %w", nodeName, err)
+		return id, false, fmt.Errorf("storage: reading the id of the node (remove the file %s to make this folder another node): %w", disk.NodeName, err)
 	}
 	return id, false, nil
 }

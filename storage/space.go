@@ -15,6 +15,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/engine"
+	"shunt/storage/disk"
 )
 
 const (
@@ -25,9 +26,8 @@ const (
 	defaultFloorBytes   = 512 << 20
 	defaultFloorPercent = 5
 
-	// ballastName is a file that occupies space while there is some, and is removed when there is
+	// The ballast is a file that occupies space while there is some, and is removed when there is
 	// none. It is large enough for operations under way to end, and for an operator to log in.
-	ballastName     = "ballast"
 	maxBallastBytes = 64 << 20
 
 	// startBytes is the space that opening a store needs in addition to the content of its log: for
@@ -88,7 +88,7 @@ func (s *space) init(dir string, o *Options) {
 	s.fs, s.dir, s.floor, s.log = o.FS, dir, o.MinFree, o.Logger
 }
 
-func (s *space) path() string { return s.fs.PathJoin(s.dir, ballastName) }
+func (s *space) path() string { return s.fs.PathJoin(s.dir, disk.BallastName) }
 
 // findBallast finds the ballast of an earlier run.
 func (s *space) findBallast() error {
@@ -105,9 +105,9 @@ func (s *space) findBallast() error {
 // wantFreeSpace refuses to open the store in f if there is too little space for that, because
 // Pebble writes the content of the logs into tables and would try again as long as that fails. It
 // removes the ballast if that frees enough.
-func (s *space) wantFreeSpace(f *folder) error {
+func (s *space) wantFreeSpace(f *disk.Folder) error {
 	need := uint64(startBytes)
-	names, err := f.list(f.path(dbName))
+	names, err := f.List(f.Path(disk.DBName))
 	if err != nil {
 		return err
 	}
@@ -115,7 +115,7 @@ func (s *space) wantFreeSpace(f *folder) error {
 		if !strings.HasSuffix(name, ".log") {
 			continue
 		}
-		info, err := f.fs.Stat(f.fs.PathJoin(f.path(dbName), name))
+		info, err := f.FS.Stat(f.FS.PathJoin(f.Path(disk.DBName), name))
 		if err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package storage
 
 import (
 	"errors"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -102,7 +103,7 @@ func TestAFullDiskGivesUpItsBallastAndRecovers(t *testing.T) {
 		disk.avail.Store(10 << 30)
 		s := open(t, "/data/store", Options{FS: disk})
 		stop := start(t, s)
-		path := "/data/store/" + ballastName
+		path := "/data/store/ballast"
 		if info, err := disk.Stat(path); err != nil || info.Size() != maxBallastBytes {
 			t.Fatalf("ballast: got %v, %v", info, err)
 		}
@@ -187,4 +188,39 @@ func TestMetricsCountTheLogAndTheBallast(t *testing.T) {
 		stop()
 		closeStore(t, s)
 	})
+}
+
+// TestAStoreClosedOnAFullDiskKeepsItsData closes the store while a table that is being written
+// finds no space.
+func TestAStoreClosedOnAFullDiskKeepsItsData(t *testing.T) { synctest.Test(t, closeOnAFullDisk) }
+
+func closeOnAFullDisk(t *testing.T) {
+	mem := vfs.NewMem()
+	var full atomic.Bool
+	disk := errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if full.Load() && op.Kind == errorfs.OpFileWrite && strings.HasSuffix(op.Path, ".sst") {
+			return syscall.ENOSPC
+		}
+		return nil
+	}))
+	s := open(t, "/data/store", Options{FS: disk})
+	stop := start(t, s)
+	apply(t, s, creation(link("kept", 1, 1)))
+	stop()
+	full.Store(true)
+	_, err := s.db.AsyncFlush()
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Wait() // until the writing of the table waits for space
+	if !s.ReadOnly() {
+		t.Error("the table was written without space")
+	}
+	closeStore(t, s)
+	full.Store(false)
+	s = openMem(t, mem)
+	if _, err := s.ReadRecord("kept"); err != nil {
+		t.Error(err)
+	}
+	closeStore(t, s)
 }

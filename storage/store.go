@@ -13,6 +13,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/engine"
+	"shunt/storage/disk"
+	"shunt/storage/kv"
 )
 
 // DefaultOpenFiles is the number of tables kept open unless Options set another.
@@ -72,11 +74,11 @@ func (o Options) withDefaults() Options {
 type Store struct {
 	db       *pebble.DB
 	cache    *blockCache
-	folder   *folder
+	folder   *disk.Folder
 	lock     *pebble.Lock
 	identity engine.Identity
 
-	fs       *patientFS
+	fs       *disk.PatientFS
 	opening  atomic.Bool
 	reads    *Options                  // of a store that is opened ReadOnly; nil: it may be changed
 	settleBy atomic.Pointer[time.Time] // see Settle
@@ -84,7 +86,7 @@ type Store struct {
 	lost     uint64                    // number of the last acknowledged write, if the store has lost some and that is accepted
 	space    space
 	stalls   writeStalls
-	writer   writer
+	writer   kv.Writer
 	commits  committer
 	ids      struct {
 		sync.Mutex
@@ -94,8 +96,8 @@ type Store struct {
 	flusher flusher
 	backups sync.Mutex // held by the backup under way
 	stamps  auditStamps
-	layout  uint32  // Open's: the version of what it found; see convert
-	scanned scanned // of LoadLinks and View.LoadHits
+	layout  uint32     // Open's: the version of what it found; see convert
+	scanned kv.Scanned // of LoadLinks and View.LoadHits
 
 	shared  shared
 	outbox  outbox
@@ -124,8 +126,8 @@ func (s *Store) Close() error {
 	if s.reads == nil {
 		s.awaitSettled()
 	}
-	s.fs.waits.Store(false)
-	err := errors.Join(s.flusher.batch.Close(), s.pulls.batch.Close(), s.db.Close(), s.writer.acked.close(), s.lock.Close())
+	s.fs.Waits.Store(false)
+	err := errors.Join(s.flusher.batch.Close(), s.pulls.batch.Close(), s.db.Close(), s.writer.Acked.Close(), s.lock.Close())
 	s.cache.close()
 	if err != nil {
 		return fmt.Errorf("storage: closing: %w", err)
@@ -135,42 +137,3 @@ func (s *Store) Close() error {
 
 // Identity implements engine.Store.
 func (s *Store) Identity() engine.Identity { return s.identity }
-
-// get returns a copy of a value, or nil if there is none.
-func (s *Store) get(key []byte) ([]byte, error) { return read(s.db, key) }
-
-// read returns a copy of a value, or nil if there is none. A value that exists and is empty is not
-// nil.
-func read(r pebble.Reader, key []byte) ([]byte, error) {
-	v, closer, err := r.Get(key)
-	switch {
-	case errors.Is(err, pebble.ErrNotFound):
-		return nil, nil
-	case err != nil:
-		return nil, fmt.Errorf("reading a row: %w", pebbleError{err})
-	}
-	v = append([]byte{}, v...)
-	if err := closer.Close(); err != nil {
-		return nil, fmt.Errorf("reading a row: %w", pebbleError{err})
-	}
-	return v, nil
-}
-
-// sync commits b durably.
-func (s *Store) sync(b *pebble.Batch, doing string) error {
-	if err := s.writer.commit(b); err != nil {
-		return fmt.Errorf("%s: %w", doing, err)
-	}
-	return nil
-}
-
-// set, remove and merge put an operation into a batch without index: those return no error.
-func set(b *pebble.Batch, key, value []byte)   { must(b.Set(key, value, nil)) }
-func remove(b *pebble.Batch, key []byte)       { must(b.Delete(key, nil)) }
-func merge(b *pebble.Batch, key, value []byte) { must(b.Merge(key, value, nil)) }
-
-func must(err error) {
-	if err != nil {
-		panic(fmt.Sprintf("storage: putting an operation into a batch: %v", err))
-	}
-}

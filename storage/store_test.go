@@ -12,11 +12,11 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
 	"pgregory.net/rapid"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-
 	"shunt/engine"
+	"shunt/storage/kv"
 	"shunt/storage/row"
 	"shunt/storage/row/rowtest"
 )
@@ -193,8 +193,8 @@ func TestACorruptIndexRowIsAnErrorOfTheList(t *testing.T) {
 	} {
 		s := openMem(t, vfs.NewMem())
 		b := s.db.NewBatch()
-		set(b, put[0], put[1])
-		if err := s.sync(b, "test"); err != nil {
+		kv.Set(b, put[0], put[1])
+		if err := s.writer.Sync(b, "test"); err != nil {
 			t.Fatal(err)
 		}
 		if err := s.ListLinks(7, "", func(uint64, string) bool { return true }); !errors.Is(err, ErrCorrupt) {
@@ -350,8 +350,8 @@ func TestAValueIsInTheBucketOfItsBound(t *testing.T) {
 func TestACorruptRecordIsAnErrorThatNamesItsCode(t *testing.T) {
 	s := openTemp(t)
 	b := s.db.NewBatch()
-	set(b, row.AppendHotKey(nil, "bad"), []byte{1, 0})
-	if err := s.sync(b, "test"); err != nil {
+	kv.Set(b, row.AppendHotKey(nil, "bad"), []byte{1, 0})
+	if err := s.writer.Sync(b, "test"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.ReadRecord("bad"); !errors.Is(err, ErrCorrupt) {

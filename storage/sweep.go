@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"math"
-	"shunt/storage/row"
 
 	"github.com/cockroachdb/pebble/v2"
+
+	"shunt/storage/kv"
+	"shunt/storage/row"
 )
 
 // sweepIDs is the number of links, owners or deletions after which a chunk of a sweep ends: some 20
@@ -29,9 +31,9 @@ func (s *Store) sweepDays(firstDay uint32) (more bool, err error) {
 	if w, err = s.sweepChunk(b, w); err != nil {
 		return false, err
 	}
-	set(b, row.MetaKey(row.MetaSweep), row.AppendSweep(nil, w))
+	kv.Set(b, row.MetaKey(row.MetaSweep), row.AppendSweep(nil, w))
 	s.firstDay.Store(max(s.firstDay.Load(), w.FirstDay)) // first, so that no reader takes deleted rows for zeros
-	if err := s.sync(b, "committing a chunk"); err != nil {
+	if err := s.writer.Sync(b, "committing a chunk"); err != nil {
 		return false, err
 	}
 	s.flusher.sweep = w
@@ -87,14 +89,14 @@ func sweepID(b *pebble.Batch, it *pebble.Iterator, firstDay uint32) (id uint64, 
 		if next, day, err := row.SplitDayKey(it.Key()); err != nil {
 			return id, err
 		} else if next == id && day < firstDay {
-			must(b.DeleteRange(key, row.AppendDayKey(nil, key[0], id, firstDay), nil))
+			kv.Must(b.DeleteRange(key, row.AppendDayKey(nil, key[0], id, firstDay), nil))
 			return id, nil
 		}
 	}
 	if err := it.Error(); err != nil {
 		return id, err
 	}
-	remove(b, key)
+	kv.Remove(b, key)
 	return id, nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/engine"
+	"shunt/storage/kv"
 	"shunt/storage/row"
 	"shunt/storage/row/rowtest"
 )
@@ -187,8 +188,8 @@ func TestTheLastLinkIsSweptAsWell(t *testing.T) {
 func TestACorruptKeyStopsTheSweep(t *testing.T) {
 	s := openTemp(t)
 	b := s.db.NewBatch()
-	merge(b, append(row.AppendLinkDayKey(nil, 1, 1), 0), rowOf(rowtest.Hit(1)))
-	if err := s.sync(b, "test"); err != nil {
+	kv.Merge(b, append(row.AppendLinkDayKey(nil, 1, 1), 0), rowOf(rowtest.Hit(1)))
+	if err := s.writer.Sync(b, "test"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.RollUp(engine.RollUpLimits{FirstDay: 10}); !errors.Is(err, ErrCorrupt) {

@@ -8,6 +8,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"shunt/engine"
+	"shunt/storage/kv"
 	"shunt/storage/row"
 )
 
@@ -19,7 +20,7 @@ type view struct {
 	mark     row.Mark
 	flushSeq uint64
 	sum      *row.Sum
-	scanned  *scanned // of LoadHits
+	scanned  *kv.Scanned // of LoadHits
 	key      [row.MaxTallyKeyBytes]byte
 
 	firstHour, firstDay uint32 // kept; read after the snapshot was made, so the snapshot has all of them

@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"shunt/engine"
+	"shunt/storage/kv"
 	"shunt/storage/row"
 	"shunt/storage/row/rowtest"
 )
@@ -365,9 +366,9 @@ func TestYieldedReferrerNamesMayBeKept(t *testing.T) {
 func TestACorruptRowIsAnErrorToItsReader(t *testing.T) {
 	s := openTemp(t)
 	b := s.db.NewBatch()
-	merge(b, row.AppendLinkLifeKey(nil, 1), rowOf(rowtest.Hit(1)))
-	merge(b, row.AppendLinkLifeKey(nil, 1), []byte{9, 9})
-	if err := s.sync(b, "test"); err != nil {
+	kv.Merge(b, row.AppendLinkLifeKey(nil, 1), rowOf(rowtest.Hit(1)))
+	kv.Merge(b, row.AppendLinkLifeKey(nil, 1), []byte{9, 9})
+	if err := s.writer.Sync(b, "test"); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := readLife(t, s, 1); !errors.Is(err, ErrCorrupt) {

@@ -1,4 +1,4 @@
-package storage
+package disk
 
 import (
 	"encoding/binary"
@@ -12,7 +12,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// ackedName is the file that holds the number of the last acknowledged batch.
+// AckedName is the file that holds the number of the last acknowledged batch.
 //
 //	┌──────────────┬──────────────────────────────────────┬─────────────┐
 //	│ number 8, LE │ CRC-32C 4, LE: of store id and number │ zeros …4096 │
@@ -21,7 +21,7 @@ import (
 // It is written after each commit and never synced: a write of 12 bytes into a page that exists
 // adds about 1 µs to the commit's fsync. So it outlives the process. After a power cut it may be
 // older than the store, but never newer.
-const ackedName = "acked"
+const AckedName = "acked"
 
 const (
 	ackedBytes     = 12
@@ -30,8 +30,8 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// ackedFile is the file in use. Any goroutine may call raise.
-type ackedFile struct {
+// AckedFile is the file in use. Any goroutine may call raise.
+type AckedFile struct {
 	storeID [16]byte
 	log     *slog.Logger
 
@@ -53,10 +53,10 @@ func ackedSum(storeID [16]byte, number []byte) uint32 {
 	return crc32.Update(crc32.Checksum(storeID[:], castagnoli), castagnoli, number)
 }
 
-// readAcked returns the number in the file. known is false if the file is missing or belongs to
+// ReadAcked returns the number in the file. known is false if the file is missing or belongs to
 // another store.
-func (f *folder) readAcked(storeID [16]byte) (number uint64, known bool, err error) {
-	file, err := f.fs.Open(f.path(ackedName))
+func (f *Folder) ReadAcked(storeID [16]byte) (number uint64, known bool, err error) {
+	file, err := f.FS.Open(f.Path(AckedName))
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, false, nil
 	}
@@ -75,10 +75,10 @@ func (f *folder) readAcked(storeID [16]byte) (number uint64, known bool, err err
 	return binary.LittleEndian.Uint64(b[:]), known, nil
 }
 
-// open creates or overwrites the file with number. It allocates the file's page, so that a full
+// Open creates or overwrites the file with number. It allocates the file's page, so that a full
 // disk does not prevent later writes.
-func (a *ackedFile) open(f *folder, storeID [16]byte, number uint64, log *slog.Logger) error {
-	file, err := f.fs.OpenReadWrite(f.path(ackedName), vfs.WriteCategoryUnspecified)
+func (a *AckedFile) Open(f *Folder, storeID [16]byte, number uint64, log *slog.Logger) error {
+	file, err := f.FS.OpenReadWrite(f.Path(AckedName), vfs.WriteCategoryUnspecified)
 	if err != nil {
 		return err
 	}
@@ -92,9 +92,9 @@ func (a *ackedFile) open(f *folder, storeID [16]byte, number uint64, log *slog.L
 	return nil
 }
 
-// raise records that the batch with this number is acknowledged. If the number cannot be written,
+// Raise records that the batch with this number is acknowledged. If the number cannot be written,
 // the next start finds an older one. The only consequence is that it may not notice lost writes.
-func (a *ackedFile) raise(number uint64) {
+func (a *AckedFile) Raise(number uint64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if number <= a.mu.number {
@@ -106,11 +106,11 @@ func (a *ackedFile) raise(number uint64) {
 	}
 	if _, err := a.mu.file.WriteAt(encodeAcked(a.storeID, number), 0); err != nil && !a.mu.failed {
 		a.mu.failed = true
-		a.log.Warn("the number of the last write cannot be noted", "file", ackedName, "error", err)
+		a.log.Warn("the number of the last write cannot be noted", "file", AckedName, "error", err)
 	}
 }
 
-func (a *ackedFile) close() error {
+func (a *AckedFile) Close() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.mu.file == nil {

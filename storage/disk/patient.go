@@ -1,4 +1,4 @@
-package storage
+package disk
 
 import (
 	"context"
@@ -30,56 +30,56 @@ const (
 	readPatience = 2 * time.Second
 )
 
-// Pebble ends the process when its log cannot be written. So patientFS turns a full disk, or a lack
+// Pebble ends the process when its log cannot be written. So PatientFS turns a full disk, or a lack
 // of file descriptors, into a stall: an operation that changes something waits and is tried again
 // until it succeeds. Pebble does not learn of a stall. The writers of links wait for a commit no
 // longer than their timeout.
 //
 // A failed fsync is not tried again, since the success of a second one would not mean that the data
 // of the first is safe. After some errors Pebble panics, which would print a stack and no clear
-// line. In those cases patientFS ends the process first, by fatal: when the log fails while the
+// line. In those cases PatientFS ends the process first, by fatal: when the log fails while the
 // store is open, and when a sync of the folder fails.
-type patientFS struct {
+type PatientFS struct {
 	vfs.FS
-	dir   string                           // operations in it wait; a backup is elsewhere, and its operations fail
-	full  func()                           // called when there is no space; it may free some
-	fatal func(format string, args ...any) // ends the process
+	Dir   string                           // operations in it wait; a backup is elsewhere, and its operations fail
+	Full  func()                           // called when there is no space; it may free some
+	Fatal func(format string, args ...any) // ends the process
 
-	waits atomic.Bool // if false, an operation is tried once more and then fails
+	Waits atomic.Bool // if false, an operation is tried once more and then fails
 
-	backup atomic.Pointer[context.Context] // of the backup under way: after it ends, operations elsewhere fail
+	Backup atomic.Pointer[context.Context] // of the backup under way: after it ends, operations elsewhere fail
 }
 
-func (p *patientFS) Unwrap() vfs.FS { return p.FS }
+func (p *PatientFS) Unwrap() vfs.FS { return p.FS }
 
 // concerns reports whether a file is in the store's folder. A backup is elsewhere, possibly on
 // another disk.
-func (p *patientFS) concerns(name string) bool {
-	rest, err := filepath.Rel(p.dir, name)
+func (p *PatientFS) concerns(name string) bool {
+	rest, err := filepath.Rel(p.Dir, name)
 	return err == nil && rest != ".." && !strings.HasPrefix(rest, ".."+string(filepath.Separator))
 }
 
 // insist repeats an operation that changes something until it does not fail for lack of space or
 // descriptors.
-func (p *patientFS) insist(name string, do func() error) error {
+func (p *PatientFS) insist(name string, do func() error) error {
 	for attempt := 0; ; attempt++ {
 		err := do()
 		switch {
 		case err == nil || !p.concerns(name):
 			return err
-		case wantsSpace(err):
-			p.full()
+		case WantsSpace(err):
+			p.Full()
 		case !wantsDescriptor(err):
 			return err
 		}
-		if !p.waits.Load() && attempt > 0 {
+		if !p.Waits.Load() && attempt > 0 {
 			return err
 		}
 		time.Sleep(retryPause)
 	}
 }
 
-func wantsSpace(err error) bool {
+func WantsSpace(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
 
@@ -88,7 +88,7 @@ func wantsDescriptor(err error) bool {
 }
 
 // file opens a file with insist and makes it patient.
-func (p *patientFS) file(name string, open func() (vfs.File, error)) (f vfs.File, err error) {
+func (p *PatientFS) file(name string, open func() (vfs.File, error)) (f vfs.File, err error) {
 	if !p.concerns(name) {
 		if err := p.ended(); err != nil {
 			return nil, err
@@ -109,8 +109,8 @@ func (p *patientFS) file(name string, open func() (vfs.File, error)) (f vfs.File
 }
 
 // ended returns the reason why the backup under way must end, or nil.
-func (p *patientFS) ended() error {
-	if ctx := p.backup.Load(); ctx != nil {
+func (p *PatientFS) ended() error {
+	if ctx := p.Backup.Load(); ctx != nil {
 		return (*ctx).Err()
 	}
 	return nil
@@ -119,7 +119,7 @@ func (p *patientFS) ended() error {
 // foreignFile is a file of a backup.
 type foreignFile struct {
 	vfs.File
-	fs *patientFS
+	fs *PatientFS
 }
 
 // Write implements vfs.File.
@@ -132,17 +132,17 @@ func (f foreignFile) Write(b []byte) (int, error) {
 
 // logged returns err. But if err is an error of the log while the store is open, it ends the
 // process.
-func (p *patientFS) logged(name string, err error) error {
-	if err != nil && strings.HasSuffix(name, logSuffix) && p.waits.Load() {
-		p.fatal("the log fails: %v", err)
+func (p *PatientFS) logged(name string, err error) error {
+	if err != nil && strings.HasSuffix(name, logSuffix) && p.Waits.Load() {
+		p.Fatal("the log fails: %v", err)
 	}
 	return err
 }
 
 // Lock implements vfs.FS.
-func (p *patientFS) Lock(name string) (io.Closer, error) {
+func (p *PatientFS) Lock(name string) (io.Closer, error) {
 	lock := func() (io.Closer, error) { return p.FS.Lock(name) }
-	if _, reads := p.FS.(onlyRead); reads || vfs.Root(p) != vfs.Default {
+	if _, reads := p.FS.(OnlyRead); reads || vfs.Root(p) != vfs.Default {
 		return lock()
 	}
 	return lockHere(name, lock)
@@ -151,7 +151,7 @@ func (p *patientFS) Lock(name string) (io.Closer, error) {
 // Create implements vfs.FS. A marker file of Pebble names the manifest in use, so after a power cut
 // the manifest must exist if the marker does. Most file systems preserve the order in which names
 // are made in a folder, but none must, so Create syncs the folder before it makes a marker.
-func (p *patientFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+func (p *PatientFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
 	if strings.HasPrefix(p.PathBase(name), markerPrefix) {
 		if err := p.syncDir(p.PathDir(name)); err != nil {
 			return nil, err
@@ -161,13 +161,13 @@ func (p *patientFS) Create(name string, category vfs.DiskWriteCategory) (vfs.Fil
 }
 
 // OpenReadWrite implements vfs.FS.
-func (p *patientFS) OpenReadWrite(name string, category vfs.DiskWriteCategory, o ...vfs.OpenOption) (vfs.File, error) {
+func (p *PatientFS) OpenReadWrite(name string, category vfs.DiskWriteCategory, o ...vfs.OpenOption) (vfs.File, error) {
 	return p.file(name, func() (vfs.File, error) { return p.FS.OpenReadWrite(name, category, o...) })
 }
 
 // ReuseForWrite implements vfs.FS. When the opening fails, the renaming may already have happened,
 // so the whole operation is not tried again.
-func (p *patientFS) ReuseForWrite(oldname, newname string, category vfs.DiskWriteCategory) (vfs.File, error) {
+func (p *PatientFS) ReuseForWrite(oldname, newname string, category vfs.DiskWriteCategory) (vfs.File, error) {
 	if err := p.logged(newname, p.Rename(oldname, newname)); err != nil {
 		return nil, err
 	}
@@ -175,7 +175,7 @@ func (p *patientFS) ReuseForWrite(oldname, newname string, category vfs.DiskWrit
 }
 
 // OpenDir implements vfs.FS. Folders are opened to be synced.
-func (p *patientFS) OpenDir(name string) (vfs.File, error) {
+func (p *PatientFS) OpenDir(name string) (vfs.File, error) {
 	f, err := p.file(name, func() (vfs.File, error) { return p.FS.OpenDir(name) })
 	if err != nil || !p.concerns(name) {
 		return f, err
@@ -183,7 +183,7 @@ func (p *patientFS) OpenDir(name string) (vfs.File, error) {
 	return patientDir{f, p, name}, nil
 }
 
-func (p *patientFS) syncDir(name string) error {
+func (p *PatientFS) syncDir(name string) error {
 	dir, err := p.OpenDir(name)
 	if err != nil {
 		return err
@@ -192,43 +192,43 @@ func (p *patientFS) syncDir(name string) error {
 }
 
 // Open implements vfs.FS.
-func (p *patientFS) Open(name string, o ...vfs.OpenOption) (vfs.File, error) {
+func (p *PatientFS) Open(name string, o ...vfs.OpenOption) (vfs.File, error) {
 	for start := time.Now(); ; time.Sleep(retryPause) {
 		f, err := p.FS.Open(name, o...)
-		if !wantsDescriptor(err) || !p.waits.Load() || time.Since(start) > readPatience {
+		if !wantsDescriptor(err) || !p.Waits.Load() || time.Since(start) > readPatience {
 			return f, err
 		}
 	}
 }
 
 // Link implements vfs.FS.
-func (p *patientFS) Link(oldname, newname string) error {
+func (p *PatientFS) Link(oldname, newname string) error {
 	return p.insist(newname, func() error { return p.FS.Link(oldname, newname) })
 }
 
 // Rename implements vfs.FS.
-func (p *patientFS) Rename(oldname, newname string) error {
+func (p *PatientFS) Rename(oldname, newname string) error {
 	return p.insist(newname, func() error { return p.FS.Rename(oldname, newname) })
 }
 
 // MkdirAll implements vfs.FS. A backup is as secret as the store.
-func (p *patientFS) MkdirAll(dir string, mode os.FileMode) error {
+func (p *PatientFS) MkdirAll(dir string, mode os.FileMode) error {
 	if !p.concerns(dir) {
-		mode = folderMode
+		mode = FolderMode
 	}
 	return p.insist(dir, func() error { return p.FS.MkdirAll(dir, mode) })
 }
 
-// patientFile is a file opened by a patientFS.
+// patientFile is a file opened by a PatientFS.
 type patientFile struct {
 	vfs.File
-	fs   *patientFS
+	fs   *PatientFS
 	name string
 }
 
 // Write writes all of b. It does not repeat the part that was written before space ran out.
 func (f patientFile) Write(b []byte) (n int, err error) {
-	err = f.fs.insist(f.fs.dir, func() error {
+	err = f.fs.insist(f.fs.Dir, func() error {
 		written, err := f.File.Write(b[n:])
 		n += written
 		return err
@@ -238,7 +238,7 @@ func (f patientFile) Write(b []byte) (n int, err error) {
 
 // WriteAt implements vfs.File.
 func (f patientFile) WriteAt(b []byte, offset int64) (n int, err error) {
-	err = f.fs.insist(f.fs.dir, func() error {
+	err = f.fs.insist(f.fs.Dir, func() error {
 		written, err := f.File.WriteAt(b[n:], offset+int64(n))
 		n += written
 		return err
@@ -270,7 +270,7 @@ func (f patientFile) Close() error { return f.fs.logged(f.name, f.File.Close()) 
 // patientDir is a folder that is opened to be synced.
 type patientDir struct {
 	vfs.File
-	fs   *patientFS
+	fs   *PatientFS
 	name string
 }
 
@@ -278,8 +278,8 @@ type patientDir struct {
 // cannot continue.
 func (d patientDir) Sync() error {
 	err := d.File.Sync()
-	if err != nil && d.fs.PathBase(d.name) == dbName {
-		d.fs.fatal("syncing a folder: %v", err)
+	if err != nil && d.fs.PathBase(d.name) == DBName {
+		d.fs.Fatal("syncing a folder: %v", err)
 	}
 	return err
 }

@@ -1,4 +1,4 @@
-package storage
+package disk
 
 import (
 	"context"
@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -19,7 +17,7 @@ import (
 
 // sick is a file system in memory on which each operation of some kinds fails for a while.
 type sick struct {
-	*patientFS
+	*PatientFS
 	err      error
 	left     int // number of operations that still fail
 	kinds    []errorfs.OpKind
@@ -41,8 +39,8 @@ func newSick(err error, left int, kinds ...errorfs.OpKind) *sick {
 		}
 		return nil
 	}
-	s.patientFS = &patientFS{
-		FS: errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(inject)), dir: "/", full: func() { s.wasFull++ },
+	s.PatientFS = &PatientFS{
+		FS: errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(inject)), Dir: "/", Full: func() { s.wasFull++ },
 	}
 	return s
 }
@@ -50,7 +48,7 @@ func newSick(err error, left int, kinds ...errorfs.OpKind) *sick {
 func TestAFullDiskIsWaitedForWithoutWritingTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSick(syscall.ENOSPC, 100, errorfs.OpFileWrite)
-		s.waits.Store(true)
+		s.Waits.Store(true)
 		f, err := s.Create("/a", vfs.WriteCategoryUnspecified)
 		if err != nil {
 			t.Fatal(err)
@@ -99,9 +97,9 @@ func (f *shortFile) Write(b []byte) (int, error) {
 func TestAWriteGoesOnWhereSpaceRanOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSick(nil, 0)
-		s.waits.Store(true)
+		s.Waits.Store(true)
 		short := new(shortFile)
-		if n, err := (patientFile{short, s.patientFS, "file"}).Write([]byte("1234567")); n != 7 || err != nil || string(short.got) != "1234567" {
+		if n, err := (patientFile{short, s.PatientFS, "file"}).Write([]byte("1234567")); n != 7 || err != nil || string(short.got) != "1234567" {
 			t.Errorf("got %d, %v, %q", n, err, short.got)
 		}
 	})
@@ -127,7 +125,7 @@ func TestEveryChangingOperationWaitsForSpaceAndForDescriptors(t *testing.T) {
 					if err := closed(s.Create("/old", "")); err != nil {
 						t.Fatal(err)
 					}
-					s.waits.Store(true)
+					s.Waits.Store(true)
 					s.kinds = []errorfs.OpKind{c.kind}
 					if err := c.do(s); err != nil || s.attempts != 4 {
 						t.Errorf("got %v after %d attempts", err, s.attempts)
@@ -160,13 +158,13 @@ func TestOnlyOperationsInTheStoresFolderWait(t *testing.T) {
 		{"/a/b", "/a/b", true}, {"/a/b", "/a/b/db/1.log", true}, {"/a/b", "/a/bc", false}, {"/a/b", "/a", false}, {"/a/b", "/c", false},
 		{"./b", "b/db/1.log", true}, {".", "db/1.log", true}, {"b", "../b/1.log", false}, {"b", "c", false}, {"b/", "b/..c", true},
 	} {
-		if got := (&patientFS{dir: c.dir}).concerns(c.name); got != c.want {
+		if got := (&PatientFS{Dir: c.dir}).concerns(c.name); got != c.want {
 			t.Errorf("%s in %s: got %v", c.name, c.dir, got)
 		}
 	}
 	s := newSick(syscall.ENOSPC, -1, errorfs.OpCreate)
-	s.dir = "/store"
-	s.waits.Store(true)
+	s.Dir = "/store"
+	s.Waits.Store(true)
 	if err := closed(s.Create("/backup", "")); !errors.Is(err, syscall.ENOSPC) || s.attempts != 1 || s.wasFull != 0 {
 		t.Errorf("got %v after %d attempts, %d times full", err, s.attempts, s.wasFull)
 	}
@@ -174,12 +172,12 @@ func TestOnlyOperationsInTheStoresFolderWait(t *testing.T) {
 
 func TestOtherErrorsAndFailedSyncsAreNotTriedAgain(t *testing.T) {
 	s := newSick(syscall.EIO, -1, errorfs.OpCreate)
-	s.waits.Store(true)
+	s.Waits.Store(true)
 	if err := closed(s.Create("/a", "")); !errors.Is(err, syscall.EIO) || s.attempts != 1 {
 		t.Errorf("create: got %v after %d attempts", err, s.attempts)
 	}
 	s = newSick(syscall.ENOSPC, -1, errorfs.OpFileSync)
-	s.waits.Store(true)
+	s.Waits.Store(true)
 	f, err := s.Create("/a", "")
 	if err != nil {
 		t.Fatal(err)
@@ -192,7 +190,7 @@ func TestOtherErrorsAndFailedSyncsAreNotTriedAgain(t *testing.T) {
 func TestAReaderWaitsForADescriptorForALimitedTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSick(syscall.EMFILE, 5, errorfs.OpOpen)
-		s.waits.Store(true)
+		s.Waits.Store(true)
 		if err := closed(s.Create("/a", "")); err != nil {
 			t.Fatal(err)
 		}
@@ -210,7 +208,7 @@ func TestAReaderWaitsForADescriptorForALimitedTime(t *testing.T) {
 // fatal makes s record the lines that would end the process.
 func (s *sick) fatal() (said *[]string) {
 	said = new([]string)
-	s.patientFS.fatal = func(format string, args ...any) { *said = append(*said, fmt.Sprintf(format, args...)) }
+	s.PatientFS.Fatal = func(format string, args ...any) { *said = append(*said, fmt.Sprintf(format, args...)) }
 	return said
 }
 
@@ -235,8 +233,8 @@ func TestErrorsThatMakePebblePanicEndTheProcessCleanly(t *testing.T) {
 				if err := s.MkdirAll("/db", 0o700); err != nil {
 					t.Fatal(err)
 				}
-				s.waits.Store(open)
-				if err := c.do(s.patientFS); !errors.Is(err, syscall.EIO) {
+				s.Waits.Store(open)
+				if err := c.do(s.PatientFS); !errors.Is(err, syscall.EIO) {
 					t.Errorf("got %v", err)
 				}
 				if want := !c.goesOn && (open || c.endsNow); len(*said) > 0 != want {
@@ -266,9 +264,9 @@ func syncDir(fs vfs.FS, name string) error {
 
 func TestABackupEndsWithItsContext(t *testing.T) {
 	s := newSick(nil, 0)
-	s.dir = "/store"
+	s.Dir = "/store"
 	ctx, cancel := context.WithCancel(t.Context())
-	s.patientFS.backup.Store(&ctx)
+	s.PatientFS.Backup.Store(&ctx)
 	f, err := s.Create("/backup", "")
 	if err != nil {
 		t.Fatal(err)
@@ -283,46 +281,11 @@ func TestABackupEndsWithItsContext(t *testing.T) {
 	if err := closed(s.Create("/backup2", "")); !errors.Is(err, context.Canceled) {
 		t.Errorf("create: got %v", err)
 	}
-	s.waits.Store(true)
+	s.Waits.Store(true)
 	if err := s.MkdirAll("/store", 0o700); err != nil {
 		t.Error(err)
 	}
 	if err := closed(s.Create("/store/a", "")); err != nil {
 		t.Errorf("in the store: %v", err)
 	}
-}
-
-// TestAStoreClosedOnAFullDiskKeepsItsData closes the store while a table that is being written
-// finds no space.
-func TestAStoreClosedOnAFullDiskKeepsItsData(t *testing.T) { synctest.Test(t, closeOnAFullDisk) }
-
-func closeOnAFullDisk(t *testing.T) {
-	mem := vfs.NewMem()
-	var full atomic.Bool
-	disk := errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
-		if full.Load() && op.Kind == errorfs.OpFileWrite && strings.HasSuffix(op.Path, ".sst") {
-			return syscall.ENOSPC
-		}
-		return nil
-	}))
-	s := open(t, "/data/store", Options{FS: disk})
-	stop := start(t, s)
-	apply(t, s, creation(link("kept", 1, 1)))
-	stop()
-	full.Store(true)
-	_, err := s.db.AsyncFlush()
-	if err != nil {
-		t.Fatal(err)
-	}
-	synctest.Wait() // until the writing of the table waits for space
-	if !s.ReadOnly() {
-		t.Error("the table was written without space")
-	}
-	closeStore(t, s)
-	full.Store(false)
-	s = openMem(t, mem)
-	if _, err := s.ReadRecord("kept"); err != nil {
-		t.Error(err)
-	}
-	closeStore(t, s)
 }
