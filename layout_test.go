@@ -83,6 +83,7 @@ var rooms = map[string]room{
 
 	"storage/clusterlog":       {never: []string{pebble, etcd}},
 	"storage/disk":             {knows: []string{"storage/row"}, users: stores, never: []string{etcd}},
+	"storage/check":            {knows: []string{"engine", "storage/disk", "storage/kv", "storage/row"}, users: stores, never: []string{etcd}},
 	"storage/kv":               {knows: []string{"engine", "storage/disk", "storage/row"}, users: stores, never: []string{etcd}},
 	"storage/replica":          {knows: []string{"engine", "storage", "storage/clusterlog"}, users: []string{"cmd/shunt/node"}, never: []string{etcd}},
 	"storage/crashtest":        {users: nobody},

@@ -10,6 +10,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"shunt/engine"
+	"shunt/storage/check"
 	"shunt/storage/kv"
 	"shunt/storage/row"
 )
@@ -225,20 +226,16 @@ func (s *Store) SweepAudit(before uint64) error {
 	return s.share(b, "storage: sweeping the audit log")
 }
 
-// checkedAudit checks the entries of the audit log, each alone: what it says may be gone by now.
-type checkedAudit struct{ c *check }
-
-func beginAudit(c *check) (checkedPart, error) { return checkedAudit{c}, nil }
-
-func (p checkedAudit) row(key, value []byte) error {
-	stamp, err := row.SplitAuditKey(key)
-	if err == nil {
-		_, err = row.DecodeAudit(stamp, value)
+// checkAudit returns how the entries of the audit log are checked, each alone: what it says may be gone by now.
+func checkAudit(c *check.Run) check.Subject {
+	entry := func(key, value []byte) error {
+		stamp, err := row.SplitAuditKey(key)
+		if err == nil {
+			_, err = row.DecodeAudit(stamp, value)
+		}
+		return err
 	}
-	if err != nil {
-		p.c.o.Faults.Add(where("audit", key), "%v", err)
-	}
-	return nil
+	return check.Subject{Tables: []check.Table{
+		{Table: row.TableAudit, Name: "audit", Begin: c.Alone("audit", entry), Rows: func(r *check.Report) *uint64 { return &r.Audit }},
+	}}
 }
-
-func (checkedAudit) end() error { return nil }

@@ -6,8 +6,67 @@ import (
 	"sync"
 
 	"shunt/engine/plural"
+	"shunt/storage/check"
 	"shunt/storage/row"
 )
+
+// hitCheck checks the rows of hits.
+type hitCheck struct {
+	*check.Run
+	mark      row.Mark
+	sweep     row.Sweep
+	firstHour uint32
+	totals    checkedTotals
+}
+
+// checkHits returns how the rows of hits are checked.
+func checkHits(run *check.Run) check.Subject {
+	c := &hitCheck{Run: run, sweep: row.Sweep{Stage: row.StageDone}}
+	c.totals.init()
+	return check.Subject{
+		Tables: []check.Table{
+			{Table: row.TableLinkHours, Name: "link hours", Begin: c.beginLinkHours, Rows: func(r *check.Report) *uint64 { return &r.LinkHours }},
+			{Table: row.TableOwnerHours, Name: "owner hours", Begin: c.beginOwnerHours, Rows: func(r *check.Report) *uint64 { return &r.OwnerHours }},
+			{Table: row.TableLinkDays, Name: "link days", Begin: c.beginLinkDays, Rows: func(r *check.Report) *uint64 { return &r.LinkDays }},
+			{Table: row.TableLinkLives, Name: "link lives", Begin: c.beginLinkLives, Rows: func(r *check.Report) *uint64 { return &r.LinkLives }},
+			{Table: row.TableOwnerDays, Name: "owner days", Begin: c.beginOwnerDays, Rows: func(r *check.Report) *uint64 { return &r.OwnerDays }},
+			{Table: row.TableImports, Name: "imports", Begin: check.Each(c.imports), Rows: func(r *check.Report) *uint64 { return &r.Imports }},
+		},
+		Meta: []check.MetaRow{
+			{Name: row.MetaPositions, What: "positions", Read: c.positions},
+			{Name: row.MetaMark, What: "roll-up mark", Read: func(v []byte) (err error) {
+				c.mark, err = row.DecodeMark(v)
+				return err
+			}},
+			{Name: row.MetaClock, What: "clock", Read: func(v []byte) error {
+				_, err := row.DecodeClock(v)
+				return err
+			}},
+			{Name: row.MetaSweep, What: "sweep mark", Read: func(v []byte) (err error) {
+				c.sweep, err = row.DecodeSweep(v)
+				return err
+			}},
+			{Name: row.MetaFirstHour, What: "first whole hour", Read: func(v []byte) error { return check.Uint32(&c.firstHour, v) }},
+		},
+		Begin: func() {
+			if c.firstHour > c.mark.Hour {
+				c.Fault("meta, first whole hour", "%d, although hours from %d on are not rolled up", c.firstHour, c.mark.Hour)
+			}
+		},
+		End: func() error {
+			c.compareTotals()
+			return nil
+		},
+	}
+}
+
+func (c *hitCheck) positions(v []byte) error {
+	p, err := row.DecodePositions(v)
+	if err == nil && p.Epoch == 0 && (p.FlushSeq > 0 || len(p.Rings) > 0) {
+		err = errors.New("positions of no epoch")
+	}
+	return err
+}
 
 func hits(n uint64) string { return plural.Of(n, "hit", "hits") }
 
@@ -53,7 +112,7 @@ func (t *checkedTotals) add(key totalKey, s *counts) {
 // compareTotals compares the sums of links with those of owners, hour by hour and day by day. A hit
 // counts for both. A purge removes the rows of a link and keeps those of its owner, so links never
 // have more.
-func (c *check) compareTotals() {
+func (c *hitCheck) compareTotals() {
 	for key := range c.totals.all {
 		switch key.table {
 		case row.TableLinkHours:
@@ -66,8 +125,8 @@ func (c *check) compareTotals() {
 
 // compareTotal skips days that are being swept, and the day that is being rolled up, since in those
 // links may be ahead of owners.
-func (c *check) compareTotal(linkKey, ownerKey totalKey) {
-	what, m := "hour", &c.meta
+func (c *hitCheck) compareTotal(linkKey, ownerKey totalKey) {
+	what, m := "hour", c
 	if linkKey.table == row.TableLinkDays {
 		what = "day"
 		between := m.mark.Begun()
@@ -80,7 +139,7 @@ func (c *check) compareTotal(linkKey, ownerKey totalKey) {
 		owners = *s
 	}
 	if links.exceeds(&owners) {
-		c.o.Faults.Add(fmt.Sprintf("tallies of %s %d", what, linkKey.when), "all links have %s, and all owners %d (with bots, prefetches and HEAD: %d and %d)",
+		c.Fault(fmt.Sprintf("tallies of %s %d", what, linkKey.when), "all links have %s, and all owners %d (with bots, prefetches and HEAD: %d and %d)",
 			hits(links.hits), owners.hits, links.all(), owners.all())
 	}
 }
@@ -93,24 +152,24 @@ func (s *counts) all() uint64 { return s.hits + s.bots + s.prefetches + s.heads 
 
 // tallyPart is the shared part of the checks of all five tables of tallies.
 type tallyPart struct {
-	c     *check
+	c     *hitCheck
 	name  string
-	cold  *join // of link tallies
+	cold  *check.Join // of link tallies
 	key   []byte
 	total totalKey
 	sum   counts // of total
 }
 
-func (c *check) newTallyPart(name string, ofLinks bool) (p tallyPart, err error) {
+func (c *hitCheck) newTallyPart(name string, ofLinks bool) (p tallyPart, err error) {
 	p = tallyPart{c: c, name: name}
 	if ofLinks {
-		p.cold, err = c.newJoin(row.TableCold)
+		p.cold, err = c.NewJoin(row.TableCold)
 	}
 	return p, err
 }
 
-func (p *tallyPart) end() error {
-	p.cold.end()
+func (p *tallyPart) End() error {
+	p.cold.End()
 	p.flush()
 	return nil
 }
@@ -126,7 +185,7 @@ func (p *tallyPart) flush() {
 func (p *tallyPart) tally(key, value []byte, total totalKey) (t row.RawTally, ok bool) {
 	t, err := checkedTally(value)
 	if err != nil {
-		p.c.o.Faults.Add(where(p.name, key), "%v", err)
+		p.c.Fault(check.Where(p.name, key), "%v", err)
 		return t, false
 	}
 	if total != p.total {
@@ -139,10 +198,10 @@ func (p *tallyPart) tally(key, value []byte, total totalKey) (t row.RawTally, ok
 
 func (p *tallyPart) wantLink(key []byte, id uint64) {
 	p.key = row.AppendColdKey(p.key[:0], id)
-	if why := p.c.meta.idProblem(id); why != "" {
-		p.c.o.Faults.Add(where(p.name, key), "%s", why)
-	} else if _, ok := p.cold.find(p.key); !ok {
-		p.c.o.Faults.Add(where(p.name, key), "no link, not even a deleted one, has id %d", id)
+	if why := p.c.IDProblem(id); why != "" {
+		p.c.Fault(check.Where(p.name, key), "%s", why)
+	} else if _, ok := p.cold.Find(p.key); !ok {
+		p.c.Fault(check.Where(p.name, key), "no link, not even a deleted one, has id %d", id)
 	}
 }
 
@@ -166,26 +225,26 @@ func checkedTally(value []byte) (row.RawTally, error) {
 // linkHours checks that a row before the mark is contained in its day.
 type linkHours struct {
 	tallyPart
-	days *join
+	days *check.Join
 }
 
-func beginLinkHours(c *check) (checkedPart, error) {
+func (c *hitCheck) beginLinkHours() (check.Part, error) {
 	p := &linkHours{}
 	var err, daysErr error
 	p.tallyPart, err = c.newTallyPart("link hours", true)
-	p.days, daysErr = c.newJoin(row.TableLinkDays)
+	p.days, daysErr = c.NewJoin(row.TableLinkDays)
 	return p, errors.Join(err, daysErr)
 }
 
-func (p *linkHours) end() error {
-	p.days.end()
-	return p.tallyPart.end()
+func (p *linkHours) End() error {
+	p.days.End()
+	return p.tallyPart.End()
 }
 
-func (p *linkHours) row(key, value []byte) error {
+func (p *linkHours) Row(key, value []byte) error {
 	id, err := row.HourSuffix(key)
 	if err != nil {
-		p.c.o.Faults.Add(where(p.name, key), "%v", err)
+		p.c.Fault(check.Where(p.name, key), "%v", err)
 		return nil
 	}
 	p.wantLink(key, id)
@@ -193,23 +252,23 @@ func (p *linkHours) row(key, value []byte) error {
 }
 
 // hour checks a row of an hour against the marks, and against its day.
-func (p *tallyPart) hour(key, value []byte, id uint64, s row.Stage, days *join) error {
-	m, hour := &p.c.meta, row.HourOf(key)
+func (p *tallyPart) hour(key, value []byte, id uint64, s row.Stage, days *check.Join) error {
+	m, hour := p.c, row.HourOf(key)
 	t, ok := p.tally(key, value, totalKey{key[0], hour})
 	day := hour / row.HoursPerDay
 	switch {
 	case !ok:
 	case hour < m.firstHour:
-		p.c.o.Faults.Add(where(p.name, key), "hours before %d are deleted", m.firstHour)
+		p.c.Fault(check.Where(p.name, key), "hours before %d are deleted", m.firstHour)
 	case m.mark.Passed(s, hour, id) && day >= m.sweep.FirstDay:
 		table := byte(row.TableLinkDays)
 		if s == row.StageOwners {
 			table = row.TableOwnerDays
 		}
 		p.key = row.AppendDayKey(p.key[:0], table, id, day)
-		v, found := days.find(p.key)
+		v, found := days.Find(p.key)
 		if in, err := row.ParseTally(v); !found || err == nil && (in.Hits < t.Hits || in.Bots < t.Bots) {
-			p.c.o.Faults.Add(where(p.name, key), "it is rolled up, and its day %d has only %s of its %d", day, hits(in.Hits), t.Hits)
+			p.c.Fault(check.Where(p.name, key), "it is rolled up, and its day %d has only %s of its %d", day, hits(in.Hits), t.Hits)
 		}
 	}
 	return nil
@@ -217,29 +276,29 @@ func (p *tallyPart) hour(key, value []byte, id uint64, s row.Stage, days *join) 
 
 type ownerHours struct {
 	tallyPart
-	days *join
+	days *check.Join
 }
 
-func beginOwnerHours(c *check) (checkedPart, error) {
+func (c *hitCheck) beginOwnerHours() (check.Part, error) {
 	p := &ownerHours{}
 	var err, daysErr error
 	p.tallyPart, err = c.newTallyPart("owner hours", false)
-	p.days, daysErr = c.newJoin(row.TableOwnerDays)
+	p.days, daysErr = c.NewJoin(row.TableOwnerDays)
 	return p, errors.Join(err, daysErr)
 }
 
-func (p *ownerHours) end() error {
-	p.days.end()
-	return p.tallyPart.end()
+func (p *ownerHours) End() error {
+	p.days.End()
+	return p.tallyPart.End()
 }
 
-func (p *ownerHours) row(key, value []byte) error {
+func (p *ownerHours) Row(key, value []byte) error {
 	owner, err := row.HourSuffix(key)
 	if err != nil {
-		p.c.o.Faults.Add(where(p.name, key), "%v", err)
+		p.c.Fault(check.Where(p.name, key), "%v", err)
 		return nil
 	}
-	if err := p.c.wantOwner(uint32(owner), p.name, key); err != nil {
+	if err := p.c.WantOwner(uint32(owner), p.name, key); err != nil {
 		return err
 	}
 	return p.hour(key, value, owner, row.StageOwners, p.days)
@@ -248,29 +307,29 @@ func (p *ownerHours) row(key, value []byte) error {
 // linkDays checks that the days of a link have no more hits than its life.
 type linkDays struct {
 	tallyPart
-	lives *join
+	lives *check.Join
 	id    uint64
 	hits  uint64 // of the days of id in this part
 }
 
-func beginLinkDays(c *check) (checkedPart, error) {
+func (c *hitCheck) beginLinkDays() (check.Part, error) {
 	p := &linkDays{}
 	var err, livesErr error
 	p.tallyPart, err = c.newTallyPart("link days", true)
-	p.lives, livesErr = c.newJoin(row.TableLinkLives)
+	p.lives, livesErr = c.NewJoin(row.TableLinkLives)
 	return p, errors.Join(err, livesErr)
 }
 
-func (p *linkDays) end() error {
+func (p *linkDays) End() error {
 	p.wantLife()
-	p.lives.end()
-	return p.tallyPart.end()
+	p.lives.End()
+	return p.tallyPart.End()
 }
 
-func (p *linkDays) row(key, value []byte) error {
+func (p *linkDays) Row(key, value []byte) error {
 	id, day, err := row.SplitDayKey(key)
 	if err != nil {
-		p.c.o.Faults.Add(where(p.name, key), "%v", err)
+		p.c.Fault(check.Where(p.name, key), "%v", err)
 		return nil
 	}
 	if id != p.id {
@@ -289,9 +348,9 @@ func (p *linkDays) wantLife() {
 		return
 	}
 	key := row.AppendLinkLifeKey(nil, p.id)
-	v, found := p.lives.find(key)
+	v, found := p.lives.Find(key)
 	if in, err := row.ParseTally(v); !found || err == nil && in.Hits < p.hits {
-		p.c.o.Faults.Add(where("link lives", key), "the life of link %d has %s, and its days %d", p.id, hits(in.Hits), p.hits)
+		p.c.Fault(check.Where("link lives", key), "the life of link %d has %s, and its days %d", p.id, hits(in.Hits), p.hits)
 	}
 	p.hits = 0
 }
@@ -300,64 +359,58 @@ func (p *linkDays) wantLife() {
 // up.
 func (p *tallyPart) day(key, value []byte, day uint32) (row.RawTally, bool) {
 	t, ok := p.tally(key, value, totalKey{key[0], day})
-	if last := p.c.meta.mark.Last(); ok && day > last/row.HoursPerDay {
-		p.c.o.Faults.Add(where(p.name, key), "no hour of day %d is rolled up: that went as far as hour %d", day, last)
+	if last := p.c.mark.Last(); ok && day > last/row.HoursPerDay {
+		p.c.Fault(check.Where(p.name, key), "no hour of day %d is rolled up: that went as far as hour %d", day, last)
 	}
 	return t, ok
 }
 
 type ownerDays struct{ tallyPart }
 
-func beginOwnerDays(c *check) (checkedPart, error) {
+func (c *hitCheck) beginOwnerDays() (check.Part, error) {
 	p, err := c.newTallyPart("owner days", false)
 	return &ownerDays{p}, err
 }
 
-func (p *ownerDays) row(key, value []byte) error {
+func (p *ownerDays) Row(key, value []byte) error {
 	owner, day, err := row.SplitDayKey(key)
 	if err != nil {
-		p.c.o.Faults.Add(where(p.name, key), "%v", err)
+		p.c.Fault(check.Where(p.name, key), "%v", err)
 		return nil
 	}
 	p.day(key, value, day)
-	return p.c.wantOwner(uint32(owner), p.name, key)
+	return p.c.WantOwner(uint32(owner), p.name, key)
 }
 
 type linkLives struct{ tallyPart }
 
-func beginLinkLives(c *check) (checkedPart, error) {
+func (c *hitCheck) beginLinkLives() (check.Part, error) {
 	p, err := c.newTallyPart("link lives", true)
 	return &linkLives{p}, err
 }
 
-func (p *linkLives) row(key, value []byte) error {
+func (p *linkLives) Row(key, value []byte) error {
 	id, err := row.LinkOf(key)
 	if err != nil {
-		p.c.o.Faults.Add(where(p.name, key), "%v", err)
+		p.c.Fault(check.Where(p.name, key), "%v", err)
 		return nil
 	}
 	p.wantLink(key, id)
 	if _, err := checkedTally(value); err != nil {
-		p.c.o.Faults.Add(where(p.name, key), "%v", err)
+		p.c.Fault(check.Where(p.name, key), "%v", err)
 	}
 	return nil
 }
 
-// importsPart checks what owners have imported. The links may have gone, or have another owner.
-type importsPart struct{ c *check }
-
-func beginImports(c *check) (checkedPart, error) { return importsPart{c}, nil }
-
-func (importsPart) end() error { return nil }
-
-func (p importsPart) row(key, value []byte) error {
+// imports checks what an owner has imported. The links may have gone, or have another owner.
+func (c *hitCheck) imports(key, value []byte) error {
 	owner, _, err := row.SplitImportKey(key)
 	if err == nil {
 		_, err = checkedTally(value)
 	}
 	if err != nil {
-		p.c.o.Faults.Add(where("imports", key), "%v", err)
+		c.Fault(check.Where("imports", key), "%v", err)
 		return nil
 	}
-	return p.c.wantOwner(owner, "imports", key)
+	return c.WantOwner(owner, "imports", key)
 }

@@ -87,7 +87,7 @@ func (s *Store) readMeta() error {
 	)
 	s.identity.Node = binary.BigEndian.Uint16(node[:])
 	s.ids.bound.Store(binary.BigEndian.Uint64(bound[:]))
-	if n := s.ids.bound.Load(); err == nil && (n == 0 || n > 1<<idCounterBits) {
+	if n := s.ids.bound.Load(); err == nil && (n == 0 || n > 1<<row.IDCounterBits) {
 		err = fmt.Errorf("%w: id bound %d", ErrCorrupt, n)
 	}
 	return err
@@ -102,16 +102,13 @@ func (s *Store) readFixed(name byte, dst []byte, what string) error {
 	return kv.DecodeFixed(dst, v, what)
 }
 
-// idCounterBits is the width of an id's counter. The bits above it are the node.
-const idCounterBits = 48
-
 // AllocateIDs implements engine.Store. Counters start at 1. It commits a batch of its own. Errors:
 // ErrNoIDs.
 func (s *Store) AllocateIDs(n uint64) (first uint64, err error) {
 	s.ids.Lock()
 	defer s.ids.Unlock()
 	bound := s.ids.bound.Load()
-	if n > 1<<idCounterBits-bound {
+	if n > 1<<row.IDCounterBits-bound {
 		return 0, fmt.Errorf("storage: allocating %d ids from %d on: %w", n, bound, ErrNoIDs)
 	}
 	b := s.db.NewBatch()
@@ -121,13 +118,13 @@ func (s *Store) AllocateIDs(n uint64) (first uint64, err error) {
 		return 0, err
 	}
 	s.ids.bound.Store(bound + n)
-	return uint64(s.identity.Node)<<idCounterBits | bound, nil
+	return uint64(s.identity.Node)<<row.IDCounterBits | bound, nil
 }
 
 // given reports whether a link may have an id.
 func (s *Store) given(id uint64) bool {
-	counter := id & (1<<idCounterBits - 1)
-	return uint16(id>>idCounterBits) == s.identity.Node && counter != 0 && counter < s.ids.bound.Load()
+	counter := id & (1<<row.IDCounterBits - 1)
+	return uint16(id>>row.IDCounterBits) == s.identity.Node && counter != 0 && counter < s.ids.bound.Load()
 }
 
 // convert raises the layout version of a store that an older program wrote. It is called before

@@ -106,7 +106,7 @@ func FuzzMetaRows(f *testing.F) {
 		if err != nil && !errors.Is(err, ErrNoIDs) {
 			t.Fatal(err)
 		}
-		if err == nil && (uint16(id>>idCounterBits) != s.identity.Node || id<<(64-idCounterBits) == 0) {
+		if err == nil && (uint16(id>>row.IDCounterBits) != s.identity.Node || id<<(64-row.IDCounterBits) == 0) {
 			t.Fatalf("%x: got id %#x", m, id)
 		}
 	})

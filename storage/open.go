@@ -265,7 +265,7 @@ func (s *Store) closeGap(contained row.Sequence) error {
 	defer b.Close()
 	missing := s.lost - contained.Count
 	kv.Merge(b, row.MetaKey(row.MetaSequence), row.AppendSequence(nil, row.Sequence{Count: missing, Last: s.lost}))
-	s.ids.bound.Store(min(s.ids.bound.Load()+missing*idsALostWrite, 1<<idCounterBits))
+	s.ids.bound.Store(min(s.ids.bound.Load()+missing*idsALostWrite, 1<<row.IDCounterBits))
 	kv.Set(b, row.MetaKey(row.MetaIDBound), binary.BigEndian.AppendUint64(nil, s.ids.bound.Load()))
 	return s.writer.Commit(b)
 }

@@ -454,7 +454,7 @@ func TestRefusedRecordsChangeNothing(t *testing.T) {
 	}
 	one := row.OutboxRow{Table: row.TableLinkHours, Hour: 100, ID: 1, Tally: rowOf(rowtest.Hit(1))}
 	never, ofNode := one, one
-	never.ID, ofNode.ID = 500, 1<<idCounterBits|1
+	never.ID, ofNode.ID = 500, 1<<row.IDCounterBits|1
 	flipped := bytes.Clone(p.Records[1])
 	flipped[len(flipped)/2] ^= 4
 	for name, c := range map[string]struct {

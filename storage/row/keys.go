@@ -125,6 +125,9 @@ const (
 	MetaEdge       = 'e'
 )
 
+// IDCounterBits is the width of a link id's counter. The bits above it are the node.
+const IDCounterBits = 48
+
 const HoursPerDay = 24
 
 // MetaKey returns the key of a meta row.

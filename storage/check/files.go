@@ -1,11 +1,10 @@
-package storage
+package check
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	iofs "io/fs"
-	"log/slog"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/sstable"
@@ -17,14 +16,11 @@ import (
 
 // checkFiles reads every block of every table file and compares its checksum. While a server runs,
 // a file may disappear during the check: then a compaction has read it.
-func (c *check) checkFiles() error {
-	levels, err := c.v.db.SSTables()
+func (c *Run) checkFiles() error {
+	levels, err := c.DB.SSTables()
 	if err != nil {
 		return fmt.Errorf("listing table files: %w", err)
 	}
-	o := pebbleOptions(c.v.fs, &Options{Logger: slog.New(slog.DiscardHandler)}, nil, false)
-	o.EnsureDefaults()
-	readerOptions := o.MakeReaderOptions()
 	seen := map[string]bool{} // some files back several tables
 	for _, tables := range levels {
 		for i := range tables {
@@ -36,18 +32,18 @@ func (c *check) checkFiles() error {
 			if err := c.ctx.Err(); err != nil {
 				return err
 			}
-			c.checkFile(name, readerOptions)
-			c.o.Progress("files", c.report.FileBytes)
+			c.checkFile(name)
+			c.o.Progress("files", c.Report.FileBytes)
 		}
 	}
 	return nil
 }
 
-func (c *check) checkFile(name string, o sstable.ReaderOptions) {
-	path := c.v.fs.PathJoin(c.v.folder.Path(disk.DBName), name)
-	size, err := checkBlocks(c.v.fs, path, o)
+func (c *Run) checkFile(name string) {
+	path := c.FS.PathJoin(c.Folder.Path(disk.DBName), name)
+	size, err := checkBlocks(c.FS, path, c.Tables)
 	switch {
-	case errors.Is(err, iofs.ErrNotExist) && c.v.live:
+	case errors.Is(err, iofs.ErrNotExist) && c.Live:
 		return
 	case err != nil:
 		what := "it is damaged"
@@ -57,8 +53,8 @@ func (c *check) checkFile(name string, o sstable.ReaderOptions) {
 		c.o.Faults.AddFile(path, "%s: %s", what, kv.WithoutPebble(err))
 		c.o.Faults.Follow()
 	}
-	c.report.Files++
-	c.report.FileBytes += size
+	c.Report.Files++
+	c.Report.FileBytes += size
 }
 
 func checkBlocks(fs vfs.FS, path string, o sstable.ReaderOptions) (sizeBytes uint64, err error) {
@@ -84,18 +80,18 @@ func checkBlocks(fs vfs.FS, path string, o sstable.ReaderOptions) (sizeBytes uin
 // checkLevels makes Pebble merge every row, and check that in no level an older version of a row
 // hides a newer one. It cannot be stopped, and the check of a running server must be, so it runs
 // offline only.
-func (c *check) checkLevels() error {
-	if c.v.live {
-		c.report.Skipped = "the order of the database's levels: only without a running server"
+func (c *Run) checkLevels() error {
+	if c.Live {
+		c.Report.Skipped = "the order of the database's levels: only without a running server"
 		return nil
 	}
 	if _, total := c.o.Faults.Found(); total > 0 {
-		c.report.Skipped = "the order of the database's levels, since there are faults"
+		c.Report.Skipped = "the order of the database's levels, since there are faults"
 		return nil // it would stop at a fault that is already reported
 	}
 	c.o.Progress("levels", 0)
-	if err := c.v.db.CheckLevels(new(pebble.CheckLevelsStats)); err != nil {
-		c.o.Faults.Add("levels of the database", "%v", err)
+	if err := c.DB.CheckLevels(new(pebble.CheckLevelsStats)); err != nil {
+		c.Fault("levels of the database", "%v", err)
 	}
 	return nil
 }
