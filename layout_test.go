@@ -83,6 +83,10 @@ var rooms = map[string]room{
 
 	"storage/clusterlog":       {never: []string{pebble, etcd}},
 	"storage/disk":             {knows: []string{"storage/row"}, users: stores, never: []string{etcd}},
+	"storage/accounts":         {knows: []string{"engine", "storage/audit", "storage/check", "storage/kv", "storage/row"}, users: stores, never: []string{etcd}},
+	"storage/audit":            {knows: []string{"engine", "storage/check", "storage/kv", "storage/row"}, users: stores, never: []string{etcd}},
+	"storage/hits":             {knows: []string{"engine", "engine/plural", "storage/check", "storage/kv", "storage/row"}, users: stores, never: []string{etcd}},
+	"storage/links":            {knows: []string{"engine", "storage/audit", "storage/check", "storage/hits", "storage/kv", "storage/row"}, users: stores, never: []string{etcd}},
 	"storage/check":            {knows: []string{"engine", "storage/disk", "storage/kv", "storage/row"}, users: stores, never: []string{etcd}},
 	"storage/kv":               {knows: []string{"engine", "storage/disk", "storage/row"}, users: stores, never: []string{etcd}},
 	"storage/replica":          {knows: []string{"engine", "storage", "storage/clusterlog"}, users: []string{"cmd/shunt/node"}, never: []string{etcd}},

@@ -17,7 +17,7 @@ func BenchmarkListing(b *testing.B) {
 	dir := filepath.Join(b.TempDir(), "store")
 	s := open(b, dir, Options{})
 	stop := start(b, s)
-	slots := make(chan struct{}, commitQueueLimit)
+	slots := make(chan struct{}, queueLimit)
 	for id := uint64(1); id <= links; id++ {
 		rec := link(fmt.Sprintf("%08x", id*0x9e3779b97f4a7c15>>32), id, 1)
 		rec.Hot.Target = fmt.Sprintf("https://www.example%d.org/some/path/that/is/long/%d", id%5000, id)

@@ -86,16 +86,16 @@ func TestABulkIsNeverCutIntoTwoBatches(t *testing.T) {
 	done := make(chan error, 2)
 	s.ApplyAll(bulk, func(err error) { done <- err })
 	s.Apply(creation(link("small", 5000, 1)), func(err error) { done <- err })
-	before := s.commits.batches.Load()
+	before := s.Commits().Batches
 	stop := start(t, s)
 	defer stop()
 	if err := errors.Join(<-done, <-done); err != nil {
 		t.Fatal(err)
 	}
-	if got := s.commits.batches.Load() - before; got != 2 {
+	if got := s.Commits().Batches - before; got != 2 {
 		t.Errorf("%d batches, want 2: the bulk, and the mutation after it", got)
 	}
-	if got := s.commits.mutations.Load(); got != engine.MaxBulk+1 {
+	if got := s.Commits().Mutations; got != engine.MaxBulk+1 {
 		t.Errorf("%d mutations are counted, want %d", got, engine.MaxBulk+1)
 	}
 }
@@ -130,7 +130,7 @@ func TestABulkCountsAsItsLinksInTheQueue(t *testing.T) {
 		s.ApplyAll(bulk, answer)
 	}
 	refused("the fifth")
-	for range commitQueueLimit - 4*engine.MaxBulk {
+	for range queueLimit - 4*engine.MaxBulk {
 		s.Apply(creation(link("x", 9999, 1)), func(error) {})
 	}
 	s.Apply(creation(link("x", 9999, 1)), answer)

@@ -149,12 +149,11 @@ func (u *capUses) count(id, hits uint64) {
 }
 
 // putFlushed adds to the batch of the running flush what it has counted.
-func (s *Store) putFlushed() {
-	f := &s.flusher
-	for id, use := range s.capUses.flushed {
-		f.key = row.AppendCapUseKey(f.key[:0], id)
-		f.value = row.AppendCapUse(f.value[:0], use)
-		kv.Set(f.batch, f.key, f.value)
+func (u *capUses) putFlushed(b *pebble.Batch) {
+	var key, value []byte
+	for id, use := range u.flushed {
+		key, value = row.AppendCapUseKey(key[:0], id), row.AppendCapUse(value[:0], use)
+		kv.Set(b, key, value)
 	}
 }
 
@@ -172,8 +171,8 @@ func (u *capUses) ended(durable bool) {
 
 // EndGenerations implements engine.Store.
 func (s *Store) EndGenerations(generations map[uint64]uint64) (position uint64, err error) {
-	s.flusher.turn.Lock()
-	defer s.flusher.turn.Unlock()
+	s.Turn().Lock()
+	defer s.Turn().Unlock()
 	b := s.db.NewBatch()
 	defer b.Close()
 	begun := make(map[uint64]uint64)
@@ -198,16 +197,6 @@ func (u *capUses) begin(generations map[uint64]uint64) {
 	for id, generation := range generations {
 		u.links[id] = engine.CapUse{Generation: generation}
 	}
-}
-
-func (b *mutationBatch) addCap(c *engine.CapChange) {
-	b.key = row.AppendCapKey(b.key[:0], c.ID)
-	if c.Gone {
-		kv.Remove(b.batch, b.key)
-		return
-	}
-	b.value = row.AppendCap(b.value[:0], &c.Cap)
-	kv.Set(b.batch, b.key, b.value)
 }
 
 // leaveCaps adds rows to b that remove all caps.

@@ -5,7 +5,11 @@ import (
 	"fmt"
 	"log/slog"
 
+	"shunt/storage/accounts"
+	"shunt/storage/audit"
 	"shunt/storage/check"
+	"shunt/storage/hits"
+	"shunt/storage/links"
 	"shunt/storage/row"
 )
 
@@ -16,16 +20,11 @@ type CheckOptions = check.Options
 type CheckReport = check.Report
 
 // checkSubjects are all that have rows. Rows of other tables are faults.
-var checkSubjects = []func(*check.Run) check.Subject{checkLinks, checkHits, checkAudit, checkOthers, checkCluster}
+var checkSubjects = []func(*check.Run) check.Subject{links.Check, hits.Check, audit.Check, accounts.Check, checkOthers, checkCluster}
 
-// checkOthers returns how the rows that belong to no other subject are checked: those of accounts are only
-// counted, since api/account checks them.
-func checkOthers(c *check.Run) check.Subject {
+// checkOthers returns how the rows that belong to no other subject are checked.
+func checkOthers(*check.Run) check.Subject {
 	return check.Subject{
-		Tables: []check.Table{{
-			Table: row.TableAccounts, Name: "accounts", Rows: func(r *check.Report) *uint64 { return &r.Accounts },
-			Begin: check.Each(func(_, _ []byte) error { return nil }),
-		}},
 		Meta: []check.MetaRow{
 			{Name: row.MetaBaseURL, What: "base URL", Read: func(v []byte) error {
 				_, err := row.DecodeBaseURL(v)

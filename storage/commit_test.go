@@ -12,6 +12,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/engine"
+	"shunt/storage/links"
 	"shunt/storage/row"
 )
 
@@ -56,18 +57,18 @@ func TestAFullQueueIsOverloaded(t *testing.T) {
 			answers.Add(1)
 		}
 	}
-	for i := range commitQueueLimit {
+	for i := range queueLimit {
 		s.Apply(creation(link(fmt.Sprintf("c%d", i), uint64(i+1), 1)), count)
 	}
 	if err := tryApply(s, creation(link("over", 1<<20, 1))); !errors.Is(err, engine.ErrOverloaded) {
 		t.Errorf("got %v, want ErrOverloaded", err)
 	}
-	if got := s.Metrics().CommitQueueLength; got != commitQueueLimit {
-		t.Errorf("queue: got %d, want %d", got, commitQueueLimit)
+	if got := s.Metrics().CommitQueueLength; got != queueLimit {
+		t.Errorf("queue: got %d, want %d", got, queueLimit)
 	}
 	start(t, s)()
-	if got := answers.Load(); got != commitQueueLimit {
-		t.Errorf("got %d acknowledgements, want %d", got, commitQueueLimit)
+	if got := answers.Load(); got != queueLimit {
+		t.Errorf("got %d acknowledgements, want %d", got, queueLimit)
 	}
 	closeStore(t, s)
 }
@@ -123,11 +124,11 @@ func TestRunRunsOnceAndHoldsTheStoreOpen(t *testing.T) {
 	s := openMem(t, vfs.NewMem())
 	stop := start(t, s)
 	apply(t, s, creation(link("a", 1, 1))) // now Run is running
-	if err := s.Run(context.Background()); !errors.Is(err, errRunning) {
-		t.Errorf("a second Run: got %v, want %v", err, errRunning)
+	if err := s.Run(context.Background()); !errors.Is(err, links.ErrRunning) {
+		t.Errorf("a second Run: got %v, want %v", err, links.ErrRunning)
 	}
-	if err := s.Close(); !errors.Is(err, errRunning) {
-		t.Errorf("Close: got %v, want %v", err, errRunning)
+	if err := s.Close(); !errors.Is(err, links.ErrRunning) {
+		t.Errorf("Close: got %v, want %v", err, links.ErrRunning)
 	}
 	stop()
 	if err := s.Run(context.Background()); !errors.Is(err, engine.ErrClosed) {

@@ -1,10 +1,9 @@
 package storage
 
 import (
-	"errors"
-
 	"shunt/storage/disk"
 	"shunt/storage/kv"
+	"shunt/storage/links"
 	"shunt/storage/row"
 )
 
@@ -32,6 +31,6 @@ var (
 	ErrCorrupt = row.ErrCorrupt
 	// ErrLostWrites: see package kv.
 	ErrLostWrites = kv.ErrLostWrites
-	// ErrNoIDs: the node has given all of its 2^48 − 1 link ids.
-	ErrNoIDs = errors.New("no link ids left")
+	// ErrNoIDs: see package links.
+	ErrNoIDs = links.ErrNoIDs
 )

@@ -69,9 +69,8 @@ func TestAFlushOverHalfAMemtableIsWhole(t *testing.T) {
 }
 
 func TestATooLargeFlushIsRefusedWhole(t *testing.T) {
-	defer func(limit int) { maxFlushBytes = limit }(maxFlushBytes)
-	maxFlushBytes = 4 << 10
 	s := openMem(t, vfs.NewMem())
+	s.MaxFlushBytes = 4 << 10
 	defer closeStore(t, s)
 	single := rowtest.Hit(1)
 	f := newModelFlush()
@@ -111,8 +110,8 @@ func TestAFlushOfCountsAloneIsNeverTooLarge(t *testing.T) {
 	if rowBytes != 48 { // as engine.DefaultPendingEntries says
 		t.Errorf("a row takes %d bytes", rowBytes)
 	}
-	if sum := rowBytes * engine.DefaultPendingEntries; sum > maxFlushBytes {
-		t.Errorf("%d rows take %d bytes, a flush at most %d", engine.DefaultPendingEntries, sum, maxFlushBytes)
+	if sum := rowBytes * engine.DefaultPendingEntries; sum > s.MaxFlushBytes {
+		t.Errorf("%d rows take %d bytes, a flush at most %d", engine.DefaultPendingEntries, sum, s.MaxFlushBytes)
 	}
 }
 

@@ -12,7 +12,9 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/engine"
+	"shunt/storage/accounts"
 	"shunt/storage/disk"
+	"shunt/storage/hits"
 	"shunt/storage/kv"
 	"shunt/storage/row"
 )
@@ -93,7 +95,7 @@ func (v *Inspection) Close() error {
 func (v *Inspection) Backup() bool { return v.backup }
 
 // Accounts returns the table of accounts, read-only.
-func (v *Inspection) Accounts() *AccountTable { return &AccountTable{r: v.r} }
+func (v *Inspection) Accounts() *accounts.Table { return accounts.NewTable(v.r, nil) }
 
 // Identity returns the store's identity, as far as it can be read.
 func (v *Inspection) Identity() (id engine.Identity, err error) {
@@ -114,15 +116,12 @@ func (v *Inspection) Identity() (id engine.Identity, err error) {
 
 // Positions returns the journal's positions.
 func (v *Inspection) Positions() (engine.Positions, error) {
-	p, err := readPositions(v.r)
+	p, err := hits.ReadPositions(v.r)
 	if err != nil {
 		return engine.Positions{}, fmt.Errorf("storage: %w", err)
 	}
 	return p, nil
 }
-
-// errReads is the error of writes to a store that is ReadOnly. No command that reads makes one.
-var errReads = errors.New("the store is opened for reading")
 
 // newReader is newStore for a store that is ReadOnly.
 func newReader(dir string, o *Options) *Store {
@@ -158,7 +157,7 @@ func (s *Store) openReadOnly(f *disk.Folder, o *Options) error {
 	}
 	contained, readErr := kv.ReadSequence(s.db)
 	if err = errors.Join(err, readErr); err != nil {
-		return errors.Join(err, s.flusher.batch.Close(), s.pulls.batch.Close(), s.db.Close(), s.lock.Close())
+		return errors.Join(err, s.hitRows.Close(), s.pulls.batch.Close(), s.db.Close(), s.lock.Close())
 	}
 	s.writer.Begin(contained.Last)
 	return nil
@@ -248,7 +247,7 @@ func (s *Store) fold(to *disk.Folder) (err error) {
 		return err
 	}
 	c.initParts(&o)
-	defer func() { err = errors.Join(err, c.flusher.batch.Close(), c.pulls.batch.Close(), c.db.Close()) }()
+	defer func() { err = errors.Join(err, c.hitRows.Close(), c.pulls.batch.Close(), c.db.Close()) }()
 	contained, err := kv.ReadSequence(c.db)
 	if err != nil {
 		return err

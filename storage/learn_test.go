@@ -243,10 +243,8 @@ func TestLearningDoesNotWaitForWhoeverAllocatesIDs(t *testing.T) {
 	if _, err := leader.AllocateIDs(10); err != nil {
 		t.Fatal(err)
 	}
-	s.ids.Lock()
 	learnEach(t, s, log, len(log.entries), &told{})
-	s.ids.Unlock()
-	if got, want := s.ids.bound.Load(), leader.ids.bound.Load(); got != want {
+	if got, want := s.IDBound(), leader.IDBound(); got != want {
 		t.Errorf("ids are given up to %d, want %d", got, want)
 	}
 }

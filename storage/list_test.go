@@ -121,13 +121,14 @@ func TestAScanEndsAtItsLimitAndContinuesAfterIt(t *testing.T) {
 func TestAListingOfManyLinksIsReadByPages(t *testing.T) {
 	const links, owners, pageRows = 100_000, 4, 10_000
 	s := openTempStopped(t)
-	b := mutationBatch{batch: s.db.NewBatch()}
+	pending := s.db.NewBatch()
+	b := newBatch(pending)
 	for id := uint64(1); id <= links; id++ {
 		m := creation(link(strconv.FormatUint(id, 36), id, uint32(id%owners), "tag"))
-		b.add(&m)
+		b.Add(&m)
 	}
-	b.finish()
-	if err := s.writer.Sync(b.batch, "test"); err != nil {
+	b.Finish()
+	if err := s.writer.Sync(pending, "test"); err != nil {
 		t.Fatal(err)
 	}
 	l := openListing(t, s)
@@ -183,11 +184,12 @@ func TestAListingWaitsUntilItsContentIsDurable(t *testing.T) {
 	s := openTemp(t)
 	apply(t, s, creation(link("a", 1, 1)))
 	openListing(t, s)
-	b := mutationBatch{batch: s.db.NewBatch()}
+	pending := s.db.NewBatch()
+	b := newBatch(pending)
 	m := creation(link("b", 2, 1))
-	b.add(&m)
-	b.finish()
-	number, err := s.writer.Apply(b.batch)
+	b.Add(&m)
+	b.Finish()
+	number, err := s.writer.Apply(pending)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,7 +206,7 @@ func TestAListingWaitsUntilItsContentIsDurable(t *testing.T) {
 		}
 		opened <- err
 	}()
-	if err := b.batch.SyncWait(); err != nil {
+	if err := pending.SyncWait(); err != nil {
 		t.Fatal(err)
 	}
 	s.writer.Raise(number)

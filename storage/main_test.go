@@ -21,6 +21,9 @@ import (
 	"go.uber.org/goleak"
 
 	"shunt/engine"
+	"shunt/storage/audit"
+	"shunt/storage/hits"
+	"shunt/storage/links"
 	"shunt/storage/row"
 	"shunt/storage/row/rowtest"
 )
@@ -303,3 +306,16 @@ func hitsOf(t testing.TB, s *Store) map[uint64]uint64 {
 
 // rowOf returns the tally row of a model.
 func rowOf(m *rowtest.Model) []byte { return row.AppendTally(nil, m.Tally()) }
+
+// Names of rooms that tests use beside variables of the same name.
+const (
+	queueLimit   = links.QueueLimit
+	receiptChunk = links.ReceiptChunk
+	maxDaysByKey = links.MaxDaysByKey
+	sweepIDs     = hits.SweepIDs
+)
+
+var readRecord = links.ReadRecord
+
+// newBatch returns a batch of mutations that nobody has made.
+func newBatch(b *pebble.Batch) *links.Batch { return links.NewBatch(b, audit.Entries{}) }

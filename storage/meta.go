@@ -7,9 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 
-	"github.com/cockroachdb/pebble/v2"
-
-	"shunt/engine"
 	"shunt/storage/disk"
 	"shunt/storage/kv"
 	"shunt/storage/row"
@@ -45,23 +42,13 @@ func (s *Store) start() (err error) {
 	if err := s.readMeta(); err != nil {
 		return err
 	}
-	if s.flusher.mark, err = readMark(s.db); err != nil {
+	if err := s.hitRows.Start(); err != nil {
 		return err
 	}
-	s.flusher.markHour.Store(s.flusher.mark.Hour)
-	if s.flusher.sweep, err = readSweep(s.db); err != nil {
+	if err := s.changeLog.Start(s.FirstDay()); err != nil {
 		return err
 	}
-	if err := s.readKept(); err != nil {
-		return err
-	}
-	if err := s.readAuditStamp(); err != nil {
-		return err
-	}
-	if err := s.readLog(); err != nil {
-		return err
-	}
-	return s.findHours()
+	return s.readLog()
 }
 
 // checkLayout refuses a layout version that this program does not know.
@@ -86,8 +73,8 @@ func (s *Store) readMeta() error {
 		s.readFixed(row.MetaIDBound, bound[:], "id bound"),
 	)
 	s.identity.Node = binary.BigEndian.Uint16(node[:])
-	s.ids.bound.Store(binary.BigEndian.Uint64(bound[:]))
-	if n := s.ids.bound.Load(); err == nil && (n == 0 || n > 1<<row.IDCounterBits) {
+	s.linkRows.Start(s.identity.Node, binary.BigEndian.Uint64(bound[:]))
+	if n := s.IDBound(); err == nil && (n == 0 || n > 1<<row.IDCounterBits) {
 		err = fmt.Errorf("%w: id bound %d", ErrCorrupt, n)
 	}
 	return err
@@ -100,31 +87,6 @@ func (s *Store) readFixed(name byte, dst []byte, what string) error {
 		return err
 	}
 	return kv.DecodeFixed(dst, v, what)
-}
-
-// AllocateIDs implements engine.Store. Counters start at 1. It commits a batch of its own. Errors:
-// ErrNoIDs.
-func (s *Store) AllocateIDs(n uint64) (first uint64, err error) {
-	s.ids.Lock()
-	defer s.ids.Unlock()
-	bound := s.ids.bound.Load()
-	if n > 1<<row.IDCounterBits-bound {
-		return 0, fmt.Errorf("storage: allocating %d ids from %d on: %w", n, bound, ErrNoIDs)
-	}
-	b := s.db.NewBatch()
-	defer b.Close()
-	kv.Set(b, row.MetaKey(row.MetaIDBound), binary.BigEndian.AppendUint64(nil, bound+n))
-	if err := s.share(b, "storage: allocating ids"); err != nil {
-		return 0, err
-	}
-	s.ids.bound.Store(bound + n)
-	return uint64(s.identity.Node)<<row.IDCounterBits | bound, nil
-}
-
-// given reports whether a link may have an id.
-func (s *Store) given(id uint64) bool {
-	counter := id & (1<<row.IDCounterBits - 1)
-	return uint16(id>>row.IDCounterBits) == s.identity.Node && counter != 0 && counter < s.ids.bound.Load()
 }
 
 // convert raises the layout version of a store that an older program wrote. It is called before
@@ -149,7 +111,7 @@ func (s *Store) convert(f *disk.Folder, log *slog.Logger) error {
 		return err
 	}
 	if s.layout < row.FoldedTags {
-		if err := s.indexTags(); err != nil {
+		if err := s.IndexTags(); err != nil {
 			return fmt.Errorf("converting the index by tag: %w", err)
 		}
 	}
@@ -162,68 +124,4 @@ func (s *Store) convert(f *disk.Folder, log *slog.Logger) error {
 	log.Info(fmt.Sprintf("the data was converted from version %d to %d: older programs refuse it now", s.layout, row.LayoutVersion))
 	s.layout = row.LayoutVersion
 	return nil
-}
-
-// indexTags writes the index by tag again from the links. A repeat has the same result, so it may be cut off
-// anywhere.
-func (s *Store) indexTags() (err error) {
-	batch := mutationBatch{batch: s.db.NewBatch()}
-	defer func() { err = errors.Join(err, batch.batch.Close()) }()
-	tags, cold := row.TableRange(row.TableByTag), row.TableRange(row.TableCold)
-	kv.Must(batch.batch.DeleteRange(tags.Lower, tags.Upper, nil))
-	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: cold.Lower, UpperBound: cold.Upper})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, it.Close()) }()
-	for valid := it.First(); valid; valid = it.Next() {
-		if err := s.indexTagsOf(&batch, it); err != nil {
-			return err
-		}
-		if batch.batch.Len() < commitBatchBytes {
-			continue
-		}
-		if err := s.writer.Sync(batch.batch, "writing index rows"); err != nil {
-			return err
-		}
-		batch.batch.Reset()
-	}
-	return errors.Join(it.Error(), s.writer.Sync(batch.batch, "writing index rows"))
-}
-
-// indexTagsOf adds the index rows by tag of the link whose cold record it is at, if the link is live.
-func (s *Store) indexTagsOf(b *mutationBatch, it *pebble.Iterator) error {
-	id, err := row.SplitColdKey(it.Key())
-	if err != nil {
-		return err
-	}
-	value, err := it.ValueAndErr()
-	if err != nil {
-		return err
-	}
-	c, err := row.DecodeCold(value)
-	if err != nil || len(c.Tags) == 0 {
-		return err
-	}
-	hot, err := s.ReadHot(c.Code)
-	if errors.Is(err, engine.ErrNotFound) || err == nil && (hot.ID != id || hot.Flags&engine.FlagTombstone != 0) {
-		return nil
-	}
-	if err == nil {
-		b.addByTag(&engine.Mutation{Hot: hot, Cold: c})
-	}
-	return err
-}
-
-// Clock implements engine.Store.
-func (s *Store) Clock() (engine.SeenClock, error) {
-	v, err := kv.Read(s.db, row.MetaKey(row.MetaClock))
-	if err != nil || v == nil {
-		return engine.SeenClock{}, err
-	}
-	c, err := row.DecodeClock(v)
-	if err != nil {
-		return c, fmt.Errorf("storage: %w", err)
-	}
-	return c, nil
 }

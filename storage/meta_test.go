@@ -44,7 +44,7 @@ func metaOf(s *Store) metaRows {
 	return metaRows{
 		row.MetaLayout: binary.BigEndian.AppendUint32(nil, s.layout), row.MetaStoreID: s.identity.StoreID[:],
 		row.MetaVisitorKey: s.identity.VisitorKey[:], row.MetaNode: binary.BigEndian.AppendUint16(nil, s.identity.Node),
-		row.MetaIDBound: binary.BigEndian.AppendUint64(nil, s.ids.bound.Load()),
+		row.MetaIDBound: binary.BigEndian.AppendUint64(nil, s.IDBound()),
 	}
 }
 

@@ -9,7 +9,9 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"shunt/storage/disk"
+	"shunt/storage/hits"
 	"shunt/storage/kv"
+	"shunt/storage/links"
 	"shunt/storage/row"
 )
 
@@ -31,10 +33,9 @@ func Open(dir string, o Options) (*Store, error) {
 
 // newStore returns a store in dir that is not opened yet.
 func newStore(dir string, o *Options) *Store {
-	s := &Store{fs: &disk.PatientFS{FS: o.FS, Dir: dir, Fatal: pebbleLogger{o.Logger}.Fatalf}}
+	s := &Store{changeLog: new(changeLog), hitRows: new(hitRows), linkRows: new(linkRows), fs: &disk.PatientFS{FS: o.FS, Dir: dir, Fatal: pebbleLogger{o.Logger}.Fatalf}}
 	s.fs.Full = s.space.full
 	s.folder = &disk.Folder{FS: s.fs, Dir: dir}
-	s.accountWrites.slots = make(chan struct{}, maxAccountWrites)
 	s.space.init(dir, o)
 	s.cache = newBlockCache(o)
 	return s
@@ -183,8 +184,10 @@ func ackedOf(f *disk.Folder, db *pebble.DB, contained row.Sequence, log *slog.Lo
 // initParts gives the parts of s its open database.
 func (s *Store) initParts(o *Options) {
 	s.writer.Init(s.db, pebbleLogger{o.Logger}.Fatalf)
-	s.commits.init(s.db, s.share, &s.stamps)
-	s.flusher.init(s.db)
+	s.changeLog.Init(s.db, &s.writer, s.share)
+	s.accounts.Init(s.db, s.mayWrite, s.share, s.changeLog)
+	s.hitRows.Init(s.db, &s.writer, hits.Options{ReadOnly: s.reads != nil, Busy: s.busy, UseClock: s.changeLog.Use, Progress: &s.scanned})
+	s.linkRows.Init(s.db, &s.writer, links.Options{MayWrite: s.mayWrite, Share: s.share, Hits: s.hitRows, Log: s.changeLog, Progress: &s.scanned})
 	s.pulls.batch = s.db.NewBatch(pebble.WithMaxRetainedSizeBytes(4 * pulledBytes))
 	s.outbox.maxBytes = uint64(o.MaxOutboxBytes)
 }
@@ -265,7 +268,8 @@ func (s *Store) closeGap(contained row.Sequence) error {
 	defer b.Close()
 	missing := s.lost - contained.Count
 	kv.Merge(b, row.MetaKey(row.MetaSequence), row.AppendSequence(nil, row.Sequence{Count: missing, Last: s.lost}))
-	s.ids.bound.Store(min(s.ids.bound.Load()+missing*idsALostWrite, 1<<row.IDCounterBits))
-	kv.Set(b, row.MetaKey(row.MetaIDBound), binary.BigEndian.AppendUint64(nil, s.ids.bound.Load()))
+	bound := min(s.IDBound()+missing*idsALostWrite, 1<<row.IDCounterBits)
+	s.RaiseIDBound(bound)
+	kv.Set(b, row.MetaKey(row.MetaIDBound), binary.BigEndian.AppendUint64(nil, bound))
 	return s.writer.Commit(b)
 }

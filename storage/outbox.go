@@ -44,7 +44,7 @@ var (
 )
 
 // outbox is the state of a store's outbox. The fields before the atomics are of the one who has
-// flusher.turn.
+// hits.Turn.
 type outbox struct {
 	state    row.OutboxState // as last committed
 	maxBytes uint64
@@ -62,29 +62,53 @@ type outbox struct {
 
 // posting is what one flush adds to the outbox.
 type posting struct {
-	exists     bool
-	head       row.OutboxHead // of the record being made
-	record     row.OutboxRecord
-	bytes      uint64 // of the outbox with the records before that
-	batchBytes int    // what the records take of the batch
+	batch  *pebble.Batch
+	head   row.OutboxHead // of the record being made
+	record row.OutboxRecord
+	bytes  uint64 // of the outbox with the records before that
+	after  row.OutboxState
 
 	withoutBreakdowns, withoutVisitors uint64
 }
 
-// beginPosting begins the records of a flush.
-func (s *Store) beginPosting() {
+// poster puts what a flush writes into the outbox, in a cluster. It implements hits.Poster.
+type poster struct{ *Store }
+
+// Begin implements hits.Poster. An edge keeps no tallies: see shared.go.
+func (s *poster) Begin(b *pebble.Batch) (keep bool) {
 	o := &s.outbox
 	p := &o.posting
-	*p = posting{exists: s.shared.exists, record: p.record, bytes: o.state.Bytes}
-	if p.exists {
-		p.head = row.OutboxHead{Position: o.state.Next, MadeMs: max(time.Now().UnixMilli(), 0), Sequence: s.shared.applied.Load()}
-		p.record.Begin(p.head)
+	*p = posting{batch: b, record: p.record, bytes: o.state.Bytes}
+	p.head = row.OutboxHead{Position: o.state.Next, MadeMs: max(time.Now().UnixMilli(), 0), Sequence: s.shared.applied.Load()}
+	p.record.Begin(p.head)
+	return !s.shared.edge
+}
+
+// Post implements hits.Poster.
+func (s *poster) Post(r row.OutboxRow, t *engine.Tally, whole []byte) {
+	s.post(r, t, whole)
+	if r.Table == row.TableLinkHours && t.Hits > 0 {
+		s.capUses.count(r.ID, t.Hits)
+	}
+}
+
+// End implements hits.Poster.
+func (s *poster) End() {
+	s.capUses.putFlushed(s.outbox.posting.batch)
+	s.endPosting()
+}
+
+// Ended implements hits.Poster.
+func (s *poster) Ended(durable bool) {
+	s.capUses.ended(durable)
+	if durable {
+		s.outbox.posted()
 	}
 }
 
 // post adds a row, whose tally t is encoded in whole, to the outbox. A row that the outbox has no room
 // for is reduced there. Its counts are always whole: totals must be equal on all nodes.
-func (s *Store) post(r row.OutboxRow, t *engine.Tally, whole []byte) {
+func (s *poster) post(r row.OutboxRow, t *engine.Tally, whole []byte) {
 	o := &s.outbox
 	p := &o.posting
 	r.Tally = whole
@@ -114,37 +138,32 @@ func (o *outbox) reduce(t *engine.Tally, visitorsToo bool) []byte {
 }
 
 // endRecord puts the record being made into the batch, unless it is empty.
-func (s *Store) endRecord() {
-	p, b := &s.outbox.posting, s.flusher.batch
+func (s *poster) endRecord() {
+	p := &s.outbox.posting
 	if p.record.Rows() == 0 {
 		return
 	}
-	before := b.Len()
 	record := p.record.End()
 	var key [1 + 8]byte
-	kv.Set(b, row.AppendOutboxKey(key[:0], p.head.Position), record)
+	kv.Set(p.batch, row.AppendOutboxKey(key[:0], p.head.Position), record)
 	p.bytes += uint64(len(record))
-	p.batchBytes += b.Len() - before
 	p.head.Position++
 }
 
-// endPosting puts the last record and the new state of the outbox into the batch, and returns that state.
-func (s *Store) endPosting() row.OutboxState {
+// endPosting puts the last record and the new state of the outbox into the batch.
+func (s *poster) endPosting() {
 	o := &s.outbox
-	if !o.posting.exists {
-		return o.state
-	}
+	p := &o.posting
 	s.endRecord()
-	after := o.state
-	if after.Next, after.Bytes = o.posting.head.Position, o.posting.bytes; after != o.state {
-		s.flusher.value = row.AppendOutboxState(s.flusher.value[:0], after)
-		kv.Set(s.flusher.batch, row.MetaKey(row.MetaOutbox), s.flusher.value)
+	p.after = o.state
+	if p.after.Next, p.after.Bytes = p.head.Position, p.bytes; p.after != o.state {
+		kv.Set(p.batch, row.MetaKey(row.MetaOutbox), row.AppendOutboxState(nil, p.after))
 	}
-	return after
 }
 
-// posted notes that the flush is durable, after which the outbox is in the given state.
-func (o *outbox) posted(after row.OutboxState) {
+// posted notes that the flush is durable.
+func (o *outbox) posted() {
+	after := o.posting.after
 	if after == o.state {
 		return
 	}
@@ -248,8 +267,8 @@ const (
 // DropOutbox deletes the records through a position, which all other nodes have applied: the oldest
 // 16 MiB of them. more reports that some are left for the next call.
 func (s *Store) DropOutbox(through uint64) (more bool, err error) {
-	s.flusher.turn.Lock()
-	defer s.flusher.turn.Unlock()
+	s.Turn().Lock()
+	defer s.Turn().Unlock()
 	o := &s.outbox
 	if o.id.Load() == nil || through < o.state.First || o.state.First == o.state.Next {
 		return false, nil
@@ -370,8 +389,8 @@ func renewOutbox(b *pebble.Batch, old row.OutboxState) (renewed row.OutboxState)
 // may have pulled it, but an outbox has only what its own node has counted. A copy of another node,
 // made later, has it.
 func (s *Store) RenewOutbox() error {
-	s.flusher.turn.Lock()
-	defer s.flusher.turn.Unlock()
+	s.Turn().Lock()
+	defer s.Turn().Unlock()
 	if s.outbox.id.Load() == nil {
 		return errors.New("storage: the store is of no cluster")
 	}

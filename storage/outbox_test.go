@@ -463,9 +463,8 @@ func TestAFullOutboxLosesDetailsAndNeverCounts(t *testing.T) {
 func TestAFlushThatIsTooLargePostsNothing(t *testing.T) {
 	nodes := openCluster(t, newTestLog(), 2)
 	s := nodes[0]
-	before := maxFlushBytes
-	defer func() { maxFlushBytes = before }()
-	maxFlushBytes = 1 << 20
+	before := s.MaxFlushBytes
+	s.MaxFlushBytes = 1 << 20
 	f := newModelFlush()
 	for hour := range uint32(20) {
 		one := denseFlush(100+hour, clusterLinks)
@@ -473,7 +472,7 @@ func TestAFlushThatIsTooLargePostsNothing(t *testing.T) {
 		maps.Copy(f.owners, one.owners)
 	}
 	err := s.Flush(f.batch(engine.Positions{Epoch: 1, FlushSeq: 1}))
-	maxFlushBytes = before
+	s.MaxFlushBytes = before
 	if !errors.Is(err, engine.ErrFlushTooLarge) {
 		t.Fatalf("got %v", err)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"shunt/engine"
+	"shunt/storage/hits"
 	"shunt/storage/kv"
 	"shunt/storage/row"
 )
@@ -18,7 +19,7 @@ import (
 // Another node may close its hours later than this one, or be cut off for a day. So a row may be of an
 // hour that the roll-up here has passed. Then days and lives get it at once, as the roll-up would have
 // done, and the hour row too, if it is still kept. All other rows are for the roll-up to come. This is
-// exact because nothing moves the mark meanwhile: see flusher.turn.
+// exact because nothing moves the mark meanwhile: see hits.Turn.
 //
 // A row may be of a link that this store does not have, for one of two reasons, which must not be
 // confused. Either this node has not read the log so far: then the hits must not be lost. Or the link is
@@ -48,7 +49,7 @@ var (
 	ErrOwnOutbox = errors.New("it is this node's own outbox")
 )
 
-// pulls is the state of applying records. The batch and purged are of the one who has flusher.turn.
+// pulls is the state of applying records. The batch and purged are of the one who has hits.Turn.
 type pulls struct {
 	batch  *pebble.Batch
 	purged uint64 // sequence in the log of the last purge that removed rows here, or a later one
@@ -65,8 +66,8 @@ type Pulled struct {
 // PulledNext returns the position of the next record of another node's outbox: everything before it is
 // applied, durably.
 func (s *Store) PulledNext(outbox [16]byte) (uint64, error) {
-	s.flusher.turn.Lock()
-	defer s.flusher.turn.Unlock()
+	s.Turn().Lock()
+	defer s.Turn().Unlock()
 	next, err := s.pulledNextLocked(outbox)
 	if err != nil {
 		return 0, fmt.Errorf("storage: position in another outbox: %w", err)
@@ -93,11 +94,11 @@ func (s *Store) ApplyPulled(outbox [16]byte, first uint64, records [][]byte) (p 
 	if err != nil {
 		return p, fmt.Errorf("storage: a record of another outbox: %w", err)
 	}
-	if behind(s.db.Metrics(), s.cache.memTableBytes) || s.space.readOnly.Load() {
+	if s.Busy() {
 		return p, engine.ErrBehind
 	}
-	s.flusher.turn.Lock()
-	defer s.flusher.turn.Unlock()
+	s.Turn().Lock()
+	defer s.Turn().Unlock()
 	if id := s.outbox.id.Load(); id == nil || *id == outbox {
 		return p, fmt.Errorf("storage: applying records: %w", ErrOwnOutbox)
 	}
@@ -137,7 +138,7 @@ func (s *Store) checkPulled(first uint64, records [][]byte) ([]row.OutboxHead, e
 func (s *Store) applyPulledLocked(outbox [16]byte, next uint64, records [][]byte, heads []row.OutboxHead) (p Pulled, err error) {
 	b := s.pulls.batch
 	defer b.Reset()
-	a := pulledBatch{store: s, batch: b, mark: s.flusher.mark}
+	a := pulledBatch{store: s, adder: s.Adder(b)}
 	p.Next = next
 	for i, bytes := 0, 0; i < len(records); i++ {
 		if bytes += len(records[i]); i > 0 && (bytes > pulledBytes || heads[i].Sequence > s.shared.applied.Load()) {
@@ -161,10 +162,7 @@ func (s *Store) applyPulledLocked(outbox [16]byte, next uint64, records [][]byte
 // pulledBatch is the rows of records on their way into one batch.
 type pulledBatch struct {
 	store         *Store
-	batch         *pebble.Batch
-	mark          row.Mark
-	hour          uint32 // was added to the set of hours, if hourKnown
-	hourKnown     bool
+	adder         hits.Adder
 	key           [row.MaxTallyKeyBytes]byte
 	hits          []engine.PulledHits
 	rows, dropped uint64
@@ -179,10 +177,10 @@ func (a *pulledBatch) add(record []byte, doubtful bool) error {
 	for rows.Next() {
 		r := rows.Row()
 		if r.Table == row.TableOwnerHours {
-			a.merge(&r, row.StageOwners)
+			a.merge(&r)
 			continue
 		}
-		if !a.store.given(r.ID) {
+		if !a.store.Given(r.ID) {
 			return fmt.Errorf("%w: hits of link %d, whose id was never given", ErrCorrupt, r.ID)
 		}
 		if doubtful {
@@ -195,7 +193,7 @@ func (a *pulledBatch) add(record []byte, doubtful bool) error {
 				continue
 			}
 		}
-		a.merge(&r, row.StageLinks)
+		a.merge(&r)
 		hits, err := row.DecodeTallyHits(r.Tally)
 		if err != nil {
 			return err
@@ -207,16 +205,7 @@ func (a *pulledBatch) add(record []byte, doubtful bool) error {
 	return rows.Err()
 }
 
-// merge adds a row to the hour, and also to what the roll-up would have added it to if it had come in
-// time.
-func (a *pulledBatch) merge(r *row.OutboxRow, stage row.Stage) {
+func (a *pulledBatch) merge(r *row.OutboxRow) {
 	a.rows++
-	if a.mark.Passed(stage, r.Hour, r.ID) && !a.store.mergeLate(a.batch, stage, r.Hour, r.ID, r.Tally) {
-		return
-	}
-	if r.Hour != a.hour || !a.hourKnown {
-		a.hour, a.hourKnown = r.Hour, true
-		a.store.hours.add(r.Hour)
-	}
-	kv.Merge(a.batch, row.AppendSuffix(row.AppendHourPrefix(a.key[:0], r.Table, r.Hour), r.Table, r.ID), r.Tally)
+	a.adder.Add(r, r.Tally)
 }

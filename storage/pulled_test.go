@@ -368,11 +368,12 @@ func TestALateRowIsWhereTheRollUpWouldHavePutIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	rollUpAll(t, s, engine.RollUpLimits{OpenHour: hour, FirstHour: hour - 20, FirstDay: day - 10}, nil)
-	s.flusher.mark = row.Mark{Hour: hour, Stage: row.StageLinks, Next: 5} // as a chunk that ended after link 4
+	mark := row.Mark{Hour: hour, Stage: row.StageLinks, Next: 5} // as a chunk that ended after link 4
 	merged := s.db.NewBatch()
-	rollLink(merged, day, 4, rowOf(rowtest.Hit(1)))
-	kv.Set(merged, row.MetaKey(row.MetaMark), row.AppendMark(nil, &s.flusher.mark))
-	if err := s.writer.Sync(merged, "the chunk"); err != nil {
+	kv.Merge(merged, row.AppendLinkDayKey(nil, 4, day), rowOf(rowtest.Hit(1)))
+	kv.Merge(merged, row.AppendLinkLifeKey(nil, 4), rowOf(rowtest.Hit(1)))
+	kv.Set(merged, row.MetaKey(row.MetaMark), row.AppendMark(nil, &mark))
+	if err := errors.Join(s.writer.Sync(merged, "the chunk"), s.hitRows.Start()); err != nil {
 		t.Fatal(err)
 	}
 

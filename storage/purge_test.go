@@ -38,7 +38,7 @@ func rowsOfLinks(t testing.TB, s *Store) map[uint64]int {
 	at := map[byte]int{row.TableCold: 1, row.TableByDeletion: 5, row.TableLinkHours: 5, row.TableLinkDays: 1, row.TableLinkLives: 1}
 	for table, at := range at {
 		for key := range rows(t, s, table) {
-			if table == row.TableLinkHours && row.HourOf([]byte(key)) < s.flusher.mark.Hour {
+			if table == row.TableLinkHours && row.HourOf([]byte(key)) < s.Mark().Hour {
 				continue
 			}
 			found[binary.BigEndian.Uint64([]byte(key[at:]))]++

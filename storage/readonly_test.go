@@ -12,6 +12,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/storage/disk"
+	"shunt/storage/kv"
 )
 
 // filesOf returns the size and the time of each file below dir.
@@ -59,8 +60,8 @@ func TestAStoreThatIsReadOnlyIsReadAndNeverChanged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Identity() != identity || !r.given(first) {
-		t.Errorf("got %+v, id %d given: %v", r.Identity(), first, r.given(first))
+	if r.Identity() != identity || !r.Given(first) {
+		t.Errorf("got %+v, id %d given: %v", r.Identity(), first, r.Given(first))
 	}
 	if _, err := Open(dir, Options{}); !errors.Is(err, disk.ErrLocked) {
 		t.Errorf("a writer while it is read: got %v", err)
@@ -69,7 +70,7 @@ func TestAStoreThatIsReadOnlyIsReadAndNeverChanged(t *testing.T) {
 		t.Error("ids were allocated")
 	}
 	r.Accounts().Write([][2][]byte{{[]byte("k"), []byte("v")}}, nil, nil, func(err error) {
-		if !errors.Is(err, errReads) {
+		if !errors.Is(err, kv.ErrReads) {
 			t.Errorf("writing accounts: got %v", err)
 		}
 	})
@@ -124,7 +125,7 @@ func TestABackupOfAStoreThatIsReadOnlyIsFoldedInTheCopy(t *testing.T) {
 	if s, err = Open(again, Options{}); err != nil {
 		t.Fatal(err)
 	}
-	if !s.given(added) || added == 0 {
+	if !s.Given(added) || added == 0 {
 		t.Errorf("the restored store does not have id %d", added)
 	}
 	if err := s.Close(); err != nil {

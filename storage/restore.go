@@ -13,6 +13,7 @@ import (
 
 	"shunt/engine"
 	"shunt/storage/disk"
+	"shunt/storage/hits"
 	"shunt/storage/kv"
 	"shunt/storage/row"
 )
@@ -225,7 +226,7 @@ func (r *restore) beginHistory(lock *pebble.Lock) (err error) {
 		return fmt.Errorf("the copy: %w", err)
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	p, err := readPositions(db)
+	p, err := hits.ReadPositions(db)
 	if err != nil {
 		return err
 	}

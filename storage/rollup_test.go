@@ -145,7 +145,7 @@ func TestTheMarkMovesBackOnceTheClockIsRight(t *testing.T) {
 	count(101)
 	for _, c := range []struct{ openHour, markHour uint32 }{{102, 102}, {103, 102}, {106, 105}, {5001, 105}} {
 		rollUpAll(t, s, upTo(c.openHour), nil)
-		if m := s.flusher.mark; m.Hour != c.markHour || !slices.Equal(m.Ahead, []uint32{5000, 5002}) {
+		if m := s.Mark(); m.Hour != c.markHour || !slices.Equal(m.Ahead, []uint32{5000, 5002}) {
 			t.Errorf("open hour %d: the mark is %+v, want hour %d", c.openHour, m, c.markHour)
 		}
 		if c.openHour == 103 {
@@ -159,7 +159,7 @@ func TestTheMarkMovesBackOnceTheClockIsRight(t *testing.T) {
 	}
 	count(5001)
 	rollUpAll(t, s, upTo(5003), nil)
-	if m := s.flusher.mark; m.Hour <= 5001 || m.Hour > 5002 && len(m.Ahead) != 0 {
+	if m := s.Mark(); m.Hour <= 5001 || m.Hour > 5002 && len(m.Ahead) != 0 {
 		t.Errorf("at last the mark is %+v", m)
 	}
 	wantTally(t, s, 1, &want)
@@ -300,7 +300,7 @@ func TestHourRowsStayWhileKeptAndUntilRolledUp(t *testing.T) {
 		if got := hours(); !slices.Equal(got, c.want) {
 			t.Errorf("open hour %d, first hour %d: got hours %v, want %v", c.openHour, c.firstHour, got, c.want)
 		}
-		if got := s.hours.mu.hours; !slices.Equal(got, c.want) {
+		if got := s.Hours(0); !slices.Equal(got, c.want) {
 			t.Errorf("open hour %d, first hour %d: the set has %v, want %v", c.openHour, c.firstHour, got, c.want)
 		}
 	}
@@ -432,11 +432,11 @@ func TestReopeningFindsTheHoursWithRows(t *testing.T) {
 	closeStore(t, s)
 	s = openMem(t, mem)
 	defer closeStore(t, s)
-	if got, want := s.hours.mu.hours, []uint32{10, 13, 16, 19, 30}; !slices.Equal(got, want) {
+	if got, want := s.Hours(0), []uint32{10, 13, 16, 19, 30}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
-	if hour, ok := s.hours.first(s.flusher.mark.Hour); !ok || hour != 13 {
-		t.Errorf("got the open hour %d, %v, want 13", hour, ok)
+	if open := s.Hours(s.Mark().Hour); len(open) == 0 || open[0] != 13 {
+		t.Errorf("got the open hours %v, want 13 and later ones", open)
 	}
 }
 

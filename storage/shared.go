@@ -151,10 +151,10 @@ func (s *Store) commitShared(b *pebble.Batch, own own) error {
 		own.purged = nil // it has no rows of their hits
 	}
 	if len(own.purged) > 0 || anyGone(own.caps) { // nothing else may make rows of these links again
-		s.flusher.turn.Lock()
-		defer s.flusher.turn.Unlock()
+		s.Turn().Lock()
+		defer s.Turn().Unlock()
 		for _, id := range own.purged {
-			for _, hour := range s.hours.from(s.flusher.mark.Hour) {
+			for _, hour := range s.Hours(s.Mark().Hour) {
 				kv.Remove(b, row.AppendLinkHourKey(nil, hour, id))
 			}
 		}
@@ -172,10 +172,8 @@ func (s *Store) commitShared(b *pebble.Batch, own own) error {
 		return err
 	}
 	// Without its lock, whose holder may wait for shared.turn: nobody allocates ids while this node learns.
-	for bound := s.ids.bound.Load(); bound < own.bound && !s.ids.bound.CompareAndSwap(bound, own.bound); {
-		bound = s.ids.bound.Load()
-	}
-	s.stamps.raise(own.stamp)
+	s.RaiseIDBound(own.bound)
+	s.changeLog.Raise(own.stamp)
 	s.capUses.learned(own.caps)
 	s.shared.applied.Store(s.shared.whole.Sequence)
 	return nil
@@ -208,7 +206,8 @@ func (s *Store) JoinLog(id clusterlog.ID, at clusterlog.Position) error {
 	s.shared.exists, s.shared.cluster, s.shared.at, s.shared.whole = true, id, at, at
 	s.shared.applied.Store(at.Sequence)
 	s.shared.shown.Store(at.Sequence)
-	s.commits.limit = clusterlog.MaxPayloadBytes / 2
+	s.linkRows.Cluster(clusterlog.MaxPayloadBytes / 2)
+	s.PostTo(&poster{s})
 	s.outbox.set(outbox)
 	s.pulls.purged = at.Sequence
 	return s.readCaps()
@@ -229,6 +228,8 @@ func (s *Store) LeaveLog() error {
 		return err
 	}
 	s.shared.exists = false
+	s.PostTo(nil)
+	s.linkRows.Cluster(0)
 	s.outbox.id.Store(nil)
 	s.outbox.oldestMs.Store(0)
 	s.outbox.bytes.Store(0)
@@ -275,7 +276,7 @@ func (s *Store) RefuseWrites(refuse bool) { s.shared.full.Store(refuse) }
 // mayWrite returns engine.ErrReadOnly if there is too little space here, or in the cluster's log.
 func (s *Store) mayWrite() error {
 	if s.reads != nil {
-		return errReads
+		return kv.ErrReads
 	}
 	if s.shared.full.Load() {
 		return engine.ErrReadOnly
@@ -295,7 +296,8 @@ func (s *Store) readLog() error {
 	s.shared.exists, s.shared.cluster, s.shared.at, s.shared.whole = true, p.Cluster, at, at
 	s.shared.applied.Store(at.Sequence)
 	s.shared.shown.Store(at.Sequence)
-	s.commits.limit = clusterlog.MaxPayloadBytes / 2
+	s.linkRows.Cluster(clusterlog.MaxPayloadBytes / 2)
+	s.PostTo(&poster{s})
 	s.pulls.purged = at.Sequence // what was purged before this start is not known
 	edge, edgeErr := s.writer.Get(row.MetaKey(row.MetaEdge))
 	s.shared.edge = edge != nil

@@ -13,8 +13,12 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/engine"
+	"shunt/storage/accounts"
+	"shunt/storage/audit"
 	"shunt/storage/disk"
+	"shunt/storage/hits"
 	"shunt/storage/kv"
+	"shunt/storage/links"
 )
 
 // DefaultOpenFiles is the number of tables kept open unless Options set another.
@@ -68,10 +72,21 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
+// The rooms of subjects are embedded under names of this package: their methods are those of engine.Store.
+type (
+	changeLog = audit.Log
+	hitRows   = hits.Hits
+	linkRows  = links.Links
+)
+
 // Store keeps links and tallies in Pebble. It implements engine.Store, which documents what may be
 // called at once. Run commits the mutations that Apply accepts, so it must run while links are
 // written.
 type Store struct {
+	*changeLog
+	*hitRows
+	*linkRows
+
 	db       *pebble.DB
 	cache    *blockCache
 	folder   *disk.Folder
@@ -87,29 +102,16 @@ type Store struct {
 	space    space
 	stalls   writeStalls
 	writer   kv.Writer
-	commits  committer
-	ids      struct {
-		sync.Mutex
-		bound atomic.Uint64 // every id below it may have been given; written under the lock, once Open is over
-	}
-	hours   hourSet
-	flusher flusher
-	backups sync.Mutex // held by the backup under way
-	stamps  auditStamps
-	layout  uint32     // Open's: the version of what it found; see convert
-	scanned kv.Scanned // of LoadLinks and View.LoadHits
+	backups  sync.Mutex // held by the backup under way
+	layout   uint32     // Open's: the version of what it found; see convert
+	scanned  kv.Scanned // of LoadLinks and View.LoadHits
 
 	shared  shared
 	outbox  outbox
 	pulls   pulls
 	capUses capUses
 
-	accountWrites struct {
-		sync.WaitGroup
-		slots chan struct{}
-	}
-
-	firstHour, firstDay atomic.Uint32 // see Kept; written by the flusher
+	accounts accounts.Writes
 }
 
 var _ engine.Store = (*Store)(nil)
@@ -118,21 +120,29 @@ var _ engine.Store = (*Store)(nil)
 // not take are answered with engine.ErrClosed. What was written last goes from the log into tables, so
 // that the next Open is fast, unless the disk has no room or takes longer than some seconds.
 func (s *Store) Close() error {
-	if err := s.commits.close(); err != nil {
+	if err := s.linkRows.Close(); err != nil {
 		return fmt.Errorf("storage: %w", err)
 	}
 	s.backups.Lock() // for good: waits for one that is under way
-	s.accountWrites.Wait()
+	s.accounts.Wait()
 	if s.reads == nil {
 		s.awaitSettled()
 	}
 	s.fs.Waits.Store(false)
-	err := errors.Join(s.flusher.batch.Close(), s.pulls.batch.Close(), s.db.Close(), s.writer.Acked.Close(), s.lock.Close())
+	err := errors.Join(s.hitRows.Close(), s.pulls.batch.Close(), s.db.Close(), s.writer.Acked.Close(), s.lock.Close())
 	s.cache.close()
 	if err != nil {
 		return fmt.Errorf("storage: closing: %w", err)
 	}
 	return nil
+}
+
+// Accounts returns the table of accounts.
+func (s *Store) Accounts() *accounts.Table {
+	if s.reads != nil {
+		return accounts.NewTable(s.db, nil)
+	}
+	return accounts.NewTable(s.db, &s.accounts)
 }
 
 // Identity implements engine.Store.

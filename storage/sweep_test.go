@@ -180,8 +180,9 @@ func TestTheLastLinkIsSweptAsWell(t *testing.T) {
 	flush(t, s, 1, f)
 	rollUpAll(t, s, engine.RollUpLimits{OpenHour: 1000, FirstDay: 10}, nil)
 	wantDays(t, s, map[uint32]int{}, map[uint32]int{})
-	if s.flusher.sweep != (row.Sweep{FirstDay: 10, Stage: row.StageDone}) {
-		t.Errorf("got %+v", s.flusher.sweep)
+	mark := []byte(rows(t, s, row.MetaKey(row.MetaSweep)...)[string(row.MetaKey(row.MetaSweep))])
+	if got, err := row.DecodeSweep(mark); err != nil || got != (row.Sweep{FirstDay: 10, Stage: row.StageDone}) {
+		t.Errorf("got %+v, %v", got, err)
 	}
 }
 

@@ -10,16 +10,6 @@ import (
 	"shunt/storage/row"
 )
 
-// Facts are what all subjects need to know of the store, as far as it could be read.
-type Facts struct {
-	Layout  uint32
-	Node    uint16
-	IDBound uint64
-	Edge    bool // the store is that of an edge, which has links only
-
-	sequence row.Sequence
-}
-
 // meta returns the subject that every store has: its facts.
 func (c *Run) meta() Subject {
 	return Subject{

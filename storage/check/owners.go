@@ -1,13 +1,5 @@
 package check
 
-import "sync"
-
-// knownOwners caches the owners that were found, so that the accounts are not read for each row.
-type knownOwners struct {
-	mu    sync.Mutex
-	known map[uint32]bool // at most maxKnownOwners
-}
-
 const maxKnownOwners = 1 << 16
 
 // WantOwner reports a fault in a row of a table if its owner does not exist.

@@ -3,7 +3,6 @@ package check
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -13,11 +12,6 @@ import (
 	"shunt/storage/kv"
 	"shunt/storage/row"
 )
-
-// Where names a row in a fault.
-func Where(table string, key []byte) string {
-	return fmt.Sprintf("%s, key %x", table, key)
-}
 
 // Rows checks the rows of a range in parts, on as many goroutines as there are cores, and counts them. If rows
 // cannot be read, that is a fault, and the rest of the part is skipped.

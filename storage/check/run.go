@@ -7,44 +7,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/cockroachdb/pebble/v2"
-	"github.com/cockroachdb/pebble/v2/sstable"
-	"github.com/cockroachdb/pebble/v2/vfs"
-
-	"shunt/storage/disk"
 	"shunt/storage/row"
 )
-
-// A Source is what is checked.
-type Source struct {
-	DB     *pebble.DB
-	Reader pebble.Reader // DB itself, or a snapshot of it
-	FS     vfs.FS
-	Folder *disk.Folder
-	Tables sstable.ReaderOptions // with which the files of tables are read
-	Backup bool
-	Live   bool // a snapshot of a store in use
-}
-
-// Run is one check.
-//
-// It holds no table of links in memory. Every row is read once, in the order of keys. Rows that
-// belong together are joined where two tables have the same order (days, lives and cold records,
-// all by id), and looked up otherwise. Counting shows that nothing is missing or left over: each
-// cold record of a live link finds its hot record and its index rows, so if there are exactly as
-// many hot records and index rows as were found, there are no others. Only if the numbers differ
-// does a second pass look up each of them, to name it.
-type Run struct {
-	Source
-	Facts
-	Report Report
-
-	ctx      context.Context
-	o        *Options
-	subjects []Subject
-	tables   []Table // of all subjects, ascending
-	owners   knownOwners
-}
 
 // All reads every record and verifies it, alone and against the others. It adds faults to
 // o.Faults; an error means that the check could not finish. The only memory that grows with the
@@ -68,9 +32,6 @@ func All(ctx context.Context, s Source, o Options, subjects []func(*Run) Subject
 	err := c.run()
 	return c.Report, err
 }
-
-// Fault notes a fault.
-func (c *Run) Fault(where, format string, args ...any) { c.o.Faults.Add(where, format, args...) }
 
 func (c *Run) run() error {
 	if err := c.checkFiles(); err != nil {

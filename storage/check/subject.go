@@ -1,5 +1,73 @@
 package check
 
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/sstable"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"shunt/storage/disk"
+	"shunt/storage/row"
+)
+
+// A Source is what is checked.
+type Source struct {
+	DB     *pebble.DB
+	Reader pebble.Reader // DB itself, or a snapshot of it
+	FS     vfs.FS
+	Folder *disk.Folder
+	Tables sstable.ReaderOptions // with which the files of tables are read
+	Backup bool
+	Live   bool // a snapshot of a store in use
+}
+
+// Facts are what all subjects need to know of the store, as far as it could be read.
+type Facts struct {
+	Layout  uint32
+	Node    uint16
+	IDBound uint64
+	Edge    bool // the store is that of an edge, which has links only
+
+	sequence row.Sequence
+}
+
+// Run is one check.
+//
+// It holds no table of links in memory. Every row is read once, in the order of keys. Rows that
+// belong together are joined where two tables have the same order (days, lives and cold records,
+// all by id), and looked up otherwise. Counting shows that nothing is missing or left over: each
+// cold record of a live link finds its hot record and its index rows, so if there are exactly as
+// many hot records and index rows as were found, there are no others. Only if the numbers differ
+// does a second pass look up each of them, to name it.
+type Run struct {
+	Source
+	Facts
+	Report Report
+
+	ctx      context.Context
+	o        *Options
+	subjects []Subject
+	tables   []Table // of all subjects, ascending
+	owners   knownOwners
+}
+
+// knownOwners caches the owners that were found, so that the accounts are not read for each row.
+type knownOwners struct {
+	mu    sync.Mutex
+	known map[uint32]bool // at most maxKnownOwners
+}
+
+// Fault notes a fault.
+func (c *Run) Fault(where, format string, args ...any) { c.o.Faults.Add(where, format, args...) }
+
+// Where names a row in a fault.
+func Where(table string, key []byte) string {
+	return fmt.Sprintf("%s, key %x", table, key)
+}
+
 // A Subject is how the rows of one room are checked. It holds the state of one check.
 type Subject struct {
 	Tables []Table

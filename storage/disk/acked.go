@@ -12,7 +12,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// AckedName is the file that holds the number of the last acknowledged batch.
+// The file AckedName holds the number of the last acknowledged batch.
 //
 //	┌──────────────┬──────────────────────────────────────┬─────────────┐
 //	│ number 8, LE │ CRC-32C 4, LE: of store id and number │ zeros …4096 │
@@ -21,8 +21,6 @@ import (
 // It is written after each commit and never synced: a write of 12 bytes into a page that exists
 // adds about 1 µs to the commit's fsync. So it outlives the process. After a power cut it may be
 // older than the store, but never newer.
-const AckedName = "acked"
-
 const (
 	ackedBytes     = 12
 	ackedFileBytes = 4096

@@ -28,7 +28,8 @@ const (
 	NodeName         = "node"          // see NodeID
 	CopiesName       = "copies"        // see NoteCopies
 	CopiesNewName    = "copies.new"    // becomes copies when it is whole
-	BallastName      = "ballast"       // see space.go
+	AckedName        = "acked"         // see acked.go
+	BallastName      = "ballast"       // see package storage
 	StreamName       = "backup.stream" // a backup on its way to or from a stream: see StreamFolder
 	LockName         = "LOCK"          // in db
 

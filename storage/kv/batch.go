@@ -57,3 +57,7 @@ func HasRows(r pebble.Reader, keys row.Range) (found bool, err error) {
 	defer func() { err = errors.Join(err, it.Close()) }()
 	return it.First(), nil
 }
+
+// Share commits a batch of rows that all nodes of a cluster have, or, without a cluster, any batch. It returns
+// when the batch is durable.
+type Share func(b *pebble.Batch, doing string) error

@@ -22,6 +22,9 @@ func Unreadable(err error) string {
 // of a folder that was in use. Open refuses it unless Options.AcceptLoss.
 var ErrLostWrites = errors.New("store has lost writes that were acknowledged")
 
+// ErrReads is the error of writes to a store that is opened for reading. No command that reads makes one.
+var ErrReads = errors.New("the store is opened for reading")
+
 // A PebbleError is an error of Pebble with a text for people. errors.Is and errors.As still find
 // its cause, and damage is row.ErrCorrupt.
 type PebbleError struct{ Cause error }

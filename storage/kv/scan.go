@@ -34,27 +34,27 @@ func (f rowFunc) End() error { return nil }
 
 // Scanned is how far the latest scan is: what its finished parts take of all, and their rows.
 type Scanned struct {
-	Mu struct {
+	mu struct {
 		sync.Mutex
-		Bytes, DoneBytes uint64
-		Rows             uint64
+		bytes, doneBytes uint64
+		rows             uint64
 	}
 }
 
 func (s *Scanned) begin(parts []part) {
-	s.Mu.Lock()
-	defer s.Mu.Unlock()
-	s.Mu.Bytes, s.Mu.DoneBytes, s.Mu.Rows = 0, 0, 0
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.bytes, s.mu.doneBytes, s.mu.rows = 0, 0, 0
 	for i := range parts {
-		s.Mu.Bytes += parts[i].bytes
+		s.mu.bytes += parts[i].bytes
 	}
 }
 
 func (s *Scanned) end(p *part, rows uint64) {
-	s.Mu.Lock()
-	defer s.Mu.Unlock()
-	s.Mu.DoneBytes += p.bytes
-	s.Mu.Rows += rows
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.doneBytes += p.bytes
+	s.mu.rows += rows
 }
 
 // A part of a scan is read by one goroutine.
@@ -203,3 +203,10 @@ const (
 	// about 1 ms.
 	RowsBetweenChecks = 1024
 )
+
+// Progress returns how much of the latest scan is done, by bytes, and how many rows it has read.
+func (s *Scanned) Progress() (share float64, rows uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return float64(s.mu.doneBytes) / float64(max(s.mu.bytes, 1)), s.mu.rows
+}

@@ -1,9 +1,6 @@
-package storage
+package hits
 
 import (
-	"errors"
-	"fmt"
-	"shunt/storage/row"
 	"slices"
 	"sync"
 
@@ -65,32 +62,4 @@ func (o *hourSet) snapshot(db *pebble.DB) (*pebble.Snapshot, []uint32) {
 func hoursFrom(hours []uint32, from uint32) []uint32 {
 	at, _ := slices.BinarySearch(hours, from)
 	return hours[at:]
-}
-
-// findHours fills the set when the store is opened, by skipping from hour to hour.
-func (s *Store) findHours() error {
-	for _, table := range []byte{row.TableLinkHours, row.TableOwnerHours} {
-		if err := s.findHoursIn(table); err != nil {
-			return fmt.Errorf("finding hours: %w", err)
-		}
-	}
-	return nil
-}
-
-func (s *Store) findHoursIn(table byte) (err error) {
-	keys := row.TableRange(table)
-	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: keys.Lower, UpperBound: keys.Upper})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, it.Close()) }()
-	for valid := it.First(); valid; {
-		if _, err := row.HourSuffix(it.Key()); err != nil {
-			return err
-		}
-		hour := row.HourOf(it.Key())
-		s.hours.add(hour)
-		valid = it.SeekGE(row.PrefixRange(row.AppendHourPrefix(nil, table, hour)).Upper)
-	}
-	return it.Error()
 }

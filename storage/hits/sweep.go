@@ -1,4 +1,4 @@
-package storage
+package hits
 
 import (
 	"bytes"
@@ -11,32 +11,32 @@ import (
 	"shunt/storage/row"
 )
 
-// sweepIDs is the number of links, owners or deletions after which a chunk of a sweep ends: some 20
+// SweepIDs is the number of links, owners or deletions after which a chunk of a sweep ends: some 20
 // ms and an fsync.
-const sweepIDs = 4096
+const SweepIDs = 4096
 
 // sweepDays deletes one chunk of the day rows before firstDay, unless they are swept already. A
 // sweep under way ends before the next one begins, even if fewer days are to be deleted by then:
 // Kept no longer promises any of those days.
-func (s *Store) sweepDays(firstDay uint32) (more bool, err error) {
-	w := s.flusher.sweep
+func (h *Hits) sweepDays(firstDay uint32) (more bool, err error) {
+	w := h.flusher.sweep
 	switch {
 	case firstDay == 0, w.Stage == row.StageDone && firstDay <= w.FirstDay:
 		return false, nil
 	case w.Stage == row.StageDone:
 		w = row.Sweep{FirstDay: firstDay}
 	}
-	b := s.db.NewBatch()
+	b := h.db.NewBatch()
 	defer b.Close()
-	if w, err = s.sweepChunk(b, w); err != nil {
+	if w, err = h.sweepChunk(b, w); err != nil {
 		return false, err
 	}
 	kv.Set(b, row.MetaKey(row.MetaSweep), row.AppendSweep(nil, w))
-	s.firstDay.Store(max(s.firstDay.Load(), w.FirstDay)) // first, so that no reader takes deleted rows for zeros
-	if err := s.writer.Sync(b, "committing a chunk"); err != nil {
+	h.firstDay.Store(max(h.firstDay.Load(), w.FirstDay)) // first, so that no reader takes deleted rows for zeros
+	if err := h.writer.Sync(b, "committing a chunk"); err != nil {
 		return false, err
 	}
-	s.flusher.sweep = w
+	h.flusher.sweep = w
 	return true, nil
 }
 
@@ -44,12 +44,12 @@ func (s *Store) sweepDays(firstDay uint32) (more bool, err error) {
 // skips from id to id. Every day one row of an id becomes too old, and is deleted by its key, since
 // a range deletion would cost every reader a range tombstone. Range deletions are for ids that have
 // several such rows, when fewer days are kept than before.
-func (s *Store) sweepChunk(b *pebble.Batch, w row.Sweep) (_ row.Sweep, err error) {
+func (h *Hits) sweepChunk(b *pebble.Batch, w row.Sweep) (_ row.Sweep, err error) {
 	table := byte(row.TableLinkDays)
 	if w.Stage == row.StageOwners {
 		table = row.TableOwnerDays
 	}
-	it, err := s.db.NewIter(&pebble.IterOptions{
+	it, err := h.db.NewIter(&pebble.IterOptions{
 		LowerBound: row.AppendDayKey(nil, table, w.Next, 0), UpperBound: row.TableRange(table).Upper,
 	})
 	if err != nil {
@@ -57,7 +57,7 @@ func (s *Store) sweepChunk(b *pebble.Batch, w row.Sweep) (_ row.Sweep, err error
 	}
 	defer func() { err = errors.Join(err, it.Close()) }()
 	valid := it.First()
-	for range sweepIDs {
+	for range SweepIDs {
 		if !valid {
 			break
 		}

@@ -1,25 +1,24 @@
-package storage
+package links
 
 import (
 	"context"
 	"errors"
-	"fmt"
 	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
-	"golang.org/x/sync/errgroup"
 
 	"shunt/engine"
-	"shunt/storage/row"
+	"shunt/storage/audit"
+	"shunt/storage/kv"
 )
 
 const (
-	// commitQueueLimit bounds the mutations that wait for a commit; each mutation of a request
+	// QueueLimit bounds the mutations that wait for a commit; each mutation of a request
 	// counts. The largest has about 40 KB with its index rows, a typical one 300 bytes.
-	commitQueueLimit = 4096
+	QueueLimit = 4096
 
 	// commitBatchBytes is the size at which a batch is committed and the next one begins. The
 	// mutations of one ApplyAll are never split: at worst, with 1,000 links of 32 tags each, a
@@ -28,7 +27,14 @@ const (
 	commitBatchBytes = 4 << 20
 )
 
-var errRunning = errors.New("the committer is running")
+// commitSeconds are from a commit on a device with its own write cache to one that hangs.
+var commitSeconds = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
+
+// commitMutations are the powers of two up to what may wait for a commit (QueueLimit).
+var commitMutations = []float64{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096}
+
+// ErrRunning: only one may commit, and nothing is closed meanwhile.
+var ErrRunning = errors.New("the committer is running")
 
 // committer turns mutations into batches: all mutations that wait when a commit ends share the next
 // commit and its fsync.
@@ -37,26 +43,25 @@ var errRunning = errors.New("the committer is running")
 // closed is set, under mu, nothing enters the queue, and the goroutine that set it answers the
 // mutations left in it. So each accepted mutation is answered exactly once.
 type committer struct {
-	db     *pebble.DB
-	share  func(b *pebble.Batch, doing string) error
-	limit  int // bytes at which a batch is committed: commitBatchBytes, or half an entry of the cluster's log
-	stamps *auditStamps
-	wake   chan struct{} // one token: the queue is not empty
+	db    *pebble.DB
+	share kv.Share
+	limit int           // bytes at which a batch is committed: commitBatchBytes, or half an entry of the cluster's log
+	wake  chan struct{} // one token: the queue is not empty
 
 	mu struct {
 		sync.Mutex
 		queue           []queued
-		waiting         int // mutations in queue, at most commitQueueLimit
+		waiting         int // mutations in queue, at most QueueLimit
 		running, closed bool
 	}
 
 	spare []queued // run's: the empty slice that queue is swapped for
-	batch mutationBatch
+	batch Batch
 
 	batches, mutations, refused atomic.Uint64
 
-	seconds histogram // of commits that succeeded, fsync included
-	sizes   histogram // mutations of each
+	seconds kv.Counting // of commits that succeeded, fsync included
+	sizes   kv.Counting // mutations of each
 }
 
 type queued struct {
@@ -75,75 +80,11 @@ func (q *queued) mutations() int {
 	return max(1, len(q.bulk.Creations))
 }
 
-func (c *committer) init(db *pebble.DB, share func(b *pebble.Batch, doing string) error, stamps *auditStamps) {
-	c.db, c.share, c.limit, c.stamps = db, share, commitBatchBytes, stamps
+func (c *committer) init(db *pebble.DB, share kv.Share, log *audit.Log) {
+	c.db, c.share, c.limit = db, share, commitBatchBytes
+	c.batch.audit = log.Entries()
 	c.wake = make(chan struct{}, 1)
-	c.seconds, c.sizes = newHistogram(commitSeconds, 1e-9), newHistogram(commitMutations, 1)
-}
-
-// Apply implements engine.Store. It does not wait: Run commits m. A mutation that no record could
-// hold is an error. A purge reads tally rows, so only the flush goroutine may apply one.
-func (s *Store) Apply(m engine.Mutation, done func(error)) {
-	if err := row.CheckMutation(&m); err != nil {
-		done(fmt.Errorf("storage: refusing a mutation: %w", err))
-		return
-	}
-	q := queued{m: m, done: done}
-	err := s.mayWrite()
-	if err == nil && m.Purge != nil {
-		if q.purged, err = s.rowsToPurge(m.Purge.ID); err != nil {
-			done(fmt.Errorf("storage: purging link %d: %w", m.Purge.ID, err))
-			return
-		}
-	}
-	if err == nil {
-		err = s.commits.enqueue(q)
-	}
-	if err != nil {
-		s.commits.refused.Add(1)
-		done(err)
-	}
-}
-
-// ApplyAll implements engine.Store.
-func (s *Store) ApplyAll(b engine.Bulk, done func(error)) {
-	if err := row.CheckBulk(&b); err != nil {
-		done(fmt.Errorf("storage: refusing a bulk: %w", err))
-		return
-	}
-	err := s.mayWrite()
-	if err == nil {
-		err = s.commits.enqueue(queued{bulk: &b, done: done})
-	}
-	if err != nil {
-		s.commits.refused.Add(1)
-		done(err)
-	}
-}
-
-// Run commits mutations until ctx is done. Then it commits those that wait, and answers later ones
-// with engine.ErrClosed. It also watches the free space and the room of the cache. It may be called
-// once.
-func (s *Store) Run(ctx context.Context) error {
-	if s.reads != nil {
-		<-ctx.Done()
-		return nil
-	}
-	watched, stop := context.WithCancel(ctx)
-	var g errgroup.Group
-	g.Go(func() error { return s.space.watch(watched) })
-	g.Go(func() error {
-		s.cache.watch(watched, s.db)
-		return nil
-	})
-	g.Go(func() error {
-		defer stop()
-		return s.commits.run(ctx)
-	})
-	if err := g.Wait(); err != nil {
-		return fmt.Errorf("storage: %w", err)
-	}
-	return nil
+	c.seconds, c.sizes = kv.NewCounting(commitSeconds, 1e-9), kv.NewCounting(commitMutations, 1)
 }
 
 func (c *committer) enqueue(q queued) error {
@@ -152,7 +93,7 @@ func (c *committer) enqueue(q queued) error {
 	switch {
 	case c.mu.closed:
 		return engine.ErrClosed
-	case c.mu.waiting+q.mutations() > commitQueueLimit:
+	case c.mu.waiting+q.mutations() > QueueLimit:
 		return engine.ErrOverloaded
 	}
 	c.mu.queue = append(c.mu.queue, q)
@@ -170,7 +111,6 @@ func (c *committer) run(ctx context.Context) error {
 	if err := c.begin(); err != nil {
 		return err
 	}
-	c.batch.stamps = c.stamps
 	c.batch.batch = c.db.NewBatch(pebble.WithMaxRetainedSizeBytes(2 * commitBatchBytes))
 	for ctx.Err() == nil {
 		select {
@@ -192,7 +132,7 @@ func (c *committer) begin() error {
 	defer c.mu.Unlock()
 	switch {
 	case c.mu.running:
-		return errRunning
+		return ErrRunning
 	case c.mu.closed:
 		return engine.ErrClosed
 	}
@@ -225,7 +165,7 @@ func (c *committer) close() error {
 	running := c.mu.running
 	c.mu.Unlock()
 	if running {
-		return errRunning
+		return ErrRunning
 	}
 	for _, q := range c.takeLast() {
 		q.done(engine.ErrClosed)
@@ -238,7 +178,7 @@ func (c *committer) close() error {
 func (c *committer) commit(waiting []queued) int {
 	for rest := waiting; len(rest) > 0; {
 		n, mutations := 0, 0
-		for n < len(rest) && c.batch.size() < c.limit {
+		for n < len(rest) && c.batch.Size() < c.limit {
 			c.batch.addQueued(&rest[n])
 			mutations += rest[n].mutations()
 			n++
@@ -252,13 +192,13 @@ func (c *committer) commit(waiting []queued) int {
 
 func (c *committer) commitBatch(mutations int) error {
 	defer c.batch.batch.Reset()
-	c.batch.finish()
+	c.batch.Finish()
 	start := time.Now()
 	if err := c.share(c.batch.batch, "storage: committing links"); err != nil {
 		return err
 	}
-	c.seconds.observeSince(start)
-	c.sizes.observe(uint64(mutations))
+	c.seconds.ObserveSince(start)
+	c.sizes.Observe(uint64(mutations))
 	c.batches.Add(1)
 	c.mutations.Add(uint64(mutations))
 	return nil
@@ -275,4 +215,19 @@ func (c *committer) queueLength() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.mu.waiting
+}
+
+func (b *Batch) addQueued(q *queued) {
+	switch {
+	case q.bulk != nil:
+		b.addBulk(q.bulk)
+	case q.m.Purge != nil:
+		b.writeCreations()
+		b.purge(q.m.Purge, q.purged)
+	case q.m.Hot.Code == "":
+		b.writeCreations()
+		b.addCap(q.m.Cap)
+	default:
+		b.Add(&q.m)
+	}
 }

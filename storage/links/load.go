@@ -1,4 +1,4 @@
-package storage
+package links
 
 import (
 	"context"
@@ -10,9 +10,9 @@ import (
 )
 
 // LoadLinks implements engine.Store.
-func (s *Store) LoadLinks(ctx context.Context, fn func([]engine.HotView) error) error {
+func (l *Links) LoadLinks(ctx context.Context, fn func([]engine.HotView) error) error {
 	hot := []row.Range{row.TableRange(row.TableHot)}
-	err := kv.Scan(ctx, s.db, hot, &s.scanned, func() kv.Reader { return newLinkBatch(fn) })
+	err := kv.Scan(ctx, l.db, hot, l.progress, func() kv.Reader { return newLinkBatch(fn) })
 	if err != nil {
 		return fmt.Errorf("storage: loading links: %w", err)
 	}
@@ -64,41 +64,5 @@ func (b *linkBatch) End() error {
 	return err
 }
 
-// LoadHits implements engine.View.
-func (v *view) LoadHits(ctx context.Context, fn func(id, hits uint64)) error {
-	if err := v.loadHits(ctx, fn); err != nil {
-		return fmt.Errorf("storage: loading hits: %w", err)
-	}
-	return nil
-}
-
-func (v *view) loadHits(ctx context.Context, fn func(id, hits uint64)) error {
-	ranges := []row.Range{row.TableRange(row.TableLinkLives)}
-	for _, hour := range v.mark.Open(v.hours) {
-		ranges = append(ranges, row.PrefixRange(row.AppendHourPrefix(nil, row.TableLinkHours, hour)))
-	}
-	return kv.Scan(ctx, v.snapshot, ranges, v.scanned, kv.EachRow(func(key, value []byte) error {
-		id, err := row.LinkOf(key)
-		if err != nil {
-			return err
-		}
-		if key[0] == row.TableLinkHours && v.mark.Passed(row.StageLinks, row.HourOf(key), id) {
-			return nil
-		}
-		hits, err := row.DecodeTallyHits(value)
-		if err != nil {
-			return fmt.Errorf("row %x: %w", key, err)
-		}
-		if hits > 0 {
-			fn(id, hits)
-		}
-		return nil
-	}))
-}
-
 // Scanned implements engine.Store.
-func (s *Store) Scanned() (share float64, records uint64) {
-	s.scanned.Mu.Lock()
-	defer s.scanned.Mu.Unlock()
-	return float64(s.scanned.Mu.DoneBytes) / float64(max(s.scanned.Mu.Bytes, 1)), s.scanned.Mu.Rows
-}
+func (l *Links) Scanned() (share float64, records uint64) { return l.progress.Progress() }

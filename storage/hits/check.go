@@ -1,4 +1,4 @@
-package storage
+package hits
 
 import (
 	"errors"
@@ -10,8 +10,8 @@ import (
 	"shunt/storage/row"
 )
 
-// hitCheck checks the rows of hits.
-type hitCheck struct {
+// checks checks the rows of hits.
+type checks struct {
 	*check.Run
 	mark      row.Mark
 	sweep     row.Sweep
@@ -19,9 +19,9 @@ type hitCheck struct {
 	totals    checkedTotals
 }
 
-// checkHits returns how the rows of hits are checked.
-func checkHits(run *check.Run) check.Subject {
-	c := &hitCheck{Run: run, sweep: row.Sweep{Stage: row.StageDone}}
+// Check returns how the rows of hits are checked.
+func Check(run *check.Run) check.Subject {
+	c := &checks{Run: run, sweep: row.Sweep{Stage: row.StageDone}}
 	c.totals.init()
 	return check.Subject{
 		Tables: []check.Table{
@@ -60,7 +60,7 @@ func checkHits(run *check.Run) check.Subject {
 	}
 }
 
-func (c *hitCheck) positions(v []byte) error {
+func (c *checks) positions(v []byte) error {
 	p, err := row.DecodePositions(v)
 	if err == nil && p.Epoch == 0 && (p.FlushSeq > 0 || len(p.Rings) > 0) {
 		err = errors.New("positions of no epoch")
@@ -68,7 +68,7 @@ func (c *hitCheck) positions(v []byte) error {
 	return err
 }
 
-func hits(n uint64) string { return plural.Of(n, "hit", "hits") }
+func inWords(n uint64) string { return plural.Of(n, "hit", "hits") }
 
 // counts are sums of tally rows. They may overflow, but then both sides of a comparison overflow
 // alike.
@@ -112,7 +112,7 @@ func (t *checkedTotals) add(key totalKey, s *counts) {
 // compareTotals compares the sums of links with those of owners, hour by hour and day by day. A hit
 // counts for both. A purge removes the rows of a link and keeps those of its owner, so links never
 // have more.
-func (c *hitCheck) compareTotals() {
+func (c *checks) compareTotals() {
 	for key := range c.totals.all {
 		switch key.table {
 		case row.TableLinkHours:
@@ -125,7 +125,7 @@ func (c *hitCheck) compareTotals() {
 
 // compareTotal skips days that are being swept, and the day that is being rolled up, since in those
 // links may be ahead of owners.
-func (c *hitCheck) compareTotal(linkKey, ownerKey totalKey) {
+func (c *checks) compareTotal(linkKey, ownerKey totalKey) {
 	what, m := "hour", c
 	if linkKey.table == row.TableLinkDays {
 		what = "day"
@@ -140,7 +140,7 @@ func (c *hitCheck) compareTotal(linkKey, ownerKey totalKey) {
 	}
 	if links.exceeds(&owners) {
 		c.Fault(fmt.Sprintf("tallies of %s %d", what, linkKey.when), "all links have %s, and all owners %d (with bots, prefetches and HEAD: %d and %d)",
-			hits(links.hits), owners.hits, links.all(), owners.all())
+			inWords(links.hits), owners.hits, links.all(), owners.all())
 	}
 }
 
@@ -152,7 +152,7 @@ func (s *counts) all() uint64 { return s.hits + s.bots + s.prefetches + s.heads 
 
 // tallyPart is the shared part of the checks of all five tables of tallies.
 type tallyPart struct {
-	c     *hitCheck
+	c     *checks
 	name  string
 	cold  *check.Join // of link tallies
 	key   []byte
@@ -160,7 +160,7 @@ type tallyPart struct {
 	sum   counts // of total
 }
 
-func (c *hitCheck) newTallyPart(name string, ofLinks bool) (p tallyPart, err error) {
+func (c *checks) newTallyPart(name string, ofLinks bool) (p tallyPart, err error) {
 	p = tallyPart{c: c, name: name}
 	if ofLinks {
 		p.cold, err = c.NewJoin(row.TableCold)
@@ -217,7 +217,7 @@ func checkedTally(value []byte) (row.RawTally, error) {
 		return t, err
 	}
 	if least := t.LeastVisitors(); t.Hits < least {
-		return t, fmt.Errorf("%s of at least %s", hits(t.Hits), plural.Of(least, "visitor", "visitors"))
+		return t, fmt.Errorf("%s of at least %s", inWords(t.Hits), plural.Of(least, "visitor", "visitors"))
 	}
 	return t, nil
 }
@@ -228,7 +228,7 @@ type linkHours struct {
 	days *check.Join
 }
 
-func (c *hitCheck) beginLinkHours() (check.Part, error) {
+func (c *checks) beginLinkHours() (check.Part, error) {
 	p := &linkHours{}
 	var err, daysErr error
 	p.tallyPart, err = c.newTallyPart("link hours", true)
@@ -268,7 +268,7 @@ func (p *tallyPart) hour(key, value []byte, id uint64, s row.Stage, days *check.
 		p.key = row.AppendDayKey(p.key[:0], table, id, day)
 		v, found := days.Find(p.key)
 		if in, err := row.ParseTally(v); !found || err == nil && (in.Hits < t.Hits || in.Bots < t.Bots) {
-			p.c.Fault(check.Where(p.name, key), "it is rolled up, and its day %d has only %s of its %d", day, hits(in.Hits), t.Hits)
+			p.c.Fault(check.Where(p.name, key), "it is rolled up, and its day %d has only %s of its %d", day, inWords(in.Hits), t.Hits)
 		}
 	}
 	return nil
@@ -279,7 +279,7 @@ type ownerHours struct {
 	days *check.Join
 }
 
-func (c *hitCheck) beginOwnerHours() (check.Part, error) {
+func (c *checks) beginOwnerHours() (check.Part, error) {
 	p := &ownerHours{}
 	var err, daysErr error
 	p.tallyPart, err = c.newTallyPart("owner hours", false)
@@ -312,7 +312,7 @@ type linkDays struct {
 	hits  uint64 // of the days of id in this part
 }
 
-func (c *hitCheck) beginLinkDays() (check.Part, error) {
+func (c *checks) beginLinkDays() (check.Part, error) {
 	p := &linkDays{}
 	var err, livesErr error
 	p.tallyPart, err = c.newTallyPart("link days", true)
@@ -350,7 +350,7 @@ func (p *linkDays) wantLife() {
 	key := row.AppendLinkLifeKey(nil, p.id)
 	v, found := p.lives.Find(key)
 	if in, err := row.ParseTally(v); !found || err == nil && in.Hits < p.hits {
-		p.c.Fault(check.Where("link lives", key), "the life of link %d has %s, and its days %d", p.id, hits(in.Hits), p.hits)
+		p.c.Fault(check.Where("link lives", key), "the life of link %d has %s, and its days %d", p.id, inWords(in.Hits), p.hits)
 	}
 	p.hits = 0
 }
@@ -367,7 +367,7 @@ func (p *tallyPart) day(key, value []byte, day uint32) (row.RawTally, bool) {
 
 type ownerDays struct{ tallyPart }
 
-func (c *hitCheck) beginOwnerDays() (check.Part, error) {
+func (c *checks) beginOwnerDays() (check.Part, error) {
 	p, err := c.newTallyPart("owner days", false)
 	return &ownerDays{p}, err
 }
@@ -384,7 +384,7 @@ func (p *ownerDays) Row(key, value []byte) error {
 
 type linkLives struct{ tallyPart }
 
-func (c *hitCheck) beginLinkLives() (check.Part, error) {
+func (c *checks) beginLinkLives() (check.Part, error) {
 	p, err := c.newTallyPart("link lives", true)
 	return &linkLives{p}, err
 }
@@ -403,7 +403,7 @@ func (p *linkLives) Row(key, value []byte) error {
 }
 
 // imports checks what an owner has imported. The links may have gone, or have another owner.
-func (c *hitCheck) imports(key, value []byte) error {
+func (c *checks) imports(key, value []byte) error {
 	owner, _, err := row.SplitImportKey(key)
 	if err == nil {
 		_, err = checkedTally(value)

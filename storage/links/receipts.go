@@ -1,4 +1,4 @@
-package storage
+package links
 
 import (
 	"bytes"
@@ -13,13 +13,13 @@ import (
 	"shunt/storage/row"
 )
 
-// receiptChunk is the number of receipts that a chunk of a sweep reads: some 5 ms, and an fsync if
+// ReceiptChunk is the number of receipts that a chunk of a sweep reads: some 5 ms, and an fsync if
 // any is deleted.
-const receiptChunk = 4096
+const ReceiptChunk = 4096
 
 // ReadReceipt implements engine.Store.
-func (s *Store) ReadReceipt(k engine.RequestKey) (engine.Receipt, error) {
-	v, err := s.writer.Get(row.AppendReceiptKey(nil, &k))
+func (l *Links) ReadReceipt(k engine.RequestKey) (engine.Receipt, error) {
+	v, err := l.writer.Get(row.AppendReceiptKey(nil, &k))
 	if err != nil {
 		return engine.Receipt{}, fmt.Errorf("storage: %w", err)
 	}
@@ -34,9 +34,9 @@ func (s *Store) ReadReceipt(k engine.RequestKey) (engine.Receipt, error) {
 }
 
 // LoadReceipts implements engine.Store. It reads keys only.
-func (s *Store) LoadReceipts(ctx context.Context, fn func(engine.RequestKey)) error {
+func (l *Links) LoadReceipts(ctx context.Context, fn func(engine.RequestKey)) error {
 	all := []row.Range{row.TableRange(row.TableReceipts)}
-	err := kv.Scan(ctx, s.db, all, new(kv.Scanned), kv.EachRow(func(key, _ []byte) error {
+	err := kv.Scan(ctx, l.db, all, new(kv.Scanned), kv.EachRow(func(key, _ []byte) error {
 		k, err := row.SplitReceiptKey(key)
 		if err == nil {
 			fn(k)
@@ -52,47 +52,47 @@ func (s *Store) LoadReceipts(ctx context.Context, fn func(engine.RequestKey)) er
 // SweepReceipts implements engine.Store. Its position is kept in memory only, so a sweep that a
 // restart interrupted begins again. A sweep reads all receipts: an index by time would be a second
 // row for each.
-func (s *Store) SweepReceipts(w engine.ReceiptSweep) (more bool, err error) {
-	if more, err = s.sweepReceipts(&w); err != nil {
+func (l *Links) SweepReceipts(w engine.ReceiptSweep) (more bool, err error) {
+	if more, err = l.sweepReceipts(&w); err != nil {
 		return false, fmt.Errorf("storage: deleting old receipts: %w", err)
 	}
 	return more, nil
 }
 
-func (s *Store) sweepReceipts(w *engine.ReceiptSweep) (more bool, err error) {
-	b := s.db.NewBatch()
+func (l *Links) sweepReceipts(w *engine.ReceiptSweep) (more bool, err error) {
+	b := l.db.NewBatch()
 	defer b.Close()
-	gone, next, err := s.oldReceipts(b, w)
+	gone, next, err := l.oldReceipts(b, w)
 	if err != nil {
 		return false, err
 	}
 	if len(gone) > 0 {
-		if err := s.share(b, "committing a chunk"); err != nil {
+		if err := l.share(b, "committing a chunk"); err != nil {
 			return false, err
 		}
 	}
 	for _, k := range gone {
 		w.Gone(k)
 	}
-	s.flusher.nextReceipt = next
+	l.nextReceipt = next
 	return next != nil, nil
 }
 
 // oldReceipts adds the deletions of a chunk to b. It returns the requests of the deleted receipts,
 // and the key at which the next chunk begins, or nil if this is the last one.
-func (s *Store) oldReceipts(b *pebble.Batch, w *engine.ReceiptSweep) (gone []engine.RequestKey, next []byte, err error) {
+func (l *Links) oldReceipts(b *pebble.Batch, w *engine.ReceiptSweep) (gone []engine.RequestKey, next []byte, err error) {
 	keys := row.TableRange(row.TableReceipts)
-	if s.flusher.nextReceipt != nil {
-		keys.Lower = s.flusher.nextReceipt
+	if l.nextReceipt != nil {
+		keys.Lower = l.nextReceipt
 	}
-	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: keys.Lower, UpperBound: keys.Upper})
+	it, err := l.db.NewIter(&pebble.IterOptions{LowerBound: keys.Lower, UpperBound: keys.Upper})
 	if err != nil {
 		return nil, nil, err
 	}
 	defer func() { err = errors.Join(err, it.Close()) }()
 	seen := 0
 	for valid := it.First(); valid; valid = it.Next() {
-		if seen == receiptChunk {
+		if seen == ReceiptChunk {
 			return gone, bytes.Clone(it.Key()), nil
 		}
 		seen++
@@ -100,7 +100,7 @@ func (s *Store) oldReceipts(b *pebble.Batch, w *engine.ReceiptSweep) (gone []eng
 		if err != nil {
 			return nil, nil, err
 		}
-		old, err := s.isOldReceipt(it, w, k)
+		old, err := l.isOldReceipt(it, w, k)
 		if err != nil {
 			return nil, nil, fmt.Errorf("row %x: %w", it.Key(), err)
 		}
@@ -115,7 +115,7 @@ func (s *Store) oldReceipts(b *pebble.Batch, w *engine.ReceiptSweep) (gone []eng
 // isOldReceipt reports whether the receipt at the iterator may be deleted. The iterator shows the
 // store as it was before the key was locked, and the receipt may have been written again since, so
 // isOldReceipt reads it again.
-func (s *Store) isOldReceipt(it *pebble.Iterator, w *engine.ReceiptSweep, k engine.RequestKey) (bool, error) {
+func (l *Links) isOldReceipt(it *pebble.Iterator, w *engine.ReceiptSweep, k engine.RequestKey) (bool, error) {
 	v, err := it.ValueAndErr()
 	if err != nil {
 		return false, err
@@ -124,7 +124,7 @@ func (s *Store) isOldReceipt(it *pebble.Iterator, w *engine.ReceiptSweep, k engi
 	if err != nil || !w.Old(createdAtMs) || !w.Lock(k) {
 		return false, err
 	}
-	if v, err = s.writer.Get(it.Key()); err != nil || v == nil {
+	if v, err = l.writer.Get(it.Key()); err != nil || v == nil {
 		return false, err
 	}
 	createdAtMs, err = row.DecodeReceiptTime(v)

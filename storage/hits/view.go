@@ -1,9 +1,9 @@
-package storage
+package hits
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"math"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -12,29 +12,15 @@ import (
 	"shunt/storage/row"
 )
 
-// view implements engine.View with a snapshot of the database and the hours that may have rows in
-// it. It adds up everything that it reads in sum.
-type view struct {
-	snapshot *pebble.Snapshot
-	hours    []uint32
-	mark     row.Mark
-	flushSeq uint64
-	sum      *row.Sum
-	scanned  *kv.Scanned // of LoadHits
-	key      [row.MaxTallyKeyBytes]byte
-
-	firstHour, firstDay uint32 // kept; read after the snapshot was made, so the snapshot has all of them
-}
-
 // View implements engine.Store.
-func (s *Store) View() (engine.View, error) {
-	snapshot, hours := s.hours.snapshot(s.db)
+func (h *Hits) View() (engine.View, error) {
+	snapshot, hours := h.hours.snapshot(h.db)
 	v, err := newView(snapshot, hours)
 	if err != nil {
 		return nil, fmt.Errorf("storage: opening a view: %w", errors.Join(err, snapshot.Close()))
 	}
-	v.scanned = &s.scanned
-	v.firstHour, v.firstDay = s.Kept()
+	v.progress = h.progress
+	v.firstHour, v.firstDay = h.Kept()
 	return v, nil
 }
 
@@ -43,7 +29,7 @@ func newView(snapshot *pebble.Snapshot, hours []uint32) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := readPositions(snapshot)
+	p, err := ReadPositions(snapshot)
 	if err != nil {
 		return nil, err
 	}
@@ -103,17 +89,6 @@ func (v *view) addRow(key []byte, wanted engine.Parts) error {
 	}
 	return nil
 }
-
-// rowKind describes the rows to read: those of links or those of owners.
-type rowKind struct {
-	hours, days byte // tables
-	stage       row.Stage
-}
-
-var (
-	linkRows  = rowKind{row.TableLinkHours, row.TableLinkDays, row.StageLinks}
-	ownerRows = rowKind{row.TableOwnerHours, row.TableOwnerDays, row.StageOwners}
-)
 
 // ReadSpans implements engine.View. The spans may come in any order; it is cheapest if they ascend
 // and do not overlap.
@@ -201,39 +176,34 @@ func (r *spanReader) addSpan(i int, id uint64, p *spanPlan) error {
 	return r.hours.add(r.view.sum, r.kind, i, id, p)
 }
 
-// spanPlan is the set of rows that are read for a span.
-type spanPlan struct {
-	fromDay, toDay uint32   // day rows; empty for a span of hours
-	hours          []uint32 // hour rows
-	open           bool     // only those hour rows that day rows do not contain
+// LoadHits implements engine.View.
+func (v *view) LoadHits(ctx context.Context, fn func(id, hits uint64)) error {
+	if err := v.loadHits(ctx, fn); err != nil {
+		return fmt.Errorf("storage: loading hits: %w", err)
+	}
+	return nil
 }
 
-// endOfDays is a day after the last one that an hour can have.
-const endOfDays = math.MaxUint32/row.HoursPerDay + 1
-
-// plan decides which rows to read. A span that begins and ends with a day is read from day rows, as
-// far as roll-up has come. Any other span is read from hour rows, which are kept for some time
-// after they are rolled up. Only hours that have rows are read.
-func (v *view) plan(spans []engine.Span) []spanPlan {
-	plans := make([]spanPlan, len(spans))
-	for j, span := range spans {
-		p := &plans[j]
-		p.hours = hoursFrom(v.hours, span.FromHour)
-		if span.ToHour != engine.Endless {
-			p.hours = p.hours[:len(p.hours)-len(hoursFrom(p.hours, span.ToHour))]
-		}
-		if span.FromHour%row.HoursPerDay != 0 || span.ToHour != engine.Endless && span.ToHour%row.HoursPerDay != 0 {
-			continue
-		}
-		if span.FromHour/row.HoursPerDay < v.firstDay && span.FromHour >= v.firstHour {
-			continue // its day is deleted already, its hours are not: fewer days are kept than hours
-		}
-		p.open = true
-		p.hours = v.mark.Open(p.hours)
-		p.fromDay, p.toDay = span.FromHour/row.HoursPerDay, span.ToHour/row.HoursPerDay
-		if span.ToHour == engine.Endless {
-			p.toDay = endOfDays
-		}
+func (v *view) loadHits(ctx context.Context, fn func(id, hits uint64)) error {
+	ranges := []row.Range{row.TableRange(row.TableLinkLives)}
+	for _, hour := range v.mark.Open(v.hours) {
+		ranges = append(ranges, row.PrefixRange(row.AppendHourPrefix(nil, row.TableLinkHours, hour)))
 	}
-	return plans
+	return kv.Scan(ctx, v.snapshot, ranges, v.progress, kv.EachRow(func(key, value []byte) error {
+		id, err := row.LinkOf(key)
+		if err != nil {
+			return err
+		}
+		if key[0] == row.TableLinkHours && v.mark.Passed(row.StageLinks, row.HourOf(key), id) {
+			return nil
+		}
+		hits, err := row.DecodeTallyHits(value)
+		if err != nil {
+			return fmt.Errorf("row %x: %w", key, err)
+		}
+		if hits > 0 {
+			fn(id, hits)
+		}
+		return nil
+	}))
 }

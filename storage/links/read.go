@@ -1,10 +1,9 @@
-package storage
+package links
 
 import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"math"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -14,17 +13,17 @@ import (
 )
 
 // ReadRecord implements engine.Store. For a tombstone whose cold record was removed, Cold is zero.
-func (s *Store) ReadRecord(code string) (engine.Record, error) {
-	snapshot := s.db.NewSnapshot()
+func (l *Links) ReadRecord(code string) (engine.Record, error) {
+	snapshot := l.db.NewSnapshot()
 	defer snapshot.Close()
-	rec, err := readRecord(snapshot, code)
+	rec, err := ReadRecord(snapshot, code)
 	if err != nil && !errors.Is(err, engine.ErrNotFound) {
 		return engine.Record{}, fmt.Errorf("storage: %w", err)
 	}
 	return rec, err
 }
 
-func readRecord(r pebble.Reader, code string) (engine.Record, error) {
+func ReadRecord(r pebble.Reader, code string) (engine.Record, error) {
 	v, err := kv.Read(r, row.AppendHotKey(nil, code))
 	if err != nil {
 		return engine.Record{}, err
@@ -51,8 +50,8 @@ func readRecord(r pebble.Reader, code string) (engine.Record, error) {
 
 // ReadHot implements engine.Store. It reads one row: of a link that is not in the cache, one block of
 // a table, because the filters of the other tables say that it is not there.
-func (s *Store) ReadHot(code string) (engine.Hot, error) {
-	v, err := s.writer.Get(row.AppendHotKey(nil, code))
+func (l *Links) ReadHot(code string) (engine.Hot, error) {
+	v, err := l.writer.Get(row.AppendHotKey(nil, code))
 	if err != nil {
 		return engine.Hot{}, fmt.Errorf("storage: %w", err)
 	}
@@ -67,7 +66,7 @@ func (s *Store) ReadHot(code string) (engine.Hot, error) {
 }
 
 // ListLinks implements engine.Store.
-func (s *Store) ListLinks(owner uint32, tag string, fn func(id uint64, code string) bool) error {
+func (l *Links) ListLinks(owner uint32, tag string, fn func(id uint64, code string) bool) error {
 	prefix := row.AppendByOwnerKey(nil, owner, 0)
 	switch {
 	case len(tag) > engine.MaxTagBytes: // no link has it
@@ -75,16 +74,16 @@ func (s *Store) ListLinks(owner uint32, tag string, fn func(id uint64, code stri
 	case tag != "":
 		prefix = row.AppendByTagKey(nil, owner, tag, 0)
 	}
-	if err := s.listIndex(prefix[:len(prefix)-8], fn); err != nil {
+	if err := l.listIndex(prefix[:len(prefix)-8], fn); err != nil {
 		return fmt.Errorf("storage: listing links of owner %d: %w", owner, err)
 	}
 	return nil
 }
 
 // listIndex calls fn for the index rows whose keys are prefix and a link id.
-func (s *Store) listIndex(prefix []byte, fn func(id uint64, code string) bool) (err error) {
+func (l *Links) listIndex(prefix []byte, fn func(id uint64, code string) bool) (err error) {
 	keys := row.PrefixRange(prefix)
-	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: keys.Lower, UpperBound: keys.Upper})
+	it, err := l.db.NewIter(&pebble.IterOptions{LowerBound: keys.Lower, UpperBound: keys.Upper})
 	if err != nil {
 		return err
 	}
@@ -96,7 +95,7 @@ func (s *Store) listIndex(prefix []byte, fn func(id uint64, code string) bool) (
 			return err
 		}
 		if len(key) != len(prefix)+8 {
-			return fmt.Errorf("%w: key %x in an index", ErrCorrupt, key)
+			return fmt.Errorf("%w: key %x in an index", row.ErrCorrupt, key)
 		}
 		code, err := row.DecodeIndexCode(value)
 		if err != nil {
@@ -107,59 +106,4 @@ func (s *Store) listIndex(prefix []byte, fn func(id uint64, code string) bool) (
 		}
 	}
 	return it.Error()
-}
-
-// Positions implements engine.Store. Before the first flush they are zero.
-func (s *Store) Positions() (engine.Positions, error) {
-	p, err := readPositions(s.db)
-	if err != nil {
-		return engine.Positions{}, fmt.Errorf("storage: %w", err)
-	}
-	return p, nil
-}
-
-func readPositions(r pebble.Reader) (engine.Positions, error) {
-	v, err := kv.Read(r, row.MetaKey(row.MetaPositions))
-	if err != nil || v == nil {
-		return engine.Positions{}, err
-	}
-	return row.DecodePositions(v)
-}
-
-func readMark(r pebble.Reader) (row.Mark, error) {
-	v, err := kv.Read(r, row.MetaKey(row.MetaMark))
-	if err != nil || v == nil {
-		return row.Mark{}, err
-	}
-	return row.DecodeMark(v)
-}
-
-func readSweep(r pebble.Reader) (row.Sweep, error) {
-	v, err := kv.Read(r, row.MetaKey(row.MetaSweep))
-	if err != nil || v == nil {
-		return row.Sweep{Stage: row.StageDone}, err
-	}
-	return row.DecodeSweep(v)
-}
-
-// ReadImported implements engine.Store.
-func (s *Store) ReadImported(owner, fromHour uint32) (hits uint64, err error) {
-	keys := row.Range{Lower: row.AppendImportKey(nil, owner, fromHour), Upper: append(row.AppendImportKey(nil, owner, math.MaxUint32), 0)}
-	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: keys.Lower, UpperBound: keys.Upper})
-	if err != nil {
-		return 0, fmt.Errorf("storage: %w", err)
-	}
-	defer func() { err = errors.Join(err, it.Close()) }()
-	for valid := it.First(); valid; valid = it.Next() {
-		value, err := it.ValueAndErr()
-		if err == nil {
-			var more uint64
-			more, err = row.DecodeTallyHits(value)
-			hits += min(more, math.MaxUint64-hits)
-		}
-		if err != nil {
-			return 0, fmt.Errorf("storage: imports of owner %d: %w", owner, err)
-		}
-	}
-	return hits, it.Error()
 }

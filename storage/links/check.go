@@ -1,4 +1,4 @@
-package storage
+package links
 
 import (
 	"encoding/binary"
@@ -13,17 +13,17 @@ import (
 	"shunt/storage/row"
 )
 
-// linkCheck checks the rows of links.
-type linkCheck struct {
+// checks checks the rows of links.
+type checks struct {
 	*check.Run
 	live, tombstones     atomic.Uint64 // hot records
 	matched, matchedTags atomic.Uint64 // cold records of live links, and their tags
 	deleted              atomic.Uint64 // cold records of deleted links
 }
 
-// checkLinks returns how the rows of links are checked.
-func checkLinks(run *check.Run) check.Subject {
-	c := &linkCheck{Run: run}
+// Check returns how the rows of links are checked.
+func Check(run *check.Run) check.Subject {
+	c := &checks{Run: run}
 	return check.Subject{
 		Tables: []check.Table{
 			{Table: row.TableHot, Name: "hot", Edge: true, Begin: check.Each(c.hot)}, // counted as links and tombstones
@@ -42,7 +42,7 @@ func checkLinks(run *check.Run) check.Subject {
 
 // hot checks a hot record alone. Counting shows whether each has its cold record; see
 // nameStrays.
-func (c *linkCheck) hot(key, value []byte) error {
+func (c *checks) hot(key, value []byte) error {
 	h, err := row.DecodeHot(key[1:], value)
 	if err != nil {
 		c.Fault(check.Where("hot", key), "code %q: %v", key[1:], err)
@@ -74,7 +74,7 @@ func (c *linkCheck) hot(key, value []byte) error {
 // id, the link has its index rows. If it has another id, the link was deleted and its code was
 // given to another link.
 type coldPart struct {
-	c          *linkCheck
+	c          *checks
 	key, value []byte // kept for their memory
 }
 
@@ -147,7 +147,7 @@ func (p *coldPart) wantIndexRow(table, code string) {
 }
 
 // index checks an index row alone.
-func (c *linkCheck) index(key, value []byte) error {
+func (c *checks) index(key, value []byte) error {
 	if _, _, ok := row.SplitIndexKey(key); !ok && (key[0] != row.TableByTag || c.Layout >= row.FoldedTags) {
 		return errors.New("its length is wrong")
 	}
@@ -164,7 +164,7 @@ func indexName(key []byte) string {
 
 // nameStrays finds hot records without a cold record, and index rows without a link. Some exist if
 // there are more hot records or index rows than the cold records have found.
-func (c *linkCheck) nameStrays() error {
+func (c *checks) nameStrays() error {
 	for _, x := range []struct {
 		table     byte
 		step      string
@@ -186,7 +186,7 @@ func (c *linkCheck) nameStrays() error {
 	return nil
 }
 
-func (c *linkCheck) strayHot(key, value []byte) error {
+func (c *checks) strayHot(key, value []byte) error {
 	h, err := row.DecodeHot(key[1:], value)
 	if err != nil || h.Flags&engine.FlagTombstone != 0 {
 		return nil
@@ -201,13 +201,13 @@ func (c *linkCheck) strayHot(key, value []byte) error {
 	return nil
 }
 
-func (c *linkCheck) strayIndex(key, value []byte) error {
+func (c *checks) strayIndex(key, value []byte) error {
 	tag, id, ok := row.SplitIndexKey(key)
 	x, err := row.DecodeIndexValue(value)
 	if !ok || err != nil {
 		return nil // reported before
 	}
-	rec, err := readRecord(c.Reader, x.Code)
+	rec, err := ReadRecord(c.Reader, x.Code)
 	switch owner := binary.BigEndian.Uint32(key[1:]); {
 	case err == nil && rec.Hot.Flags&engine.FlagTombstone == 0 && rec.Hot.ID == id && rec.Hot.Owner == owner &&
 		(key[0] == row.TableByOwner || engine.HasTag(rec.Cold.Tags, tag)):
@@ -219,7 +219,7 @@ func (c *linkCheck) strayIndex(key, value []byte) error {
 }
 
 // deletion checks a row of the index by deletion: it is of a deleted link.
-func (c *linkCheck) deletion(key, value []byte) error {
+func (c *checks) deletion(key, value []byte) error {
 	_, id, err := row.SplitByDeletionKey(key)
 	if err != nil {
 		return err
@@ -231,7 +231,7 @@ func (c *linkCheck) deletion(key, value []byte) error {
 	return c.wantDeleted(id, code)
 }
 
-func (c *linkCheck) wantDeleted(id uint64, code string) error {
+func (c *checks) wantDeleted(id uint64, code string) error {
 	if why := c.IDProblem(id); why != "" {
 		return errors.New(why)
 	}
@@ -251,7 +251,7 @@ func (c *linkCheck) wantDeleted(id uint64, code string) error {
 
 // wantDeletion checks that a tombstone has its row in the index by deletion. Without that row the
 // tombstone would stay for ever.
-func (c *linkCheck) wantDeletion(h *engine.HotView, key []byte) {
+func (c *checks) wantDeletion(h *engine.HotView, key []byte) {
 	_, missing, done := c.Lookup("by deletion", row.AppendByDeletionKey(nil, row.HourAt(h.DeletedAtMs), h.ID))
 	defer done()
 	if missing {

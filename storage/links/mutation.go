@@ -1,4 +1,4 @@
-package storage
+package links
 
 import (
 	"cmp"
@@ -9,59 +9,44 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"shunt/engine"
+	"shunt/storage/audit"
 	"shunt/storage/kv"
 	"shunt/storage/row"
 )
 
-// mutationBatch writes mutations into a Pebble batch. It reuses its buffers for each row.
-//
-// Entries of the audit log wait until finish: keys that follow each other cost Pebble's memtable less
-// when they come together.
-type mutationBatch struct {
+// Batch writes mutations into a Pebble batch. It reuses its buffers for each row.
+type Batch struct {
 	batch      *pebble.Batch
-	stamps     *auditStamps
 	key, value []byte
 
 	creations []*engine.Mutation // whose rows writeCreations writes
 	waiting   int                // bytes of these rows, at most
 	byCode    []codeOfCreation   // of these creations
 
-	entry   engine.AuditEntry // the last one, kept for its memory
-	after   engine.Record     // its
-	entries []byte            // encoded
-	places  []auditPlace      // of the entries
+	entry engine.AuditEntry // the last one, kept for its memory
+	after engine.Record     // its
+	audit audit.Entries
 }
 
-// auditPlace is where an entry ends in mutationBatch.entries, and its stamp.
-type auditPlace struct {
-	stamp uint64
-	end   int
-}
+// NewBatch returns a batch that writes into b. Mutations that say who made them need entries.
+func NewBatch(b *pebble.Batch, entries audit.Entries) *Batch { return &Batch{batch: b, audit: entries} }
 
-// size returns the number of bytes of the batch, or a little more: see creationBytes.
-func (b *mutationBatch) size() int { return b.batch.Len() + len(b.entries) + b.waiting }
+// Size returns the number of bytes of the batch, or a little more: see creationBytes.
+func (b *Batch) Size() int { return b.batch.Len() + b.audit.SizeBytes() + b.waiting }
 
-// finish writes the creations and entries that wait.
-func (b *mutationBatch) finish() {
+// Finish writes the creations and entries that wait.
+func (b *Batch) Finish() {
 	b.writeCreations()
-	begin := 0
-	for _, p := range b.places {
-		b.key = row.AppendAuditKey(b.key[:0], p.stamp)
-		kv.Set(b.batch, b.key, b.entries[begin:p.end])
-		begin = p.end
-	}
-	if b.entries, b.places = b.entries[:0], b.places[:0]; cap(b.entries) > commitBatchBytes {
-		b.entries = nil
-	}
+	b.audit.Put(b.batch)
 	b.entry, b.after = engine.AuditEntry{}, engine.Record{} // releases strings
 }
 
-// add writes the rows that m changes. It always writes the hot record. A creation or an edit writes
+// Add writes the rows that m changes. It always writes the hot record. A creation or an edit writes
 // the cold record and the index rows. An edit or a deletion removes the index rows that are no
 // longer true. A deletion, and a reset of figures, writes the row of the index by deletion. The receipt is written if there
 // is one, and an entry of the audit log if the mutation says who made it. m must stay as it is until
-// finish.
-func (b *mutationBatch) add(m *engine.Mutation) {
+// Finish.
+func (b *Batch) Add(m *engine.Mutation) {
 	if m.Receipt != nil {
 		b.key = row.AppendReceiptKey(b.key[:0], &m.Receipt.RequestKey)
 		b.value = row.AppendReceipt(b.value[:0], m.Receipt, &m.Hot, &m.Cold)
@@ -69,7 +54,8 @@ func (b *mutationBatch) add(m *engine.Mutation) {
 	}
 	deleted := m.Hot.Flags&engine.FlagTombstone != 0
 	if m.By != nil {
-		b.addAudit(b.auditOf(m, deleted))
+		fillEntry(&b.entry, &b.after, m, deleted)
+		b.audit.Add(&b.entry)
 	}
 	if m.Before == nil && !deleted {
 		b.addCreation(m)
@@ -95,20 +81,20 @@ func (b *mutationBatch) add(m *engine.Mutation) {
 	b.addByTag(m)
 }
 
-func (b *mutationBatch) addHot(m *engine.Mutation) {
+func (b *Batch) addHot(m *engine.Mutation) {
 	b.key = row.AppendHotKey(b.key[:0], m.Hot.Code)
 	b.value = row.AppendHot(b.value[:0], &m.Hot)
 	kv.Set(b.batch, b.key, b.value)
 }
 
-func (b *mutationBatch) addCold(m *engine.Mutation) {
+func (b *Batch) addCold(m *engine.Mutation) {
 	b.key = row.AppendColdKey(b.key[:0], m.Hot.ID)
 	b.value = row.AppendCold(b.value[:0], &m.Cold)
 	kv.Set(b.batch, b.key, b.value)
 }
 
 // addImportedHits begins the life row of a link that brings hits along.
-func (b *mutationBatch) addImportedHits(m *engine.Mutation) {
+func (b *Batch) addImportedHits(m *engine.Mutation) {
 	if m.Cold.ImportedHits > 0 {
 		b.key = row.AppendLinkLifeKey(b.key[:0], m.Hot.ID)
 		b.value = row.AppendTally(b.value[:0], &engine.Tally{Hits: m.Cold.ImportedHits})
@@ -118,7 +104,7 @@ func (b *mutationBatch) addImportedHits(m *engine.Mutation) {
 
 // addOwnersImports adds what creations brought along to the rows of their owners, with one operand for
 // neighbours of one owner and hour.
-func (b *mutationBatch) addOwnersImports(all []*engine.Mutation) {
+func (b *Batch) addOwnersImports(all []*engine.Mutation) {
 	owner, hour, hits := uint32(0), uint32(0), uint64(0)
 	add := func() {
 		if hits > 0 {
@@ -143,7 +129,7 @@ func (b *mutationBatch) addOwnersImports(all []*engine.Mutation) {
 }
 
 // addBulk writes the creations of one request, its receipt, and one entry of the audit log.
-func (b *mutationBatch) addBulk(x *engine.Bulk) {
+func (b *Batch) addBulk(x *engine.Bulk) {
 	b.writeCreations()
 	for i := range x.Creations {
 		b.creations = append(b.creations, &x.Creations[i])
@@ -155,12 +141,12 @@ func (b *mutationBatch) addBulk(x *engine.Bulk) {
 		kv.Set(b.batch, b.key, b.value)
 	}
 	if x.By != nil {
-		b.addAudit(auditOfBulk(x))
+		b.audit.Add(auditOfBulk(x))
 	}
 }
 
 // removeIndexRows removes the index rows of before, except those that m writes again anyway.
-func (b *mutationBatch) removeIndexRows(before *engine.Record, m *engine.Mutation, deleted bool) {
+func (b *Batch) removeIndexRows(before *engine.Record, m *engine.Mutation, deleted bool) {
 	old := &before.Hot
 	stays := !deleted && old.Owner == m.Hot.Owner && old.ID == m.Hot.ID
 	if !stays {
@@ -175,13 +161,13 @@ func (b *mutationBatch) removeIndexRows(before *engine.Record, m *engine.Mutatio
 	}
 }
 
-func (b *mutationBatch) addByOwner(m *engine.Mutation) {
+func (b *Batch) addByOwner(m *engine.Mutation) {
 	b.key = row.AppendByOwnerKey(b.key[:0], m.Hot.Owner, m.Hot.ID)
 	b.value = appendIndexValue(b.value[:0], m)
 	kv.Set(b.batch, b.key, b.value)
 }
 
-func (b *mutationBatch) addByTag(m *engine.Mutation) {
+func (b *Batch) addByTag(m *engine.Mutation) {
 	if len(m.Cold.Tags) == 0 {
 		return
 	}
@@ -214,7 +200,7 @@ type codeOfCreation struct {
 }
 
 // addCreation adds a creation whose rows are written later.
-func (b *mutationBatch) addCreation(m *engine.Mutation) {
+func (b *Batch) addCreation(m *engine.Mutation) {
 	b.creations = append(b.creations, m)
 	b.waiting += creationBytes(m)
 }
@@ -243,7 +229,7 @@ func creationBytes(m *engine.Mutation) int {
 
 // writeCreations writes the rows of the creations that wait, but for receipts and entries of the audit
 // log.
-func (b *mutationBatch) writeCreations() {
+func (b *Batch) writeCreations() {
 	all := b.creations
 	for _, m := range all {
 		b.addCold(m)
@@ -268,7 +254,7 @@ func (b *mutationBatch) writeCreations() {
 }
 
 // sortByCode sets byCode.
-func (b *mutationBatch) sortByCode(all []*engine.Mutation) {
+func (b *Batch) sortByCode(all []*engine.Mutation) {
 	b.byCode = b.byCode[:0]
 	for i, m := range all {
 		b.byCode = append(b.byCode, codeOfCreation{firstBytes(m.Hot.Code), int32(i)})
@@ -287,4 +273,20 @@ func firstBytes(code string) uint64 {
 	var word [8]byte
 	copy(word[:], code)
 	return binary.BigEndian.Uint64(word[:])
+}
+
+func (b *Batch) addCap(c *engine.CapChange) {
+	b.key = row.AppendCapKey(b.key[:0], c.ID)
+	if c.Gone {
+		kv.Remove(b.batch, b.key)
+		return
+	}
+	b.value = row.AppendCap(b.value[:0], &c.Cap)
+	kv.Set(b.batch, b.key, b.value)
+}
+
+func (b *Batch) addDeletion(hour uint32, id uint64, code string) {
+	b.key = row.AppendByDeletionKey(b.key[:0], hour, id)
+	b.value = row.AppendDeletion(b.value[:0], code)
+	kv.Set(b.batch, b.key, b.value)
 }

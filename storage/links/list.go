@@ -1,4 +1,4 @@
-package storage
+package links
 
 import (
 	"bytes"
@@ -21,11 +21,11 @@ type listing struct{ snapshot *pebble.Snapshot }
 // Listing implements engine.Store. A snapshot also contains batches that Pebble has applied and not
 // synced yet, so Listing waits for the last batch in it. The log is in the order of the numbers of
 // batches, so once that batch is durable, the whole snapshot is.
-func (s *Store) Listing(ctx context.Context) (engine.Listing, error) {
-	snapshot := s.db.NewSnapshot()
+func (l *Links) Listing(ctx context.Context) (engine.Listing, error) {
+	snapshot := l.db.NewSnapshot()
 	contained, err := kv.ReadSequence(snapshot)
 	if err == nil {
-		err = s.writer.AwaitDurable(ctx, contained.Last)
+		err = l.writer.AwaitDurable(ctx, contained.Last)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("storage: opening a listing: %w", errors.Join(err, snapshot.Close()))
@@ -43,7 +43,7 @@ func (l *listing) Close() error {
 
 // ReadRecord implements engine.Listing.
 func (l *listing) ReadRecord(code string) (engine.Record, error) {
-	rec, err := readRecord(l.snapshot, code)
+	rec, err := ReadRecord(l.snapshot, code)
 	if err != nil && !errors.Is(err, engine.ErrNotFound) {
 		return engine.Record{}, fmt.Errorf("storage: %w", err)
 	}
@@ -116,7 +116,7 @@ func (l *listing) ownerScan(r *engine.ListRange) rowScan {
 		keys: keys, first: (*pebble.Iterator).First, next: (*pebble.Iterator).Next,
 		read: func(key, value []byte) (engine.LinkEntry, bool, error) {
 			if len(key) != len(prefix)+8 {
-				return engine.LinkEntry{}, false, fmt.Errorf("%w: key of an index", ErrCorrupt)
+				return engine.LinkEntry{}, false, fmt.Errorf("%w: key of an index", row.ErrCorrupt)
 			}
 			entry, err := row.DecodeLinkEntry(value)
 			entry.ID = ^binary.BigEndian.Uint64(key[len(prefix):])
@@ -146,7 +146,7 @@ func isWanted(r *engine.ListRange, id uint64, code []byte) bool {
 // tag and are wanted: the look-up costs more than the rest of a row.
 func (l *listing) readCold(key, value []byte, r *engine.ListRange) (entry engine.LinkEntry, listed bool, err error) {
 	if len(key) != 1+8 {
-		return entry, false, fmt.Errorf("%w: key of a cold record", ErrCorrupt)
+		return entry, false, fmt.Errorf("%w: key of a cold record", row.ErrCorrupt)
 	}
 	entry.ID = binary.BigEndian.Uint64(key[1:])
 	cold, err := row.DecodeCold(value)
@@ -187,7 +187,7 @@ func (l *listing) countTags(s *engine.TagScan, rows int, fn func(engine.TagCount
 		if len(prefix) == 0 || !bytes.HasPrefix(key, prefix) {
 			folded, id, ok := row.SplitIndexKey(key)
 			if !ok {
-				return false, fmt.Errorf("%w: key %x in the index by tag", ErrCorrupt, key)
+				return false, fmt.Errorf("%w: key %x in the index by tag", row.ErrCorrupt, key)
 			}
 			prefix = append(prefix[:0], key[:len(key)-8]...)
 			if open := s.Open; open.Folded() != folded {
