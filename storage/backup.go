@@ -71,19 +71,12 @@ func (s *Store) BackupToStream(ctx context.Context) (BackupResult, error) {
 	return result, nil
 }
 
-// LinksToStream is BackupToStream of what an edge of the cluster may have, and no more: the links and
-// what distinguishes the store, at one position of the cluster's log. The store that Restore makes of it
-// is that of an edge, for good.
-//
-// The rows are copied into a new database, so it needs room for them for as long as it is sent.
-// Rejected: a checkpoint from which the other rows are deleted, because their bytes stay in its files.
-func (s *Store) LinksToStream(ctx context.Context) (BackupResult, error) {
+// MakeStream is BackupToStream of a database that fill makes: its rows are copied, so it needs room for them for as
+// long as it is sent. fill also gets what it calls now and then: an error ends it.
+func (s *Store) MakeStream(ctx context.Context, fill func(db *pebble.DB, more func() error) error) (BackupResult, error) {
 	to := &disk.Folder{FS: s.folder.FS, Dir: disk.StreamFolder(s.folder.FS, s.folder.Dir)}
-	if !s.shared.exists || s.shared.edge {
-		return BackupResult{}, errors.New("storage: only a full node of a cluster has links for an edge")
-	}
 	if !s.backups.TryLock() {
-		return BackupResult{}, disk.ErrBackupRuns
+		return BackupResult{}, ErrBackupRuns
 	}
 	defer s.backups.Unlock()
 	s.fs.Backup.Store(&ctx)
@@ -93,21 +86,20 @@ func (s *Store) LinksToStream(ctx context.Context) (BackupResult, error) {
 		err = to.MakeFor(disk.FormatBackupName, disk.BackupPrefix, row.LayoutVersion)
 	}
 	if err == nil {
-		err = s.copyLinks(ctx, to)
+		err = s.fillStream(to, func(db *pebble.DB) error {
+			return fill(db, func() error { return errors.Join(ctx.Err(), s.space.check()) })
+		})
 	}
 	if err == nil {
 		err = to.End(disk.FormatBackupName)
 	}
 	if err != nil {
-		return BackupResult{}, errors.Join(fmt.Errorf("storage: copying links: %w", err), s.RemoveStream())
+		return BackupResult{}, errors.Join(err, s.RemoveStream())
 	}
 	return measure(to)
 }
 
-// copyLinks makes a database that has the rows of an edge.
-func (s *Store) copyLinks(ctx context.Context, to *disk.Folder) (err error) {
-	snapshot := s.db.NewSnapshot()
-	defer func() { err = errors.Join(err, snapshot.Close()) }()
+func (s *Store) fillStream(to *disk.Folder, fill func(db *pebble.DB) error) (err error) {
 	options := pebbleOptions(to.FS, &Options{Logger: slog.New(slog.DiscardHandler)}, nil, true)
 	options.DisableWAL = true // nobody takes half a copy
 	db, err := openDB(to, options)
@@ -115,56 +107,10 @@ func (s *Store) copyLinks(ctx context.Context, to *disk.Folder) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close(), to.SyncDir(to.Path(disk.DBName))) }()
-	b := db.NewBatch()
-	defer func() { err = errors.Join(err, b.Close()) }()
-	for _, name := range []byte{row.MetaLayout, row.MetaStoreID, row.MetaVisitorKey, row.MetaNode, row.MetaIDBound, row.MetaLog} {
-		value, err := kv.Read(snapshot, row.MetaKey(name))
-		if err != nil {
-			return err
-		}
-		kv.Set(b, row.MetaKey(name), value)
-	}
-	kv.Set(b, row.MetaKey(row.MetaEdge), []byte{1})
-	kv.Set(b, row.MetaKey(row.MetaOutbox), row.AppendOutboxState(nil, newOutbox()))
-	kv.Merge(b, row.MetaKey(row.MetaSequence), row.AppendSequence(nil, row.Sequence{Count: 1, Last: 1}))
-	for _, table := range []byte{row.TableHot, row.TableCold, row.TableCaps} {
-		if err := s.copyTable(ctx, snapshot, table, b, db); err != nil {
-			return err
-		}
-	}
-	if err := db.Apply(b, pebble.NoSync); err != nil {
+	if err := fill(db); err != nil {
 		return err
 	}
 	return db.Flush() // its tables are synced
-}
-
-// copyTable puts what an edge keeps of a table into b, and b into db whenever it is large.
-func (s *Store) copyTable(ctx context.Context, from pebble.Reader, table byte, b *pebble.Batch, db *pebble.DB) (err error) {
-	keys := row.TableRange(table)
-	it, err := from.NewIter(&pebble.IterOptions{LowerBound: keys.Lower, UpperBound: keys.Upper})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, it.Close()) }()
-	for valid := it.First(); valid; valid = it.Next() {
-		value, err := it.ValueAndErr()
-		if err != nil {
-			return err
-		}
-		if table == row.TableCold {
-			if value, err = row.ColdOfEdge(value); err != nil {
-				return fmt.Errorf("row %x: %w", it.Key(), err)
-			}
-		}
-		if kv.Set(b, it.Key(), value); b.Len() < copyChunkBytes {
-			continue
-		}
-		if err := errors.Join(ctx.Err(), s.space.check(), db.Apply(b, pebble.NoSync)); err != nil {
-			return err
-		}
-		b.Reset()
-	}
-	return it.Error()
 }
 
 // StreamFolder is the folder, inside the data folder dir, of a backup that is sent as a stream or

@@ -17,6 +17,7 @@ import (
 	"shunt/engine"
 	"shunt/storage/disk"
 	"shunt/storage/row"
+	"shunt/storage/row/rowtest"
 )
 
 const (
@@ -373,7 +374,7 @@ func TestABackupOfAJustOpenedStoreIsWhole(t *testing.T) {
 	mem := vfs.NewCrashableMem()
 	s := openMem(t, mem)
 	stop := start(t, s)
-	apply(t, s, creation(link("kept", 1, 1)))
+	apply(t, s, rowtest.Creation(rowtest.Link("kept", 1, 1)))
 	stop()
 	closeStore(t, s)
 	for range 2 { // the first opening writes the log into a table, the second finds an empty log
@@ -419,7 +420,7 @@ func TestABrokenOrIncompleteCheckpointFailsTheBackup(t *testing.T) {
 		mem := vfs.NewMem()
 		s := open(t, "/data/store", Options{FS: forgetful{mem, part}})
 		stop := start(t, s)
-		apply(t, s, creation(link("kept", 1, 1)))
+		apply(t, s, rowtest.Creation(rowtest.Link("kept", 1, 1)))
 		if _, err := s.Backup(t.Context(), "/backup"); err == nil {
 			t.Errorf("%s is empty, and Backup returned no error", part)
 		}

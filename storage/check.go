@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 
 	"shunt/storage/accounts"
 	"shunt/storage/audit"
@@ -19,8 +20,8 @@ type CheckOptions = check.Options
 // CheckReport counts the records that Check has read.
 type CheckReport = check.Report
 
-// checkSubjects are all that have rows. Rows of other tables are faults.
-var checkSubjects = []func(*check.Run) check.Subject{links.Check, hits.Check, audit.Check, accounts.Check, checkOthers, checkCluster}
+// checkSubjects are all that have rows, but for a Replication. Rows of other tables are faults.
+var checkSubjects = []func(*check.Run) check.Subject{links.Check, hits.Check, audit.Check, accounts.Check, checkOthers}
 
 // checkOthers returns how the rows that belong to no other subject are checked.
 func checkOthers(*check.Run) check.Subject {
@@ -43,9 +44,13 @@ func checkOthers(*check.Run) check.Subject {
 func (v *Inspection) Check(ctx context.Context, o CheckOptions) (CheckReport, error) {
 	options := pebbleOptions(v.fs, &Options{Logger: slog.New(slog.DiscardHandler)}, nil, false)
 	options.EnsureDefaults()
+	subjects := slices.Clip(checkSubjects)
+	if v.replication != nil {
+		subjects = append(subjects, v.replication.Check)
+	}
 	report, err := check.All(ctx, check.Source{
 		DB: v.db, Reader: v.r, FS: v.fs, Folder: v.folder, Tables: options.MakeReaderOptions(), Backup: v.backup, Live: v.live,
-	}, o, checkSubjects)
+	}, o, subjects)
 	if err != nil {
 		return report, fmt.Errorf("storage: check: %w", err)
 	}

@@ -42,36 +42,36 @@ func fillForCheck(t testing.TB, s *Store) {
 		t.Fatal(err)
 	}
 	for id := uint64(1); id <= 20; id++ {
-		r := link(fmt.Sprintf("code%02d", id), id, checkedOwner, "spring")
+		r := rowtest.Link(fmt.Sprintf("code%02d", id), id, checkedOwner, "spring")
 		if id%2 == 0 {
 			r.Cold.Tags = nil
 		}
 		r.Cold.ImportedHits = id % 3
-		apply(t, s, creation(r))
+		apply(t, s, rowtest.Creation(r))
 	}
-	edited := link("code01", 1, checkedOwner, "autumn", "spring")
+	edited := rowtest.Link("code01", 1, checkedOwner, "autumn", "spring")
 	edited.Cold.Version = 2
-	apply(t, s, edit(link("code01", 1, checkedOwner, "spring"), edited))
-	apply(t, s, deletion(link("code03", 3, checkedOwner, "spring")))
-	apply(t, s, deletion(link("code05", 5, checkedOwner, "spring")))
-	again := creation(link("code05", 50, checkedOwner))
+	apply(t, s, rowtest.Edit(rowtest.Link("code01", 1, checkedOwner, "spring"), edited))
+	apply(t, s, rowtest.Deletion(rowtest.Link("code03", 3, checkedOwner, "spring")))
+	apply(t, s, rowtest.Deletion(rowtest.Link("code05", 5, checkedOwner, "spring")))
+	again := rowtest.Creation(rowtest.Link("code05", 50, checkedOwner))
 	again.Receipt = &engine.Receipt{CreatedAtMs: 1}
 	apply(t, s, again)
 
 	hour := uint32(checkedHour)
 	for seq := range uint64(4) {
-		f := newModelFlush()
+		f := rowtest.NewFlush()
 		for id := uint64(1); id <= 10; id++ {
-			f.add(hour, id, checkedOwner, rowtest.HitFrom(rowtest.Visitor(seq*100+id), "a.example", 5, 2, 1))
-			f.add(hour, id, checkedOwner, &rowtest.Model{Bots: 1, Heads: 2})
+			f.Add(hour, id, checkedOwner, rowtest.HitFrom(rowtest.Visitor(seq*100+id), "a.example", 5, 2, 1))
+			f.Add(hour, id, checkedOwner, &rowtest.Model{Bots: 1, Heads: 2})
 		}
 		dense := &rowtest.Model{Hits: 3000, Visitors: map[uint64]bool{}}
 		for i := range uint64(3000) {
 			dense.Visitors[rowtest.Visitor(i)] = true
 		}
-		f.add(hour, 20, checkedOwner, dense)
+		f.Add(hour, 20, checkedOwner, dense)
 		p := engine.Positions{Epoch: 1, FlushSeq: seq + 1, OpenHour: hour, Rings: []uint64{10 * (seq + 1)}}
-		if err := s.Flush(f.batch(p)); err != nil {
+		if err := s.Flush(f.Batch(p)); err != nil {
 			t.Fatal(err)
 		}
 		hour++
@@ -155,7 +155,7 @@ func TestEachFaultOfARowIsFound(t *testing.T) {
 	s := openMem(t, mem)
 	fillForCheck(t, s)
 	closeStore(t, s)
-	owner2, hot01, code04 := uint32(8), link("code01", 1, checkedOwner, "autumn", "spring"), link("code04", 4, checkedOwner)
+	owner2, hot01, code04 := uint32(8), rowtest.Link("code01", 1, checkedOwner, "autumn", "spring"), rowtest.Link("code04", 4, checkedOwner)
 	for name, c := range map[string]struct {
 		plant func(b *pebble.Batch)
 		want  string // part of a fault's text, its place included

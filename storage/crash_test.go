@@ -141,10 +141,10 @@ func TestAcknowledgedMutationsSurviveACrashAtAnyMoment(t *testing.T) {
 	s := openMem(t, mem)
 	stop := start(t, s)
 	for i := range 20 {
-		rec := link(fmt.Sprintf("c%d", i), uint64(i+1), 1, "tag")
-		apply(t, s, creation(rec))
+		rec := rowtest.Link(fmt.Sprintf("c%d", i), uint64(i+1), 1, "tag")
+		apply(t, s, rowtest.Creation(rec))
 		if i%5 == 4 {
-			apply(t, s, deletion(rec))
+			apply(t, s, rowtest.Deletion(rec))
 		}
 		after := openMem(t, mem.CrashClone(loseAll()))
 		for j := range i + 1 {
@@ -176,14 +176,14 @@ func TestAllocatedIDsSurviveACrash(t *testing.T) {
 
 // crashFlush returns flush i of TestAFlushIsStoredWholeOrNotAtAll: it adds i hits to each of 40
 // links.
-func crashFlush(i uint64) *modelFlush {
-	f := newModelFlush()
+func crashFlush(i uint64) *rowtest.Flush {
+	f := rowtest.NewFlush()
 	for id := range uint64(40) {
 		m := &rowtest.Model{Hits: i, Visitors: map[uint64]bool{}}
 		for v := range i {
 			m.Visitors[rowtest.Visitor(i<<8|v)] = true
 		}
-		f.add(100, id, 1, m)
+		f.Add(100, id, 1, m)
 	}
 	return f
 }
@@ -222,7 +222,7 @@ func wantWholeFlushes(t *testing.T, s *Store) uint64 {
 	}
 	var want rowtest.Model
 	for i := range p.FlushSeq {
-		want.Add(crashFlush(i + 1).links[linkHour{100, 0}])
+		want.Add(crashFlush(i + 1).Links[rowtest.LinkHour{Hour: 100, ID: 0}])
 	}
 	for id := range uint64(40) {
 		wantTally(t, s, id, &want)

@@ -1,6 +1,8 @@
 package storage
 
 import (
+	"errors"
+
 	"shunt/storage/disk"
 	"shunt/storage/kv"
 	"shunt/storage/links"
@@ -31,6 +33,8 @@ var (
 	ErrCorrupt = row.ErrCorrupt
 	// ErrLostWrites: see package kv.
 	ErrLostWrites = kv.ErrLostWrites
+	// ErrOfCluster: the store, or the backup, is that of a node of a cluster, and Options.Replicate is not set.
+	ErrOfCluster = errors.New("the data is that of a node of a cluster")
 	// ErrNoIDs: see package links.
 	ErrNoIDs = links.ErrNoIDs
 )

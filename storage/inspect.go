@@ -22,13 +22,14 @@ import (
 // Inspection is a read-only store at one moment: a store that is not in use, a backup, or a
 // snapshot of an open store.
 type Inspection struct {
-	fs     vfs.FS
-	folder *disk.Folder
-	db     *pebble.DB
-	r      pebble.Reader // db itself, or a snapshot of it
-	backup bool
-	live   bool // a snapshot of a Store in use
-	close  func() error
+	fs          vfs.FS
+	folder      *disk.Folder
+	db          *pebble.DB
+	r           pebble.Reader // db itself, or a snapshot of it
+	backup      bool
+	live        bool        // a snapshot of a Store in use
+	replication Replication // nil: none is known
+	close       func() error
 }
 
 // Inspect opens the store or the backup in dir without changing a byte of it. Errors: those of
@@ -71,8 +72,12 @@ func inspectFolder(f *disk.Folder, options *Options) (*Inspection, error) {
 		return nil, errors.Join(fmt.Errorf("opening the database: %w", kv.PebbleError{Cause: err}), lock.Close())
 	}
 	cache.opened(db)
+	var replication Replication
+	if options.Replicate != nil {
+		replication = options.Replicate()
+	}
 	return &Inspection{
-		fs: f.FS, folder: f, db: db, r: db, backup: backup,
+		fs: f.FS, folder: f, db: db, r: db, backup: backup, replication: replication,
 		close: func() error { return errors.Join(db.Close(), lock.Close()) },
 	}, nil
 }
@@ -80,7 +85,7 @@ func inspectFolder(f *disk.Folder, options *Options) (*Inspection, error) {
 // Inspect returns the store at this moment. The inspection must be closed before the store.
 func (s *Store) Inspect() *Inspection {
 	snapshot := s.db.NewSnapshot()
-	return &Inspection{fs: s.folder.FS, folder: s.folder, db: s.db, r: snapshot, live: true, close: snapshot.Close}
+	return &Inspection{fs: s.folder.FS, folder: s.folder, db: s.db, r: snapshot, live: true, replication: s.replication, close: snapshot.Close}
 }
 
 // Close ends the inspection.
@@ -93,6 +98,9 @@ func (v *Inspection) Close() error {
 
 // Backup reports whether the folder is a backup.
 func (v *Inspection) Backup() bool { return v.backup }
+
+// Reader reads the rows.
+func (v *Inspection) Reader() pebble.Reader { return v.r }
 
 // Accounts returns the table of accounts, read-only.
 func (v *Inspection) Accounts() *accounts.Table { return accounts.NewTable(v.r, nil) }
@@ -157,7 +165,7 @@ func (s *Store) openReadOnly(f *disk.Folder, o *Options) error {
 	}
 	contained, readErr := kv.ReadSequence(s.db)
 	if err = errors.Join(err, readErr); err != nil {
-		return errors.Join(err, s.hitRows.Close(), s.pulls.batch.Close(), s.db.Close(), s.lock.Close())
+		return errors.Join(err, s.closeParts(), s.db.Close(), s.lock.Close())
 	}
 	s.writer.Begin(contained.Last)
 	return nil
@@ -247,7 +255,7 @@ func (s *Store) fold(to *disk.Folder) (err error) {
 		return err
 	}
 	c.initParts(&o)
-	defer func() { err = errors.Join(err, c.hitRows.Close(), c.pulls.batch.Close(), c.db.Close()) }()
+	defer func() { err = errors.Join(err, c.closeParts(), c.db.Close()) }()
 	contained, err := kv.ReadSequence(c.db)
 	if err != nil {
 		return err

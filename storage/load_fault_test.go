@@ -65,11 +65,11 @@ func manyBlocks(t *testing.T) vfs.FS {
 	s := openMem(t, mem)
 	stop := start(t, s)
 	for i := range 200 {
-		rec := link(fmt.Sprintf("code%d", i), uint64(i+1), 1)
+		rec := rowtest.Link(fmt.Sprintf("code%d", i), uint64(i+1), 1)
 		for n := range uint64(100) {
 			rec.Hot.Target += fmt.Sprintf("%x", rowtest.Visitor(uint64(i)<<32|n))
 		}
-		apply(t, s, creation(rec))
+		apply(t, s, rowtest.Creation(rec))
 	}
 	stop()
 	closeStore(t, s)

@@ -48,7 +48,7 @@ func (s *Store) start() (err error) {
 	if err := s.changeLog.Start(s.FirstDay()); err != nil {
 		return err
 	}
-	return s.readLog()
+	return s.startReplication()
 }
 
 // checkLayout refuses a layout version that this program does not know.

@@ -43,16 +43,6 @@ type Metrics struct {
 	CommitSeconds         Histogram
 	CommitMutations       Histogram
 
-	// Of a store in a cluster.
-	OutboxBytes             uint64    // of rows that other nodes have not pulled yet
-	OutboxOldest            time.Time // when the oldest of them were made; zero if there are none
-	OutboxFirst             uint64    // position of the oldest record that is kept
-	OutboxNext              uint64    // position of the record that comes next
-	OutboxWithoutBreakdowns uint64    // rows that other nodes will lack the breakdowns of, because the outbox was full
-	OutboxWithoutVisitors   uint64    // rows that they will lack the visitors of
-	PulledRows              uint64    // of other nodes, applied here
-	PulledRowsDropped       uint64    // of them, those of links that were purged here
-
 	// RollUpWaits is the end of the oldest hour that has rows which are not rolled up; zero if none
 	// has. It is in the future for an hour that is not over.
 	RollUpWaits time.Time
@@ -66,7 +56,7 @@ func (s *Store) Metrics() Metrics {
 	for i := range p.Levels {
 		compacted += p.Levels[i].TableBytesCompacted
 	}
-	m := Metrics{
+	return Metrics{
 		DiskBytes:             p.DiskSpaceUsage() - p.WAL.PhysicalSize + log,
 		LogDiskBytes:          log,
 		BallastBytes:          s.space.kept.Load(),
@@ -97,18 +87,6 @@ func (s *Store) Metrics() Metrics {
 		CommitSeconds:         commits.Seconds,
 		CommitMutations:       commits.Sizes,
 		RollUpWaits:           s.hitRows.RollUpWaits(),
-	}
-	s.outboxMetrics(&m)
-	return m
-}
-
-func (s *Store) outboxMetrics(m *Metrics) {
-	o := &s.outbox
-	m.OutboxBytes, m.OutboxFirst, m.OutboxNext = o.bytes.Load(), o.first.Load(), o.next.Load()
-	m.OutboxWithoutBreakdowns, m.OutboxWithoutVisitors = o.withoutBreakdowns.Load(), o.withoutVisitors.Load()
-	m.PulledRows, m.PulledRowsDropped = s.pulls.rows.Load(), s.pulls.dropped.Load()
-	if made := o.oldestMs.Load(); made != 0 {
-		m.OutboxOldest = time.UnixMilli(made)
 	}
 }
 

@@ -37,6 +37,9 @@ func newStore(dir string, o *Options) *Store {
 	s.fs.Full = s.space.full
 	s.folder = &disk.Folder{FS: s.fs, Dir: dir}
 	s.space.init(dir, o)
+	if o.Replicate != nil {
+		s.replication = o.Replicate()
+	}
 	s.cache = newBlockCache(o)
 	return s
 }
@@ -188,8 +191,6 @@ func (s *Store) initParts(o *Options) {
 	s.accounts.Init(s.db, s.mayWrite, s.share, s.changeLog)
 	s.hitRows.Init(s.db, &s.writer, hits.Options{ReadOnly: s.reads != nil, Busy: s.busy, UseClock: s.changeLog.Use, Progress: &s.scanned})
 	s.linkRows.Init(s.db, &s.writer, links.Options{MayWrite: s.mayWrite, Share: s.share, Hits: s.hitRows, Log: s.changeLog, Progress: &s.scanned})
-	s.pulls.batch = s.db.NewBatch(pebble.WithMaxRetainedSizeBytes(4 * pulledBytes))
-	s.outbox.maxBytes = uint64(o.MaxOutboxBytes)
 }
 
 // begin initializes s from an open database.

@@ -23,9 +23,10 @@ const copyChunkBytes = 1 << 20
 
 // RestoreOptions are the settings of Restore; the zero value of each field is its default.
 type RestoreOptions struct {
-	Logger   *slog.Logger                    // default: slog.Default()
-	FS       vfs.FS                          // default: vfs.Default
-	Progress func(copiedBytes, bytes uint64) // called after each MiB
+	Logger    *slog.Logger                    // default: slog.Default()
+	FS        vfs.FS                          // default: vfs.Default
+	Progress  func(copiedBytes, bytes uint64) // called after each MiB
+	Replicate func() Replication              // as in Options
 }
 
 // RestoreResult describes a store that Restore made.
@@ -219,7 +220,7 @@ func copyFile(ctx context.Context, from, to *disk.Folder, name string, copied fu
 	}
 }
 
-// beginHistory gives the copy a journal history of its own, and in a cluster an outbox.
+// beginHistory
 func (r *restore) beginHistory(lock *pebble.Lock) (err error) {
 	db, err := openDB(r.to, pebbleOptions(r.to.FS, &Options{Logger: r.o.Logger}, lock, false))
 	if err != nil {
@@ -234,14 +235,13 @@ func (r *restore) beginHistory(lock *pebble.Lock) (err error) {
 	b := db.NewBatch()
 	defer b.Close()
 	kv.Set(b, row.MetaKey(row.MetaPositions), row.AppendPositions(nil, &p))
-	if v, err := kv.Read(db, row.MetaKey(row.MetaOutbox)); err != nil {
+	if r.o.Replicate == nil {
+		err = wantAlone(db)
+	} else {
+		err = r.o.Replicate().Renew(db, b)
+	}
+	if err != nil {
 		return err
-	} else if v != nil {
-		old, err := row.DecodeOutboxState(v)
-		if err != nil {
-			return err
-		}
-		renewOutbox(b, old)
 	}
 	if err := db.Apply(b, pebble.Sync); err != nil {
 		return fmt.Errorf("beginning a history of the journal: %w", err)

@@ -49,9 +49,9 @@ func TestTheOldestHourThatIsNotRolledUpIsKnown(t *testing.T) {
 		}
 	}
 	want("at first", time.Time{})
-	f := newModelFlush()
-	f.add(23, 1, 7, rowtest.Hit(1))
-	f.add(30, 1, 7, rowtest.Hit(3))
+	f := rowtest.NewFlush()
+	f.Add(23, 1, 7, rowtest.Hit(1))
+	f.Add(30, 1, 7, rowtest.Hit(3))
 	flush(t, s, 1, f)
 	want("after a flush", endOf(23))
 	rollUpAll(t, s, upTo(30), nil)
@@ -66,12 +66,12 @@ func TestTheOldestHourThatIsNotRolledUpIsKnown(t *testing.T) {
 
 func TestRolledUpHoursAreInDaysAndLives(t *testing.T) {
 	s := openTemp(t)
-	f := newModelFlush()
-	f.add(23, 1, 7, rowtest.Hit(1))
-	f.add(24, 1, 7, rowtest.Hit(1))
-	f.add(24, 1, 7, rowtest.Hit(2))
-	f.add(25, 2, 7, &rowtest.Model{Hits: 1, Bots: 3, Visitors: map[uint64]bool{2: true}})
-	f.add(30, 1, 7, rowtest.Hit(3))
+	f := rowtest.NewFlush()
+	f.Add(23, 1, 7, rowtest.Hit(1))
+	f.Add(24, 1, 7, rowtest.Hit(1))
+	f.Add(24, 1, 7, rowtest.Hit(2))
+	f.Add(25, 2, 7, &rowtest.Model{Hits: 1, Bots: 3, Visitors: map[uint64]bool{2: true}})
+	f.Add(30, 1, 7, rowtest.Hit(3))
 	flush(t, s, 1, f)
 	rollUpAll(t, s, upTo(30), nil)
 	two := &rowtest.Model{Hits: 2, Visitors: map[uint64]bool{1: true, 2: true}}
@@ -83,7 +83,7 @@ func TestRolledUpHoursAreInDaysAndLives(t *testing.T) {
 		"link 1, day 0":  {row.AppendLinkDayKey(nil, 1, 0), rowtest.Hit(1)},
 		"link 1, day 1":  {row.AppendLinkDayKey(nil, 1, 1), two},
 		"link 1":         {row.AppendLinkLifeKey(nil, 1), three},
-		"link 2":         {row.AppendLinkLifeKey(nil, 2), f.links[linkHour{25, 2}]},
+		"link 2":         {row.AppendLinkLifeKey(nil, 2), f.Links[rowtest.LinkHour{Hour: 25, ID: 2}]},
 		"owner 7, day 0": {row.AppendOwnerDayKey(nil, 7, 0), rowtest.Hit(1)},
 		"owner 7, day 1": {row.AppendOwnerDayKey(nil, 7, 1), &rowtest.Model{Hits: 3, Bots: 3, Visitors: two.Visitors}},
 	} {
@@ -103,8 +103,8 @@ func TestRolledUpHoursAreInDaysAndLives(t *testing.T) {
 // rolled up, and then one that was far behind.
 func TestAFlushOfARolledUpHourCountsThereAndInItsDayAndLife(t *testing.T) {
 	s := openTemp(t)
-	f := newModelFlush()
-	f.add(10, 1, 7, rowtest.Hit(1))
+	f := rowtest.NewFlush()
+	f.Add(10, 1, 7, rowtest.Hit(1))
 	flush(t, s, 1, f)
 	rollUpAll(t, s, upTo(11), nil)
 	flush(t, s, 2, f)
@@ -132,8 +132,8 @@ func TestTheMarkMovesBackOnceTheClockIsRight(t *testing.T) {
 	defer func() { closeStore(t, s) }()
 	want, seq := rowtest.Model{}, uint64(0)
 	count := func(hour uint32) {
-		f := newModelFlush()
-		f.add(hour, 1, 7, rowtest.Hit(rowtest.Visitor(seq)))
+		f := rowtest.NewFlush()
+		f.Add(hour, 1, 7, rowtest.Hit(rowtest.Visitor(seq)))
 		want.Add(rowtest.Hit(rowtest.Visitor(seq)))
 		seq++
 		flush(t, s, seq, f)
@@ -187,8 +187,8 @@ func TestAFlushThatFailsLeavesNothing(t *testing.T) {
 		t.Errorf("got %v, want the callback's error", err)
 	}
 	wantTally(t, s, 1, &rowtest.Model{})
-	f := newModelFlush()
-	f.add(10, 1, 7, rowtest.Hit(1))
+	f := rowtest.NewFlush()
+	f.Add(10, 1, 7, rowtest.Hit(1))
 	flush(t, s, 1, f)
 	wantTally(t, s, 1, rowtest.Hit(1))
 }
@@ -200,11 +200,11 @@ func TestRollUpResumesAfterACrashBetweenAnyTwoChunks(t *testing.T) {
 	const links = 9000
 	mem := vfs.NewCrashableMem()
 	s := openMem(t, mem)
-	f := newModelFlush()
+	f := rowtest.NewFlush()
 	want := map[uint64]uint64{}
 	for id := uint64(1); id <= links; id++ {
-		f.add(100, id, uint32(id%5000), rowtest.Hit(id))
-		f.add(103, id, uint32(id%5000), rowtest.Hit(id/2))
+		f.Add(100, id, uint32(id%5000), rowtest.Hit(id))
+		f.Add(103, id, uint32(id%5000), rowtest.Hit(id/2))
 		want[id] = 2
 	}
 	flush(t, s, 1, f)
@@ -268,9 +268,9 @@ func TestRollUpWaitsLongBeforeWritesStall(t *testing.T) {
 
 func TestHourRowsStayWhileKeptAndUntilRolledUp(t *testing.T) {
 	s := openTemp(t)
-	f := newModelFlush()
+	f := rowtest.NewFlush()
 	for _, hour := range []uint32{100, 120, 149, 150} {
-		f.add(hour, 1, 7, rowtest.Hit(uint64(hour)))
+		f.Add(hour, 1, 7, rowtest.Hit(uint64(hour)))
 	}
 	flush(t, s, 1, f)
 	hours := func() (found []uint32) {
@@ -305,7 +305,7 @@ func TestHourRowsStayWhileKeptAndUntilRolledUp(t *testing.T) {
 		}
 	}
 	want := rowtest.Model{}
-	for _, m := range f.links {
+	for _, m := range f.Links {
 		want.Add(m)
 	}
 	wantTally(t, s, 1, &want)
@@ -313,8 +313,8 @@ func TestHourRowsStayWhileKeptAndUntilRolledUp(t *testing.T) {
 
 func TestACorruptRowStopsTheRollUpWithoutLoss(t *testing.T) {
 	s := openTemp(t)
-	f := newModelFlush()
-	f.add(10, 1, 7, rowtest.Hit(1))
+	f := rowtest.NewFlush()
+	f.Add(10, 1, 7, rowtest.Hit(1))
 	flush(t, s, 1, f)
 	b := s.db.NewBatch()
 	kv.Set(b, row.AppendLinkHourKey(nil, 10, 2), []byte{1, 1})
@@ -344,10 +344,10 @@ func TestTalliesMatchAPlainMapThroughAnyHistory(t *testing.T) {
 		for range rapid.IntRange(1, 25).Draw(rt, "steps") {
 			switch rapid.IntRange(0, 7).Draw(rt, "step") {
 			case 0, 1, 2:
-				f := newModelFlush()
+				f := rowtest.NewFlush()
 				for range rapid.IntRange(1, 4).Draw(rt, "rows") {
 					id, m := rapid.Uint64Max(links-1).Draw(rt, "id"), rowtest.Models().Draw(rt, "tally")
-					f.add(hour+rapid.Uint32Max(2).Draw(rt, "hour"), id, uint32(id), m)
+					f.Add(hour+rapid.Uint32Max(2).Draw(rt, "hour"), id, uint32(id), m)
 					want[id].Add(m)
 				}
 				seq++
@@ -390,9 +390,9 @@ func TestReadersDuringFlushAndRollUpNeverMissAHit(t *testing.T) {
 	go func() {
 		defer close(ended)
 		for i := range uint64(flushes) {
-			f := newModelFlush()
-			f.add(uint32(i), 1, 7, rowtest.Hit(rowtest.Visitor(i)))
-			if err := s.Flush(f.batch(engine.Positions{FlushSeq: i + 1})); err != nil {
+			f := rowtest.NewFlush()
+			f.Add(uint32(i), 1, 7, rowtest.Hit(rowtest.Visitor(i)))
+			if err := s.Flush(f.Batch(engine.Positions{FlushSeq: i + 1})); err != nil {
 				t.Errorf("Flush: %v", err)
 			}
 			if _, err := s.RollUp(upTo(uint32(i))); err != nil {
@@ -416,10 +416,10 @@ func TestReadersDuringFlushAndRollUpNeverMissAHit(t *testing.T) {
 func TestReopeningFindsTheHoursWithRows(t *testing.T) {
 	mem := vfs.NewMem()
 	s := openMem(t, mem)
-	f := newModelFlush()
+	f := rowtest.NewFlush()
 	for hour := uint32(10); hour < 20; hour += 3 {
 		for id := range uint64(50) {
-			f.add(hour, id, uint32(id), rowtest.Hit(id))
+			f.Add(hour, id, uint32(id), rowtest.Hit(id))
 		}
 	}
 	flush(t, s, 1, f)

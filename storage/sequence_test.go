@@ -40,7 +40,7 @@ func TestEveryWriteIsNumberedInTheOrderOfTheLog(t *testing.T) {
 	var writers sync.WaitGroup
 	for i := range uint64(8) {
 		writers.Go(func() {
-			apply(t, s, creation(link(strings.Repeat("c", int(i+1)), i+1, 1)))
+			apply(t, s, rowtest.Creation(rowtest.Link(strings.Repeat("c", int(i+1)), i+1, 1)))
 			if _, err := s.AllocateIDs(1); err != nil {
 				t.Error(err)
 			}
@@ -50,8 +50,8 @@ func TestEveryWriteIsNumberedInTheOrderOfTheLog(t *testing.T) {
 		})
 	}
 	for i := range uint64(8) {
-		f := newModelFlush()
-		f.add(1, 1, 1, rowtest.Hit(i))
+		f := rowtest.NewFlush()
+		f.Add(1, 1, 1, rowtest.Hit(i))
 		flush(t, s, i+1, f)
 	}
 	writers.Wait()
@@ -208,7 +208,7 @@ func TestAnOlderCopyOfTheDatabaseIsRefused(t *testing.T) {
 	}
 	s := open(t, dir, Options{})
 	stop := start(t, s)
-	apply(t, s, creation(link("acknowledged", 1, 1)))
+	apply(t, s, rowtest.Creation(rowtest.Link("acknowledged", 1, 1)))
 	stop()
 	closeStore(t, s)
 	if err := os.RemoveAll(filepath.Join(dir, disk.DBName)); err != nil {
@@ -228,7 +228,7 @@ func TestAFlippedBitInLogOrManifestLosesNothingSilently(t *testing.T) {
 	s := openMem(t, mem)
 	stop := start(t, s)
 	for i := range uint64(links) {
-		apply(t, s, creation(link("c"+strings.Repeat("x", int(i)), i+1, 1)))
+		apply(t, s, rowtest.Creation(rowtest.Link("c"+strings.Repeat("x", int(i)), i+1, 1)))
 	}
 	killed := mem.CrashClone(loseNothing()) // with its log, as after a kill
 	stop()

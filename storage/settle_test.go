@@ -40,9 +40,9 @@ func TestACleanStopLeavesNothingInTheLog(t *testing.T) {
 			disk.avail.Store(10 << 30)
 			dir := "/" + strings.ReplaceAll(name, " ", "-")
 			s := open(t, dir, Options{FS: disk})
-			f := newModelFlush()
+			f := rowtest.NewFlush()
 			for link := range uint64(1000) {
-				f.add(1, link+1, 1, rowtest.Hit(link))
+				f.Add(1, link+1, 1, rowtest.Hit(link))
 			}
 			flush(t, s, 1, f)
 			disk.avail.Store(c.free)

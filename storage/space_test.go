@@ -63,8 +63,8 @@ func TestBelowTheFloorLinksAreRefusedAndHitsAreFlushed(t *testing.T) {
 			if s.ReadOnly() != step.readOnly {
 				t.Errorf("step %d: read only is %v", i, s.ReadOnly())
 			}
-			f := newModelFlush()
-			f.add(1, 1, 1, rowtest.Hit(uint64(i)))
+			f := rowtest.NewFlush()
+			f.Add(1, 1, 1, rowtest.Hit(uint64(i)))
 			flush(t, s, uint64(i+1), f)
 			wantWritable(t, s, uint64(i+1), !step.readOnly)
 		}
@@ -83,7 +83,7 @@ func ballastOf(s *Store) uint64 {
 func wantWritable(t *testing.T, s *Store, id uint64, want bool) {
 	t.Helper()
 	done := make(chan error, 1)
-	s.Apply(creation(link(string(rune('a'+id)), id, 1)), func(err error) { done <- err })
+	s.Apply(rowtest.Creation(rowtest.Link(string(rune('a'+id)), id, 1)), func(err error) { done <- err })
 	for what, err := range map[string]error{
 		"create":   <-done,
 		"accounts": writeAccounts(s.Accounts(), [][2][]byte{{{1}, nil}}, nil),
@@ -155,7 +155,7 @@ func TestAStoreWithoutSpaceDoesNotOpenAndLosesNothing(t *testing.T) {
 	mem := vfs.NewMem()
 	s := openMem(t, mem)
 	stop := start(t, s)
-	apply(t, s, creation(link("kept", 1, 1)))
+	apply(t, s, rowtest.Creation(rowtest.Link("kept", 1, 1)))
 	stop()
 	closeStore(t, s)
 	full := errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
@@ -205,7 +205,7 @@ func closeOnAFullDisk(t *testing.T) {
 	}))
 	s := open(t, "/data/store", Options{FS: disk})
 	stop := start(t, s)
-	apply(t, s, creation(link("kept", 1, 1)))
+	apply(t, s, rowtest.Creation(rowtest.Link("kept", 1, 1)))
 	stop()
 	full.Store(true)
 	_, err := s.db.AsyncFlush()

@@ -56,10 +56,9 @@ type Options struct {
 	// and two stay; default DefaultMemTableBytes. Small ones take less memory and cost more
 	// compaction.
 	MemTableBytes int64
-	// MaxOutboxBytes is the size of the outbox from which on its records lack breakdowns, and, from 1.25
-	// times of it on, visitors; default DefaultMaxOutboxBytes. It grows while another node of the
-	// cluster does not pull from it.
-	MaxOutboxBytes int64
+	// Replicate makes what replicates the store, if it is that of a node of a cluster, or becomes one. nil: it is
+	// of no cluster.
+	Replicate func() Replication
 }
 
 func (o Options) withDefaults() Options {
@@ -68,7 +67,6 @@ func (o Options) withDefaults() Options {
 	o.MaxOpenFiles = cmp.Or(o.MaxOpenFiles, DefaultOpenFiles)
 	o.CacheBytes = cmp.Or(o.CacheBytes, DefaultCacheBytes)
 	o.MemTableBytes = cmp.Or(o.MemTableBytes, DefaultMemTableBytes)
-	o.MaxOutboxBytes = cmp.Or(o.MaxOutboxBytes, DefaultMaxOutboxBytes)
 	return o
 }
 
@@ -106,10 +104,7 @@ type Store struct {
 	layout   uint32     // Open's: the version of what it found; see convert
 	scanned  kv.Scanned // of LoadLinks and View.LoadHits
 
-	shared  shared
-	outbox  outbox
-	pulls   pulls
-	capUses capUses
+	replication Replication // nil: there is none
 
 	accounts accounts.Writes
 }
@@ -129,7 +124,7 @@ func (s *Store) Close() error {
 		s.awaitSettled()
 	}
 	s.fs.Waits.Store(false)
-	err := errors.Join(s.hitRows.Close(), s.pulls.batch.Close(), s.db.Close(), s.writer.Acked.Close(), s.lock.Close())
+	err := errors.Join(s.closeParts(), s.db.Close(), s.writer.Acked.Close(), s.lock.Close())
 	s.cache.close()
 	if err != nil {
 		return fmt.Errorf("storage: closing: %w", err)

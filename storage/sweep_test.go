@@ -38,9 +38,9 @@ func wantDays(t testing.TB, s *Store, links, owners map[uint32]int) {
 }
 
 // addDay adds a row of the first hour of a day for each link, and one for each of as many owners.
-func addDay(f *modelFlush, day uint32, links uint64) {
+func addDay(f *rowtest.Flush, day uint32, links uint64) {
 	for id := range links {
-		f.add(day*row.HoursPerDay, id, uint32(id), rowtest.Hit(id))
+		f.Add(day*row.HoursPerDay, id, uint32(id), rowtest.Hit(id))
 	}
 }
 
@@ -51,7 +51,7 @@ func TestASweepResumesAfterACrashBetweenAnyTwoChunks(t *testing.T) {
 	const links = 9000
 	mem := vfs.NewCrashableMem()
 	s := openMem(t, mem)
-	f := newModelFlush()
+	f := rowtest.NewFlush()
 	addDay(f, 8, links/9)
 	addDay(f, 9, links/3)
 	addDay(f, 10, links)
@@ -78,14 +78,14 @@ func TestASweepResumesAfterACrashBetweenAnyTwoChunks(t *testing.T) {
 	}
 	three := &rowtest.Model{}
 	for _, day := range []uint32{8, 9, 10} {
-		three.Add(f.links[linkHour{day * row.HoursPerDay, 5}])
+		three.Add(f.Links[rowtest.LinkHour{Hour: day * row.HoursPerDay, ID: 5}])
 	}
 	wantTally(t, s, 5, three)
 }
 
 func TestDaysAreSweptOnceForEachFirstDay(t *testing.T) {
 	s := openTemp(t)
-	f := newModelFlush()
+	f := rowtest.NewFlush()
 	for day := uint32(1); day <= 5; day++ {
 		addDay(f, day, 3)
 	}
@@ -132,7 +132,7 @@ func TestASweepUnderWayIsFinishedFirst(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := openTemp(t)
-			f := newModelFlush()
+			f := rowtest.NewFlush()
 			addDay(f, 2, links)
 			addDay(f, 3, links)
 			addDay(f, 5, links)
@@ -156,9 +156,9 @@ func TestAStoreRemembersItsFirstKeptHourAndDay(t *testing.T) {
 	if hour, day := s.Kept(); hour != 0 || day != 0 {
 		t.Errorf("a new store is whole from hour %d and day %d on", hour, day)
 	}
-	f := newModelFlush()
-	f.add(50, 1, 1, rowtest.Hit(1))
-	f.add(99, 1, 1, rowtest.Hit(1))
+	f := rowtest.NewFlush()
+	f.Add(50, 1, 1, rowtest.Hit(1))
+	f.Add(99, 1, 1, rowtest.Hit(1))
 	flush(t, s, 1, f)
 	rollUpAll(t, s, engine.RollUpLimits{OpenHour: 99, FirstHour: 60, FirstDay: 3}, nil)
 	check := func(when string) {
@@ -175,8 +175,8 @@ func TestAStoreRemembersItsFirstKeptHourAndDay(t *testing.T) {
 
 func TestTheLastLinkIsSweptAsWell(t *testing.T) {
 	s := openTemp(t)
-	f := newModelFlush()
-	f.add(24, 1<<64-1, 1<<32-1, rowtest.Hit(1))
+	f := rowtest.NewFlush()
+	f.Add(24, 1<<64-1, 1<<32-1, rowtest.Hit(1))
 	flush(t, s, 1, f)
 	rollUpAll(t, s, engine.RollUpLimits{OpenHour: 1000, FirstDay: 10}, nil)
 	wantDays(t, s, map[uint32]int{}, map[uint32]int{})

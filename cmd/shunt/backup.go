@@ -21,6 +21,7 @@ import (
 	"shunt/cmd/shunt/backups"
 	"shunt/cmd/shunt/console"
 	"shunt/cmd/shunt/identity"
+	"shunt/cmd/shunt/node"
 	"shunt/cmd/shunt/settings"
 	"shunt/engine"
 	"shunt/engine/plural"
@@ -302,7 +303,7 @@ func (c *core) sendBackup(w io.Writer) (err error) {
 func (c *core) sendLinks(w io.Writer) (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), sendTimeout)
 	defer cancel()
-	made, err := c.store.LinksToStream(ctx)
+	made, err := node.LinksToStream(ctx, c.store)
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 
 	"shunt/api/account"
 	"shunt/cmd/shunt/console"
+	"shunt/cmd/shunt/node"
 	"shunt/cmd/shunt/settings"
 	"shunt/engine"
 	"shunt/engine/plural"
@@ -29,7 +30,7 @@ type checkOutcome struct {
 	Records    storage.CheckReport  `json:"records"`
 	Accounts   account.CheckReport  `json:"accounts"`
 	Journal    engine.JournalReport `json:"journal"`
-	Cluster    *storage.SharedState `json:"cluster,omitempty"` // of a node of a cluster
+	Cluster    *node.SharedState    `json:"cluster,omitempty"` // of a node of a cluster
 	FaultCount uint64               `json:"fault_count"`
 	Faults     []engine.Fault       `json:"faults"` // the first, those of files before all others
 	Follow     []engine.FaultGroup  `json:"fault_groups,omitempty"`
@@ -101,7 +102,7 @@ func checkData(ctx context.Context, where *localTarget, hash, asJSON bool, stdou
 // checkAlone checks a folder that nobody serves.
 func checkAlone(ctx context.Context, s *dataSettings, say func(string), stderr io.Writer) (found checkOutcome, err error) {
 	log := console.New(stderr, "text", slog.LevelWarn).Log
-	v, err := storage.Inspect(s.dataDir, storage.Options{Logger: log})
+	v, err := storage.Inspect(s.dataDir, storage.Options{Logger: log, Replicate: node.Replicate})
 	if err != nil {
 		return found, storeError(s.dataDir, err)
 	}
@@ -161,7 +162,7 @@ func inspect(
 	if found.Journal, err = journal(faults); err != nil {
 		return found, err
 	}
-	if found.Cluster, err = v.SharedState(); err != nil {
+	if found.Cluster, err = node.StateOf(v); err != nil {
 		return found, err
 	}
 	found.Faults, found.FaultCount = faults.Found()

@@ -18,6 +18,7 @@ import (
 	"shunt/api/admin"
 	"shunt/cmd/shunt/console"
 	"shunt/cmd/shunt/identity"
+	"shunt/cmd/shunt/node"
 	"shunt/engine"
 	"shunt/storage"
 )
@@ -46,7 +47,7 @@ func (c *core) openStore(parts *stack, s *dataSettings, create bool, log *slog.L
 	}
 	o := storage.Options{
 		Logger: log, MinFree: s.minFree, AcceptLoss: s.acceptLoss, MaxOpenFiles: openTables(), CacheBytes: s.cacheBytes, MemTableBytes: s.memTableBytes,
-		ReadOnly: c.reads, Fold: func(copy *storage.Store) error { return s.foldJournal(copy, log) },
+		ReadOnly: c.reads, Replicate: node.Replicate, Fold: func(copy *storage.Store) error { return s.foldJournal(copy, log) },
 	}
 	c.store, err = storage.Open(s.dataDir, o)
 	if errors.Is(err, storage.ErrNoStore) && create {

@@ -13,6 +13,7 @@ import (
 	"shunt/cmd/shunt/backups"
 	"shunt/cmd/shunt/console"
 	"shunt/cmd/shunt/identity"
+	"shunt/cmd/shunt/node"
 	"shunt/cmd/shunt/settings"
 	"shunt/engine/plural"
 	"shunt/storage"
@@ -90,7 +91,7 @@ func restoreFor(
 		}
 	}
 	made, err := storage.Restore(ctx, from, data.dataDir, storage.RestoreOptions{
-		Logger: log,
+		Logger: log, Replicate: node.Replicate,
 		Progress: func(copied, all uint64) {
 			show.Say(fmt.Sprintf("copying: %s of %s", console.Size(copied), console.Size(all)))
 		},

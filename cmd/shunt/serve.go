@@ -13,6 +13,13 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/spf13/cobra"
+
+	"shunt/api"
+	"shunt/api/accesslog"
+	"shunt/api/admin"
+	"shunt/api/brand"
+	"shunt/api/visitor"
 	"shunt/api/wire"
 	"shunt/cmd/shunt/activation"
 	"shunt/cmd/shunt/certs"
@@ -22,14 +29,6 @@ import (
 	"shunt/cmd/shunt/notify"
 	"shunt/cmd/shunt/settings"
 	"shunt/cmd/shunt/socket"
-
-	"github.com/spf13/cobra"
-
-	"shunt/api"
-	"shunt/api/accesslog"
-	"shunt/api/admin"
-	"shunt/api/brand"
-	"shunt/api/visitor"
 	"shunt/engine"
 )
 
@@ -296,7 +295,7 @@ func (s *server) openNode() (err error) {
 // joinCluster makes the store, which nobody uses yet, one of the cluster.
 func (s *server) joinCluster(ctx context.Context) error {
 	if s.node == nil {
-		if id, member := s.core.store.Cluster(); member {
+		if id, member := node.ClusterOf(s.core.store); member {
 			return fmt.Errorf("%s is of the cluster %v: start with --cluster, or take it out of the cluster (shunt cluster leave)", s.cfg.data.dataDir, id)
 		}
 		return nil
@@ -364,7 +363,7 @@ func (s *server) openData(ctx context.Context) (err error) {
 		FlushInterval: s.cfg.flushInterval, KeptHours: s.cfg.keptHours, KeptDays: s.cfg.keptDays, KeptAuditDays: s.cfg.audit.keptDays,
 		Full: s.memory.Full, Logger: s.say.Log, Cluster: s.node != nil,
 	}
-	options.CapNode, _ = s.core.store.OutboxID()
+	options.CapNode = node.OutboxOf(s.core.store)
 	if err := s.core.openEngine(s.parts, &s.cfg.data, options); err != nil {
 		return err
 	}

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"shunt/engine"
-	"shunt/storage"
 	"shunt/storage/clusterlog"
+	"shunt/storage/replicate"
 )
 
 // sharing is what a member does for caps, and for the hits of others, besides replicating: the part of a network.
@@ -73,7 +73,7 @@ func (s *sharing) pullFrom(other *sharing) {
 		p, err := s.store.ApplyPulled(id, part.First, part.Records)
 		return p.Hits, err
 	})
-	if err != nil && !errors.Is(err, storage.ErrOutboxEarly) && !errors.Is(err, engine.ErrBehind) {
+	if err != nil && !errors.Is(err, replicate.ErrOutboxEarly) && !errors.Is(err, engine.ErrBehind) {
 		s.t.Error(err)
 	}
 }

@@ -1,4 +1,4 @@
-package storage
+package replicate
 
 import (
 	"crypto/sha256"
@@ -13,6 +13,7 @@ import (
 	"shunt/engine"
 	"shunt/storage/clusterlog"
 	"shunt/storage/row"
+	"shunt/storage/row/rowtest"
 )
 
 // applyTogether puts mutations into the queue before it is run, so that they share a commit.
@@ -23,7 +24,7 @@ func applyTogether(t *testing.T, s *Store, all ...engine.Mutation) {
 		writes[i].Mutation = m
 	}
 	writeTogether(t, s, writes)
-	if got := s.Metrics().CommitBatches; got != 1 {
+	if got := s.Store.Metrics().CommitBatches; got != 1 {
 		t.Fatalf("got %d commits, want one", got)
 	}
 }
@@ -57,16 +58,16 @@ func writeTogether(t *testing.T, s *Store, all []anyWrite) {
 }
 
 func TestMutationsOfACodeInACommitTakeEffectInTheirOrder(t *testing.T) {
-	first, second := link("code", 1, 1, "old"), link("code", 2, 1, "new")
+	first, second := rowtest.Link("code", 1, 1, "old"), rowtest.Link("code", 2, 1, "new")
 	for name, c := range map[string]struct {
 		mutations []engine.Mutation
 		want      uint64 // id of the live link; 0: none
 		indexed   int    // links that the owner's lists show
 	}{
-		"deleted and made again": {[]engine.Mutation{creation(first), deletion(first), creation(second)}, 2, 1},
-		"made and deleted":       {[]engine.Mutation{creation(link("other", 9, 1)), creation(first), deletion(first)}, 0, 1},
-		"made and edited":        {[]engine.Mutation{creation(first), edit(first, link("code", 1, 1, "newer"))}, 1, 1},
-		"made twice":             {[]engine.Mutation{creation(first), creation(second)}, 2, 2},
+		"deleted and made again": {[]engine.Mutation{rowtest.Creation(first), rowtest.Deletion(first), rowtest.Creation(second)}, 2, 1},
+		"made and deleted":       {[]engine.Mutation{rowtest.Creation(rowtest.Link("other", 9, 1)), rowtest.Creation(first), rowtest.Deletion(first)}, 0, 1},
+		"made and edited":        {[]engine.Mutation{rowtest.Creation(first), rowtest.Edit(first, rowtest.Link("code", 1, 1, "newer"))}, 1, 1},
+		"made twice":             {[]engine.Mutation{rowtest.Creation(first), rowtest.Creation(second)}, 2, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := openMem(t, vfs.NewMem())
@@ -89,7 +90,7 @@ func TestAllCreationsOfACommitAreWrittenHoweverMany(t *testing.T) {
 		s := openMem(t, vfs.NewMem())
 		var all []engine.Mutation
 		for i := range n {
-			all = append(all, creation(link(fmt.Sprintf("c%d", n-i), uint64(i+1), 1, "tag")))
+			all = append(all, rowtest.Creation(rowtest.Link(fmt.Sprintf("c%d", n-i), uint64(i+1), 1, "tag")))
 		}
 		applyTogether(t, s, all...)
 		for _, m := range all {
@@ -108,18 +109,18 @@ func TestAllCreationsOfACommitAreWrittenHoweverMany(t *testing.T) {
 
 // writesOfAllKinds are creations with everything between them that is not one, some of it of their codes.
 func writesOfAllKinds() []anyWrite {
-	gone, again, edited := link("gone", 2, 1, "tag"), link("gone", 4, 2, "other"), link("edited", 3, 1, "tag")
-	bulk := engine.Bulk{Creations: []engine.Mutation{creation(link("z", 10, 1, "tag")), creation(link("b", 11, 1))}}
+	gone, again, edited := rowtest.Link("gone", 2, 1, "tag"), rowtest.Link("gone", 4, 2, "other"), rowtest.Link("edited", 3, 1, "tag")
+	bulk := engine.Bulk{Creations: []engine.Mutation{rowtest.Creation(rowtest.Link("z", 10, 1, "tag")), rowtest.Creation(rowtest.Link("b", 11, 1))}}
 	change := &engine.CapChange{ID: 1, Cap: engine.Cap{Code: madeLink(1, 10).Hot.Code, Generation: 1, Limit: 7, Open: true}}
 	purge := purgeOf(engine.Deletion{Hour: uint32(deletedAt(gone, 5).Hot.DeletedAtMs / msPerHour), ID: 2, Code: "gone"}, true)
 	return []anyWrite{
-		{Mutation: capped(1, engine.Cap{Generation: 1, Limit: 9, Born: true})}, {Mutation: creation(gone)},
-		{Mutation: deletedAt(gone, 5)}, {Mutation: creation(edited)},
-		{Mutation: purge}, {Mutation: creation(again)},
+		{Mutation: capped(1, engine.Cap{Generation: 1, Limit: 9, Born: true})}, {Mutation: rowtest.Creation(gone)},
+		{Mutation: deletedAt(gone, 5)}, {Mutation: rowtest.Creation(edited)},
+		{Mutation: purge}, {Mutation: rowtest.Creation(again)},
 		{Mutation: engine.Mutation{Cap: change}}, {Mutation: capped(5, engine.Cap{Generation: 1, Limit: 3, Born: true})},
-		{bulk: &bulk}, {Mutation: creation(link("a", 6, 1, "tag"))},
-		{Mutation: edit(edited, link("edited", 3, 1, "new"))}, {Mutation: engine.Mutation{Cap: &engine.CapChange{ID: 5, Cap: engine.Cap{}, Gone: true}}},
-		{Mutation: creation(link("last", 7, 1))},
+		{bulk: &bulk}, {Mutation: rowtest.Creation(rowtest.Link("a", 6, 1, "tag"))},
+		{Mutation: rowtest.Edit(edited, rowtest.Link("edited", 3, 1, "new"))}, {Mutation: engine.Mutation{Cap: &engine.CapChange{ID: 5, Cap: engine.Cap{}, Gone: true}}},
+		{Mutation: rowtest.Creation(rowtest.Link("last", 7, 1))},
 	}
 }
 
@@ -180,7 +181,7 @@ func TestWritesOfAllKindsHaveTheSameEffectTogetherAsOneByOneAndOnAFollower(t *te
 
 // largest returns the creation of a link with the largest rows, an entry of the audit log and a receipt.
 func largest(id uint64) engine.Mutation {
-	m := creation(link(fmt.Sprintf("%0*d", engine.MaxCodeBytes, id), id, math.MaxUint32))
+	m := rowtest.Creation(rowtest.Link(fmt.Sprintf("%0*d", engine.MaxCodeBytes, id), id, math.MaxUint32))
 	host := strings.Repeat("h", row.MaxHostBytes)
 	m.Hot.Target = "https://" + host + "/" + strings.Repeat("x", engine.MaxTargetBytes-len("https:///")-len(host))
 	m.Cold.Title = strings.Repeat("t", engine.MaxTitleBytes)
@@ -216,14 +217,14 @@ func TestTheLargestCreationsOfACommitAreEachWholeInAnEntry(t *testing.T) {
 func TestTheBytesThatWaitAreThoseOfTheRowsOrALittleMore(t *testing.T) {
 	s := openMem(t, vfs.NewMem())
 	defer closeStore(t, s)
-	imported, withCap := creation(link("imported", 1, 1)), capped(1<<60, engine.Cap{Generation: 1 << 60, Limit: 1 << 60, Born: true})
+	imported, withCap := rowtest.Creation(rowtest.Link("imported", 1, 1)), capped(1<<60, engine.Cap{Generation: 1 << 60, Limit: 1 << 60, Born: true})
 	imported.Cold.ImportedHits = math.MaxUint64
 	withCap.Cap.Cap.Blocks = make([]engine.CapBlock, 3)
 	for i := range withCap.Cap.Cap.Blocks {
 		withCap.Cap.Cap.Blocks[i] = engine.CapBlock{Session: math.MaxUint64, Serial: math.MaxUint64, Granted: math.MaxUint64, Used: math.MaxUint64}
 	}
 	for name, m := range map[string]engine.Mutation{
-		"the smallest": madeLink(1, 0), "with tags": creation(link("code", 1, 1, "a", "b", "c")),
+		"the smallest": madeLink(1, 0), "with tags": rowtest.Creation(rowtest.Link("code", 1, 1, "a", "b", "c")),
 		"the largest": largest(math.MaxUint64), "with hits": imported, "with a cap": withCap,
 	} {
 		pending := s.db.NewBatch()

@@ -1,4 +1,4 @@
-package storage
+package replicate
 
 import (
 	"context"
@@ -28,7 +28,7 @@ type capUses struct {
 }
 
 // readCaps reads what is counted as used.
-func (s *Store) readCaps() (err error) {
+func (s *Rows) readCaps() (err error) {
 	uses, links := make(map[uint64]engine.CapUse), make(map[uint64]engine.CapUse)
 	s.capUses.links, s.capUses.flushed = links, make(map[uint64]engine.CapUse)
 	err = s.eachRow(row.TableCapUses, func(key, value []byte) error {
@@ -52,7 +52,7 @@ func (s *Store) readCaps() (err error) {
 	})
 }
 
-func (s *Store) eachCap(fn func(id uint64, c engine.Cap) error) error {
+func (s *Rows) eachCap(fn func(id uint64, c engine.Cap) error) error {
 	return s.eachRow(row.TableCaps, func(key, value []byte) error {
 		id, err := row.SplitCapKey(key)
 		if err != nil {
@@ -67,7 +67,7 @@ func (s *Store) eachCap(fn func(id uint64, c engine.Cap) error) error {
 }
 
 // eachRow calls fn with all rows of a table, which are valid only during the call.
-func (s *Store) eachRow(table byte, fn func(key, value []byte) error) (err error) {
+func (s *Rows) eachRow(table byte, fn func(key, value []byte) error) (err error) {
 	keys := row.TableRange(table)
 	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: keys.Lower, UpperBound: keys.Upper})
 	if err != nil {
@@ -87,7 +87,7 @@ func (s *Store) eachRow(table byte, fn func(key, value []byte) error) (err error
 }
 
 // LoadCaps implements engine.Store.
-func (s *Store) LoadCaps(ctx context.Context, fn func(id uint64, c engine.Cap, use engine.CapUse)) error {
+func (s *Rows) LoadCaps(ctx context.Context, fn func(id uint64, c engine.Cap, use engine.CapUse)) error {
 	if !s.shared.exists {
 		return nil
 	}
@@ -170,9 +170,9 @@ func (u *capUses) ended(durable bool) {
 }
 
 // EndGenerations implements engine.Store.
-func (s *Store) EndGenerations(generations map[uint64]uint64) (position uint64, err error) {
-	s.Turn().Lock()
-	defer s.Turn().Unlock()
+func (s *Rows) EndGenerations(generations map[uint64]uint64) (position uint64, err error) {
+	s.hits.Turn().Lock()
+	defer s.hits.Turn().Unlock()
 	b := s.db.NewBatch()
 	defer b.Close()
 	begun := make(map[uint64]uint64)

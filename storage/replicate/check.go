@@ -1,4 +1,4 @@
-package storage
+package replicate
 
 import (
 	"errors"
@@ -9,17 +9,17 @@ import (
 	"shunt/storage/row"
 )
 
-// clusterCheck checks what a store has for and from other nodes of its cluster.
-type clusterCheck struct {
+// checks checks what a store has for and from other nodes of its cluster.
+type checks struct {
 	*check.Run
 	outbox row.OutboxState
 	joined bool          // the store is of a cluster
 	posted atomic.Uint64 // bytes of the records of the outbox
 }
 
-// checkCluster returns how the rows of a store in a cluster are checked.
-func checkCluster(run *check.Run) check.Subject {
-	c := &clusterCheck{Run: run}
+// checkRows returns how the rows of a store in a cluster are checked.
+func checkRows(run *check.Run) check.Subject {
+	c := &checks{Run: run}
 	return check.Subject{
 		Tables: []check.Table{
 			{Table: row.TableOutbox, Name: "outbox", Edge: true, Begin: func() (check.Part, error) { return &outboxPart{c: c}, nil }, Rows: func(r *check.Report) *uint64 { return &r.Outbox }},
@@ -47,7 +47,7 @@ func checkCluster(run *check.Run) check.Subject {
 	}
 }
 
-func (c *clusterCheck) edge(v []byte) error {
+func (c *checks) edge(v []byte) error {
 	c.Edge = true
 	if err := check.Length(v, 1); err != nil {
 		return err
@@ -58,7 +58,7 @@ func (c *clusterCheck) edge(v []byte) error {
 	return nil
 }
 
-func (c *clusterCheck) compareMeta() {
+func (c *checks) compareMeta() {
 	if c.joined != (c.outbox.Next != 0) {
 		c.Fault("meta, outbox", "only a store of a cluster has one, and each of them has")
 	}
@@ -70,7 +70,7 @@ func (c *clusterCheck) compareMeta() {
 // outboxPart checks each record of the outbox alone: what its rows count is in the tallies, together
 // with more.
 type outboxPart struct {
-	c     *clusterCheck
+	c     *checks
 	bytes uint64
 }
 
@@ -107,14 +107,14 @@ func wantRecord(value []byte, position uint64) error {
 
 // compareOutbox compares the records with the number and the bytes that the outbox has. Each record
 // that was read has another position within its bounds, so with the right number there is no gap.
-func (c *clusterCheck) compareOutbox() {
+func (c *checks) compareOutbox() {
 	state := &c.outbox
 	if want := state.Next - state.First; c.Report.Outbox != want || c.posted.Load() != state.Bytes {
 		c.Fault("outbox", "%d records of %d bytes, and there should be %d of %d", c.Report.Outbox, c.posted.Load(), want, state.Bytes)
 	}
 }
 
-func (c *clusterCheck) pulled(key, value []byte) error {
+func (c *checks) pulled(key, value []byte) error {
 	outbox, err := row.SplitPulledKey(key)
 	switch {
 	case err != nil:
@@ -129,7 +129,7 @@ func (c *clusterCheck) pulled(key, value []byte) error {
 }
 
 // cap checks a cap with its link: a row of a link that is purged would stay for ever.
-func (c *clusterCheck) cap(key, value []byte) error {
+func (c *checks) cap(key, value []byte) error {
 	id, err := row.SplitCapKey(key)
 	if err == nil {
 		_, err = row.DecodeCap(value)
@@ -141,7 +141,7 @@ func (c *clusterCheck) cap(key, value []byte) error {
 }
 
 // wantCold looks for the cold record of the link of a row.
-func (c *clusterCheck) wantCold(table string, id uint64) error {
+func (c *checks) wantCold(table string, id uint64) error {
 	_, missing, done := c.Lookup(table, row.AppendColdKey(nil, id))
 	defer done()
 	if missing {
@@ -150,7 +150,7 @@ func (c *clusterCheck) wantCold(table string, id uint64) error {
 	return nil
 }
 
-func (c *clusterCheck) capUse(key, value []byte) error {
+func (c *checks) capUse(key, value []byte) error {
 	id, err := row.SplitCapUseKey(key)
 	if err == nil {
 		_, err = row.DecodeCapUse(value)

@@ -1,4 +1,4 @@
-package storage
+package replicate
 
 import (
 	"bytes"
@@ -45,7 +45,7 @@ type pulledCluster struct {
 	t      *testing.T
 	rng    *rand.Rand
 	nodes  []*pulledNode
-	ledger *modelFlush
+	ledger *rowtest.Flush
 
 	crashes, repeats int
 }
@@ -61,9 +61,9 @@ type pulledNode struct {
 	disk    *vfs.MemFS
 	store   *Store
 	seq     uint64
-	open    uint32      // no flush has rows of an earlier hour
-	pending *modelFlush // what the last flush was to commit
-	late    []Posted    // answers of other nodes that have not come yet
+	open    uint32         // no flush has rows of an earlier hour
+	pending *rowtest.Flush // what the last flush was to commit
+	late    []Posted       // answers of other nodes that have not come yet
 
 	mu struct {
 		sync.Mutex
@@ -75,7 +75,7 @@ type pulledNode struct {
 }
 
 func newPulledCluster(t *testing.T, seed uint64) *pulledCluster {
-	c := &pulledCluster{t: t, rng: rand.New(rand.NewPCG(seed, 4)), ledger: newModelFlush()}
+	c := &pulledCluster{t: t, rng: rand.New(rand.NewPCG(seed, 4)), ledger: rowtest.NewFlush()}
 	for _, disk := range newCluster(t, newTestLog(), 3) {
 		n := &pulledNode{c: c, open: pulledHour}
 		n.start(disk)
@@ -184,7 +184,7 @@ func (c *pulledCluster) step() {
 // flush counts some redirects at the node.
 func (n *pulledNode) flush() {
 	rng := n.c.rng
-	n.pending, n.seq = newModelFlush(), n.seq+1
+	n.pending, n.seq = rowtest.NewFlush(), n.seq+1
 	for range rng.IntN(6) {
 		id, hour := 1+rng.Uint64N(clusterLinks), n.open+uint32(rng.IntN(3))
 		m := rowtest.Hit(rowtest.Visitor(rng.Uint64N(40)))
@@ -194,14 +194,14 @@ func (n *pulledNode) flush() {
 		case 1:
 			m = rowtest.HitFrom(rowtest.Visitor(rng.Uint64N(40)), fmt.Sprintf("%d.example", rng.IntN(3)), 5, 2, 1)
 		}
-		n.pending.add(hour, id, clusterOwner(id), m)
-		n.c.ledger.add(hour, id, clusterOwner(id), m)
+		n.pending.Add(hour, id, clusterOwner(id), m)
+		n.c.ledger.Add(hour, id, clusterOwner(id), m)
 	}
 	n.commit()
 }
 
 func (n *pulledNode) commit() {
-	err := n.store.Flush(n.pending.batch(engine.Positions{Epoch: 1, FlushSeq: n.seq, OpenHour: n.open, Rings: []uint64{n.seq}}))
+	err := n.store.Flush(n.pending.Batch(engine.Positions{Epoch: 1, FlushSeq: n.seq, OpenHour: n.open, Rings: []uint64{n.seq}}))
 	if err != nil {
 		n.c.t.Fatalf("Flush: %v", err)
 	}
@@ -283,7 +283,7 @@ func (c *pulledCluster) settle() {
 		}
 	}
 	for _, n := range c.nodes {
-		n.open, n.seq, n.pending = last+24, n.seq+1, newModelFlush()
+		n.open, n.seq, n.pending = last+24, n.seq+1, rowtest.NewFlush()
 		n.commit()
 		rollUpAll(c.t, n.store, c.limits(last), nil)
 		wantSound(c.t, n.store)
@@ -298,28 +298,28 @@ func (c *pulledCluster) limits(last uint32) engine.RollUpLimits {
 // compare compares all rows of tallies with the ledger.
 func (c *pulledCluster) compare() {
 	l := c.limits(c.nodes[0].open - 24)
-	days, lives := newModelFlush(), newModelFlush()
-	hours := newModelFlush()
-	for key, m := range c.ledger.links {
-		addModel(days.links, linkHour{key.hour / 24, key.id}, m, key.hour < l.OpenHour && key.hour/24 >= l.FirstDay)
-		addModel(lives.links, linkHour{0, key.id}, m, key.hour < l.OpenHour)
-		addModel(hours.links, key, m, key.hour >= l.FirstHour)
+	days, lives := rowtest.NewFlush(), rowtest.NewFlush()
+	hours := rowtest.NewFlush()
+	for key, m := range c.ledger.Links {
+		addModel(days.Links, rowtest.LinkHour{Hour: key.Hour / 24, ID: key.ID}, m, key.Hour < l.OpenHour && key.Hour/24 >= l.FirstDay)
+		addModel(lives.Links, rowtest.LinkHour{Hour: 0, ID: key.ID}, m, key.Hour < l.OpenHour)
+		addModel(hours.Links, key, m, key.Hour >= l.FirstHour)
 	}
-	for key, m := range c.ledger.owners {
-		addModel(days.owners, linkHour{key.hour / 24, key.id}, m, key.hour < l.OpenHour && key.hour/24 >= l.FirstDay)
-		addModel(hours.owners, key, m, key.hour >= l.FirstHour)
+	for key, m := range c.ledger.Owners {
+		addModel(days.Owners, rowtest.LinkHour{Hour: key.Hour / 24, ID: key.ID}, m, key.Hour < l.OpenHour && key.Hour/24 >= l.FirstDay)
+		addModel(hours.Owners, key, m, key.Hour >= l.FirstHour)
 	}
 	want := map[string]string{}
-	put := func(rows map[linkHour]*rowtest.Model, key func(x linkHour) []byte) {
+	put := func(rows map[rowtest.LinkHour]*rowtest.Model, key func(x rowtest.LinkHour) []byte) {
 		for x, m := range rows {
 			want[string(key(x))] = string(rowOf(m))
 		}
 	}
-	put(hours.links, func(x linkHour) []byte { return row.AppendLinkHourKey(nil, x.hour, x.id) })
-	put(hours.owners, func(x linkHour) []byte { return row.AppendOwnerHourKey(nil, x.hour, uint32(x.id)) })
-	put(days.links, func(x linkHour) []byte { return row.AppendLinkDayKey(nil, x.id, x.hour) })
-	put(days.owners, func(x linkHour) []byte { return row.AppendOwnerDayKey(nil, uint32(x.id), x.hour) })
-	put(lives.links, func(x linkHour) []byte { return row.AppendLinkLifeKey(nil, x.id) })
+	put(hours.Links, func(x rowtest.LinkHour) []byte { return row.AppendLinkHourKey(nil, x.Hour, x.ID) })
+	put(hours.Owners, func(x rowtest.LinkHour) []byte { return row.AppendOwnerHourKey(nil, x.Hour, uint32(x.ID)) })
+	put(days.Links, func(x rowtest.LinkHour) []byte { return row.AppendLinkDayKey(nil, x.ID, x.Hour) })
+	put(days.Owners, func(x rowtest.LinkHour) []byte { return row.AppendOwnerDayKey(nil, uint32(x.ID), x.Hour) })
+	put(lives.Links, func(x rowtest.LinkHour) []byte { return row.AppendLinkLifeKey(nil, x.ID) })
 	for i, n := range c.nodes {
 		got := map[string]string{}
 		for _, table := range []byte{row.TableLinkHours, row.TableOwnerHours, row.TableLinkDays, row.TableLinkLives, row.TableOwnerDays} {
@@ -329,7 +329,7 @@ func (c *pulledCluster) compare() {
 	}
 }
 
-func addModel(to map[linkHour]*rowtest.Model, key linkHour, m *rowtest.Model, kept bool) {
+func addModel(to map[rowtest.LinkHour]*rowtest.Model, key rowtest.LinkHour, m *rowtest.Model, kept bool) {
 	if !kept {
 		return
 	}
@@ -359,12 +359,12 @@ func TestALateRowIsWhereTheRollUpWouldHavePutIt(t *testing.T) {
 	const hour, day = 24 * 1000, 1000
 	nodes := openCluster(t, newTestLog(), 2)
 	s := nodes[0]
-	f := newModelFlush()
-	f.add(hour, 4, 2, rowtest.Hit(1))
-	f.add(hour, 9, 1, rowtest.Hit(1))
-	f.add(hour-1000, 4, 2, rowtest.Hit(1)) // of a day that is deleted, and an hour
-	f.add(hour-30, 4, 2, rowtest.Hit(1))   // of a deleted hour
-	if err := s.Flush(f.batch(engine.Positions{Epoch: 1, FlushSeq: 1, OpenHour: hour + 1})); err != nil {
+	f := rowtest.NewFlush()
+	f.Add(hour, 4, 2, rowtest.Hit(1))
+	f.Add(hour, 9, 1, rowtest.Hit(1))
+	f.Add(hour-1000, 4, 2, rowtest.Hit(1)) // of a day that is deleted, and an hour
+	f.Add(hour-30, 4, 2, rowtest.Hit(1))   // of a deleted hour
+	if err := s.Flush(f.Batch(engine.Positions{Epoch: 1, FlushSeq: 1, OpenHour: hour + 1})); err != nil {
 		t.Fatal(err)
 	}
 	rollUpAll(t, s, engine.RollUpLimits{OpenHour: hour, FirstHour: hour - 20, FirstDay: day - 10}, nil)
@@ -373,18 +373,18 @@ func TestALateRowIsWhereTheRollUpWouldHavePutIt(t *testing.T) {
 	kv.Merge(merged, row.AppendLinkDayKey(nil, 4, day), rowOf(rowtest.Hit(1)))
 	kv.Merge(merged, row.AppendLinkLifeKey(nil, 4), rowOf(rowtest.Hit(1)))
 	kv.Set(merged, row.MetaKey(row.MetaMark), row.AppendMark(nil, &mark))
-	if err := errors.Join(s.writer.Sync(merged, "the chunk"), s.hitRows.Start()); err != nil {
+	if err := errors.Join(s.writer.Sync(merged, "the chunk"), s.hits.Start()); err != nil {
 		t.Fatal(err)
 	}
 
-	late := newModelFlush()
+	late := rowtest.NewFlush()
 	for id := range uint64(2) {
-		late.add(hour, 4+id*5, clusterOwner(4+id*5), rowtest.Hit(2))
+		late.Add(hour, 4+id*5, clusterOwner(4+id*5), rowtest.Hit(2))
 	}
-	late.add(hour-1000, 4, 2, rowtest.Hit(2))
-	late.add(hour-30, 4, 2, rowtest.Hit(2))
-	late.add(hour-10, 4, 2, rowtest.Hit(2))
-	late.add(hour+5, 4, 2, rowtest.Hit(2))
+	late.Add(hour-1000, 4, 2, rowtest.Hit(2))
+	late.Add(hour-30, 4, 2, rowtest.Hit(2))
+	late.Add(hour-10, 4, 2, rowtest.Hit(2))
+	late.Add(hour+5, 4, 2, rowtest.Hit(2))
 	flush(t, nodes[1], 1, late)
 	if hits := pull(t, s, nodes[1]); hits != 6 {
 		t.Errorf("got %d hits of links, want 6", hits)
@@ -436,8 +436,8 @@ func TestRefusedRecordsChangeNothing(t *testing.T) {
 	nodes := openCluster(t, log, 2)
 	s := nodes[0]
 	for seq := range uint64(3) {
-		f := newModelFlush()
-		f.add(100, 1+seq, clusterOwner(1+seq), rowtest.Hit(seq))
+		f := rowtest.NewFlush()
+		f.Add(100, 1+seq, clusterOwner(1+seq), rowtest.Hit(seq))
 		flush(t, nodes[1], seq+1, f)
 		if seq == 0 {
 			pull(t, s, nodes[1])
@@ -506,13 +506,13 @@ func TestRecordsBeyondTheLogAreAppliedUpToThere(t *testing.T) {
 	maker.Lead(log)
 	defer stop()
 	count := func(seq, id uint64) {
-		f := newModelFlush()
-		f.add(100, id, 2, rowtest.Hit(seq))
+		f := rowtest.NewFlush()
+		f.Add(100, id, 2, rowtest.Hit(seq))
 		flush(t, maker, seq, f)
 	}
 	count(1, 1)
 	count(2, 1)
-	apply(t, maker, creation(link("new", 50, 2)))
+	apply(t, maker, rowtest.Creation(rowtest.Link("new", 50, 2)))
 	count(3, 50)
 	p := posted(t, maker, 0)
 	got, err := s.ApplyPulled(p.ID, 1, p.Records)
@@ -538,12 +538,12 @@ func TestAPurgedLinkGetsNoRowsAgain(t *testing.T) {
 	leader, maker, s := openMem(t, disks[0]), openMem(t, disks[1]), openMem(t, disks[2])
 	stop := start(t, leader)
 	leader.Lead(log)
-	f := newModelFlush()
-	f.add(100, 1, 2, rowtest.Hit(1))
-	f.add(100, 2, 3, rowtest.Hit(1))
+	f := rowtest.NewFlush()
+	f.Add(100, 1, 2, rowtest.Hit(1))
+	f.Add(100, 2, 3, rowtest.Hit(1))
 	flush(t, maker, 1, f)
 	flush(t, s, 1, f)
-	apply(t, leader, deletion(link("code1", 1, 2)))
+	apply(t, leader, rowtest.Deletion(rowtest.Link("code1", 1, 2)))
 	log.feed(t, s)
 	if hits := pull(t, leader, maker); hits != 2 {
 		t.Errorf("a deleted link that is not purged: got %d hits of both", hits)
@@ -565,7 +565,7 @@ func TestAPurgedLinkGetsNoRowsAgain(t *testing.T) {
 		if hits := pull(t, s, maker); hits != 1 {
 			t.Errorf("%s: got %d hits, want the one of the other link", when, hits)
 		}
-		if m := s.Metrics(); m.PulledRowsDropped != 1 || m.PulledRows != 3 {
+		if m := s.Rows.Metrics(); m.PulledRowsDropped != 1 || m.PulledRows != 3 {
 			t.Errorf("%s: %d rows applied, %d dropped", when, m.PulledRows, m.PulledRowsDropped)
 		}
 		owner := &rowtest.Model{Hits: 2, Visitors: map[uint64]bool{1: true}}
@@ -590,10 +590,10 @@ func TestFlushesRollUpsPullsAndDropsMayRunAtOnce(t *testing.T) {
 		other := nodes[1-i]
 		running.Go(func() {
 			for seq := range uint64(flushes) {
-				f := newModelFlush()
-				f.add(100+uint32(seq/10), 1+seq%clusterLinks, clusterOwner(1+seq%clusterLinks), rowtest.Hit(seq))
+				f := rowtest.NewFlush()
+				f.Add(100+uint32(seq/10), 1+seq%clusterLinks, clusterOwner(1+seq%clusterLinks), rowtest.Hit(seq))
 				p := engine.Positions{Epoch: 1, FlushSeq: seq + 1, OpenHour: 100 + uint32(seq/10), Rings: []uint64{seq}}
-				if err := s.Flush(f.batch(p)); err != nil {
+				if err := s.Flush(f.Batch(p)); err != nil {
 					t.Error(err)
 				}
 				if _, err := s.RollUp(upTo(100 + uint32(seq/10))); err != nil {

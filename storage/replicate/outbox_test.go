@@ -1,4 +1,4 @@
-package storage
+package replicate
 
 import (
 	"bytes"
@@ -76,7 +76,7 @@ func newCluster(t testing.TB, log *testLog, n int) (disks []*vfs.MemFS) {
 		t.Fatal(err)
 	}
 	for id := uint64(1); id <= clusterLinks; id++ {
-		apply(t, s, creation(link(fmt.Sprintf("code%d", id), id, clusterOwner(id))))
+		apply(t, s, rowtest.Creation(rowtest.Link(fmt.Sprintf("code%d", id), id, clusterOwner(id))))
 	}
 	stop()
 	if err := s.JoinLog(clusterlog.ID{1}, log.head); err != nil {
@@ -163,12 +163,12 @@ func everything(t testing.TB, s *Store) map[string]string {
 
 func TestAFlushLeavesItsRowsInTheOutbox(t *testing.T) {
 	s := openCluster(t, newTestLog(), 1)[0]
-	f := newModelFlush()
-	f.add(100, 1, 2, rowtest.HitFrom(1, "a.example", 5, 2, 1))
-	f.add(100, 4, 2, &rowtest.Model{Bots: 3})
-	f.add(101, 1, 2, rowtest.Hit(1))
+	f := rowtest.NewFlush()
+	f.Add(100, 1, 2, rowtest.HitFrom(1, "a.example", 5, 2, 1))
+	f.Add(100, 4, 2, &rowtest.Model{Bots: 3})
+	f.Add(101, 1, 2, rowtest.Hit(1))
 	flush(t, s, 1, f)
-	flush(t, s, 2, newModelFlush()) // nothing to post
+	flush(t, s, 2, rowtest.NewFlush()) // nothing to post
 	p := posted(t, s, 0)
 	if len(p.Records) != 1 || p.First != 1 || p.More {
 		t.Fatalf("got %d records from %d on, more: %v", len(p.Records), p.First, p.More)
@@ -183,26 +183,26 @@ func TestAFlushLeavesItsRowsInTheOutbox(t *testing.T) {
 	}
 	var want []string
 	for _, r := range []row.OutboxRow{
-		{Table: row.TableOwnerHours, Hour: 100, ID: 2, Tally: rowOf(f.owners[linkHour{100, 2}])},
-		{Table: row.TableOwnerHours, Hour: 101, ID: 2, Tally: rowOf(f.owners[linkHour{101, 2}])},
-		{Table: row.TableLinkHours, Hour: 100, ID: 1, Tally: rowOf(f.links[linkHour{100, 1}])},
-		{Table: row.TableLinkHours, Hour: 100, ID: 4, Tally: rowOf(f.links[linkHour{100, 4}])},
-		{Table: row.TableLinkHours, Hour: 101, ID: 1, Tally: rowOf(f.links[linkHour{101, 1}])},
+		{Table: row.TableOwnerHours, Hour: 100, ID: 2, Tally: rowOf(f.Owners[rowtest.LinkHour{Hour: 100, ID: 2}])},
+		{Table: row.TableOwnerHours, Hour: 101, ID: 2, Tally: rowOf(f.Owners[rowtest.LinkHour{Hour: 101, ID: 2}])},
+		{Table: row.TableLinkHours, Hour: 100, ID: 1, Tally: rowOf(f.Links[rowtest.LinkHour{Hour: 100, ID: 1}])},
+		{Table: row.TableLinkHours, Hour: 100, ID: 4, Tally: rowOf(f.Links[rowtest.LinkHour{Hour: 100, ID: 4}])},
+		{Table: row.TableLinkHours, Hour: 101, ID: 1, Tally: rowOf(f.Links[rowtest.LinkHour{Hour: 101, ID: 1}])},
 	} {
 		want = append(want, fmt.Sprintf("%+v", r))
 	}
 	if err := o.Err(); err != nil || !slices.Equal(got, want) {
 		t.Errorf("got %v, %v\nwant %v", got, err, want)
 	}
-	if m := s.Metrics(); m.OutboxNext != 2 || m.OutboxBytes != uint64(len(p.Records[0])) || m.OutboxOldest.UnixMilli() != h.MadeMs {
+	if m := s.Rows.Metrics(); m.OutboxNext != 2 || m.OutboxBytes != uint64(len(p.Records[0])) || m.OutboxOldest.UnixMilli() != h.MadeMs {
 		t.Errorf("got metrics %+v", m)
 	}
 }
 
 func TestAStoreOfNoClusterHasNoOutbox(t *testing.T) {
 	s := openTemp(t)
-	f := newModelFlush()
-	f.add(100, 1, 1, rowtest.Hit(1))
+	f := rowtest.NewFlush()
+	f.Add(100, 1, 1, rowtest.Hit(1))
 	flush(t, s, 1, f)
 	if n := len(rows(t, s, row.TableOutbox)) + len(rows(t, s, row.TablePulled)); n != 0 {
 		t.Errorf("got %d rows", n)
@@ -216,14 +216,14 @@ func TestAStoreOfNoClusterHasNoOutbox(t *testing.T) {
 	if err := s.RenewOutbox(); err == nil {
 		t.Error("an outbox was renewed")
 	}
-	if m := s.Metrics(); m.OutboxNext != 0 || m.OutboxBytes != 0 || !m.OutboxOldest.IsZero() {
+	if m := s.Rows.Metrics(); m.OutboxNext != 0 || m.OutboxBytes != 0 || !m.OutboxOldest.IsZero() {
 		t.Errorf("got metrics %+v", m)
 	}
 }
 
 // denseFlush is a flush of many visitors, whose rows of 16 KB fill records quickly.
-func denseFlush(hour uint32, links uint64) *modelFlush {
-	f := newModelFlush()
+func denseFlush(hour uint32, links uint64) *rowtest.Flush {
+	f := rowtest.NewFlush()
 	dense := &rowtest.Model{Hits: 3000, Visitors: map[uint64]bool{}}
 	for i := range uint64(3000) {
 		dense.Visitors[rowtest.Visitor(i)] = true
@@ -232,9 +232,9 @@ func denseFlush(hour uint32, links uint64) *modelFlush {
 		m := &rowtest.Model{}
 		m.Add(dense)
 		m.Count(engine.Referrers, "a.example", 3000)
-		f.links[linkHour{hour, id}] = m
+		f.Links[rowtest.LinkHour{Hour: hour, ID: id}] = m
 	}
-	f.owners[linkHour{hour, 1}] = &rowtest.Model{Hits: 3000 * links}
+	f.Owners[rowtest.LinkHour{Hour: hour, ID: 1}] = &rowtest.Model{Hits: 3000 * links}
 	return f
 }
 
@@ -244,15 +244,15 @@ func TestALargeFlushMakesSeveralRecordsOfBoundedSize(t *testing.T) {
 	for hour := range uint32(20) {
 		flush(t, s, uint64(hour+1), denseFlush(hour, clusterLinks))
 	}
-	f := newModelFlush() // one flush of 20 hours
+	f := rowtest.NewFlush() // one flush of 20 hours
 	for hour := range uint32(20) {
 		one := denseFlush(100+hour, clusterLinks)
-		maps.Copy(f.links, one.links)
-		maps.Copy(f.owners, one.owners)
+		maps.Copy(f.Links, one.Links)
+		maps.Copy(f.Owners, one.Owners)
 	}
-	before := s.Metrics()
+	before := s.Rows.Metrics()
 	flush(t, s, 21, f)
-	m := s.Metrics()
+	m := s.Rows.Metrics()
 	if n := m.OutboxNext - before.OutboxNext; n != 4 { // 240 rows of 16 KB, of which 64 fit
 		t.Errorf("got %d records", n)
 	}
@@ -289,18 +289,18 @@ func TestTheOutboxIsDroppedAndContinuesAfterARestart(t *testing.T) {
 	s := openMem(t, disk)
 	restart := func() {
 		t.Helper()
-		before := s.Metrics()
+		before := s.Rows.Metrics()
 		closeStore(t, s)
 		s = openMem(t, disk)
-		after := s.Metrics()
+		after := s.Rows.Metrics()
 		if after.OutboxBytes != before.OutboxBytes || after.OutboxNext != before.OutboxNext || !after.OutboxOldest.Equal(before.OutboxOldest) {
 			t.Errorf("before the restart %d bytes, next %d, oldest %v; after it %d, %d, %v",
 				before.OutboxBytes, before.OutboxNext, before.OutboxOldest, after.OutboxBytes, after.OutboxNext, after.OutboxOldest)
 		}
 	}
 	for seq := range uint64(60) {
-		f := newModelFlush()
-		f.add(100, 1+seq%5, 2, rowtest.Hit(seq))
+		f := rowtest.NewFlush()
+		f.Add(100, 1+seq%5, 2, rowtest.Hit(seq))
 		flush(t, s, seq+1, f)
 	}
 	restart()
@@ -330,7 +330,7 @@ func TestTheOutboxIsDroppedAndContinuesAfterARestart(t *testing.T) {
 		t.Fatalf("DropOutbox of all: %v, %v", more, err)
 	}
 	restart()
-	if m := s.Metrics(); m.OutboxBytes != 0 || m.OutboxNext != 61 || !m.OutboxOldest.IsZero() {
+	if m := s.Rows.Metrics(); m.OutboxBytes != 0 || m.OutboxNext != 61 || !m.OutboxOldest.IsZero() {
 		t.Errorf("empty: got %d bytes, next %d, oldest %v", m.OutboxBytes, m.OutboxNext, m.OutboxOldest)
 	}
 	flush(t, s, 61, denseFlush(100, 1))
@@ -353,7 +353,7 @@ func TestADropOfManyBytesTakesSeveralCalls(t *testing.T) {
 		if more, err = s.DropOutbox(99); err != nil {
 			t.Fatal(err)
 		}
-		if m := s.Metrics(); m.OutboxOldest.IsZero() {
+		if m := s.Rows.Metrics(); m.OutboxOldest.IsZero() {
 			t.Error("there is no oldest record")
 		}
 	}
@@ -381,10 +381,10 @@ func TestARecordThatIsNotDurableIsNotGivenAway(t *testing.T) {
 		return nil
 	})))
 	hold = make(chan struct{})
-	f := newModelFlush()
-	f.add(100, 1, 2, rowtest.Hit(1))
+	f := rowtest.NewFlush()
+	f.Add(100, 1, 2, rowtest.Hit(1))
 	flushed := make(chan error)
-	go func() { flushed <- s.Flush(f.batch(engine.Positions{Epoch: 1, FlushSeq: 1})) }()
+	go func() { flushed <- s.Flush(f.Batch(engine.Positions{Epoch: 1, FlushSeq: 1})) }()
 	for len(rows(t, s, row.TableOutbox)) == 0 {
 		select {
 		case err := <-flushed:
@@ -410,12 +410,13 @@ func TestARecordThatIsNotDurableIsNotGivenAway(t *testing.T) {
 func TestAFullOutboxLosesDetailsAndNeverCounts(t *testing.T) {
 	disks := newCluster(t, newTestLog(), 2)
 	const bound = 400_000
-	s := open(t, "/data/store", Options{FS: disks[0], MaxOutboxBytes: bound})
+	s := open(t, "/data/store", Options{FS: disks[0]})
+	s.outbox.maxBytes = bound
 	other := openMem(t, disks[1])
 	for seq := range uint64(30) {
 		flush(t, s, seq+1, denseFlush(100+uint32(seq), 4)) // some 64 KB
 	}
-	m := s.Metrics()
+	m := s.Rows.Metrics()
 	if m.OutboxBytes < bound+bound/4 || m.OutboxBytes > bound+bound/4+80<<10 {
 		t.Errorf("the outbox has %d bytes", m.OutboxBytes)
 	}
@@ -452,7 +453,7 @@ func TestAFullOutboxLosesDetailsAndNeverCounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	flush(t, s, 31, denseFlush(200, 1))
-	if got := s.Metrics(); got.OutboxWithoutBreakdowns != withoutBreakdowns {
+	if got := s.Rows.Metrics(); got.OutboxWithoutBreakdowns != withoutBreakdowns {
 		t.Error("a row was reduced although there was room again")
 	}
 	closeStore(t, s)
@@ -465,13 +466,13 @@ func TestAFlushThatIsTooLargePostsNothing(t *testing.T) {
 	s := nodes[0]
 	before := s.MaxFlushBytes
 	s.MaxFlushBytes = 1 << 20
-	f := newModelFlush()
+	f := rowtest.NewFlush()
 	for hour := range uint32(20) {
 		one := denseFlush(100+hour, clusterLinks)
-		maps.Copy(f.links, one.links)
-		maps.Copy(f.owners, one.owners)
+		maps.Copy(f.Links, one.Links)
+		maps.Copy(f.Owners, one.Owners)
 	}
-	err := s.Flush(f.batch(engine.Positions{Epoch: 1, FlushSeq: 1}))
+	err := s.Flush(f.Batch(engine.Positions{Epoch: 1, FlushSeq: 1}))
 	s.MaxFlushBytes = before
 	if !errors.Is(err, engine.ErrFlushTooLarge) {
 		t.Fatalf("got %v", err)
@@ -489,8 +490,8 @@ func TestAFlushThatIsTooLargePostsNothing(t *testing.T) {
 
 func TestACopyOfAStoreHasAnOutboxOfItsOwn(t *testing.T) {
 	s := openCluster(t, newTestLog(), 1)[0]
-	f := newModelFlush()
-	f.add(100, 1, 2, rowtest.Hit(1))
+	f := rowtest.NewFlush()
+	f.Add(100, 1, 2, rowtest.Hit(1))
 	flush(t, s, 1, f)
 	original := posted(t, s, 0)
 	dir := t.TempDir()
@@ -502,7 +503,7 @@ func TestACopyOfAStoreHasAnOutboxOfItsOwn(t *testing.T) {
 	if _, err := s.Backup(t.Context(), "/backup"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := vfs.Clone(s.fs.FS, disk, "/backup", backup); err != nil {
+	if _, err := vfs.Clone(vfs.Root(s.folder.FS), disk, "/backup", backup); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Restore(t.Context(), backup, restored, RestoreOptions{FS: disk, Logger: quiet}); err != nil {
@@ -516,7 +517,7 @@ func TestACopyOfAStoreHasAnOutboxOfItsOwn(t *testing.T) {
 	if next, err := other.PulledNext(original.ID); err != nil || next != 2 {
 		t.Errorf("the original's outbox is applied up to %d, %v; want 2, what the copy contains", next, err)
 	}
-	f.add(100, 1, 2, rowtest.Hit(2))
+	f.Add(100, 1, 2, rowtest.Hit(2))
 	flush(t, s, 2, f)
 	pull(t, other, s)
 	if !maps.Equal(rows(t, s, row.TableLinkHours), rows(t, other, row.TableLinkHours)) {
@@ -528,8 +529,8 @@ func TestACopyOfAStoreHasAnOutboxOfItsOwn(t *testing.T) {
 func TestAStoreThatLeavesItsClusterHasNoOutbox(t *testing.T) {
 	nodes := openCluster(t, newTestLog(), 2)
 	for i, s := range nodes {
-		f := newModelFlush()
-		f.add(100, 1, 2, rowtest.Hit(uint64(i)))
+		f := rowtest.NewFlush()
+		f.Add(100, 1, 2, rowtest.Hit(uint64(i)))
 		flush(t, s, 1, f)
 	}
 	pull(t, nodes[0], nodes[1])
@@ -555,8 +556,8 @@ func TestEachFaultOfAnOutboxIsFound(t *testing.T) {
 	disks := newCluster(t, newTestLog(), 2)
 	s, other := openMem(t, disks[0]), openMem(t, disks[1])
 	for seq := range uint64(3) {
-		f := newModelFlush()
-		f.add(100, 1, 2, rowtest.Hit(seq))
+		f := rowtest.NewFlush()
+		f.Add(100, 1, 2, rowtest.Hit(seq))
 		flush(t, s, seq+1, f)
 		flush(t, other, seq+1, f)
 	}

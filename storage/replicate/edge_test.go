@@ -1,4 +1,4 @@
-package storage
+package replicate
 
 import (
 	"bytes"
@@ -55,7 +55,7 @@ func linksOf(t testing.TB, s *Store, wantEdge bool) string {
 	if found, total := faults.Found(); total > 0 {
 		t.Errorf("edge: %v: %d faults, the first: %v", wantEdge, total, found[0])
 	}
-	state, err := v.SharedState()
+	state, err := State(v)
 	if err != nil || state.Edge != wantEdge {
 		t.Fatalf("edge: %+v, %v, want %v", state, err, wantEdge)
 	}
@@ -87,12 +87,12 @@ func (m *edgeModel) step() {
 	by := &engine.By{User: 1, Name: "secret-name"}
 	switch kind := m.rng.IntN(10); {
 	case kind < 3:
-		r := link(fmt.Sprintf("code-%d", m.next), m.next, 1, "secret-tag")
+		r := rowtest.Link(fmt.Sprintf("code-%d", m.next), m.next, 1, "secret-tag")
 		r.Cold.Title = "secret-title"
 		if m.rng.IntN(2) == 0 {
 			r.Cold.ImportedHits = 7
 		}
-		create := creation(r)
+		create := rowtest.Creation(r)
 		create.By = by
 		create.Receipt = &engine.Receipt{Request: engine.Request{RequestKey: engine.RequestKey{Sender: [32]byte{1}, Key: [32]byte{byte(m.next)}}}}
 		apply(m.t, m.s, create)
@@ -106,11 +106,11 @@ func (m *edgeModel) step() {
 		after := before
 		after.Hot.Target += "x"
 		after.Cold.Version++
-		apply(m.t, m.s, edit(before, after))
+		apply(m.t, m.s, rowtest.Edit(before, after))
 		m.links[after.Hot.ID] = after
 	case kind < 7:
 		if r, ok := any(m.links); ok {
-			apply(m.t, m.s, deletion(r))
+			apply(m.t, m.s, rowtest.Deletion(r))
 			delete(m.links, r.Hot.ID)
 			m.dead[r.Hot.ID] = r
 		}
@@ -147,9 +147,9 @@ func TestAnEdgeHasTheLinksOfAFullNodeAndNothingElse(t *testing.T) {
 		for i := range 60 {
 			m.step()
 			if i%12 == 3 {
-				f := newModelFlush() // figures of the full node, which no edge has
+				f := rowtest.NewFlush() // figures of the full node, which no edge has
 				for id := range m.links {
-					f.add(24*800, id, 1, rowtest.Hit(1))
+					f.Add(24*800, id, 1, rowtest.Hit(1))
 				}
 				flush(t, full, uint64(i+1), f)
 				disks[i] = edgeOf(t, full)
@@ -257,10 +257,10 @@ func TestHitsOfAnEdgeAreInItsOutboxOnly(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	total := make(map[uint64]*rowtest.Model)
 	for seq := uint64(1); seq <= 6; seq++ {
-		f := newModelFlush()
+		f := rowtest.NewFlush()
 		for range 5 {
 			id, m := uint64(1+rng.IntN(clusterLinks)), rowtest.Hit(rng.Uint64N(20))
-			f.add(24*800+uint32(seq), id, clusterOwner(id), m)
+			f.Add(24*800+uint32(seq), id, clusterOwner(id), m)
 			if total[id] == nil {
 				total[id] = &rowtest.Model{}
 			}
@@ -377,7 +377,7 @@ func BenchmarkFlushOfAnEdge(b *testing.B) {
 			}
 			settle(s)
 			b.ReportMetric(cpu/float64(b.N), "cpu-s/op")
-			b.ReportMetric(float64(s.Metrics().DiskBytes)/1e6, "disk-MB")
+			b.ReportMetric(float64(s.Store.Metrics().DiskBytes)/1e6, "disk-MB")
 		})
 	}
 }

@@ -1,4 +1,4 @@
-package storage
+package replicate
 
 import (
 	"context"
@@ -26,10 +26,10 @@ func capped(id uint64, c engine.Cap) engine.Mutation {
 // flushHits flushes hits of links.
 func flushHits(t *testing.T, s *Store, seq uint64, hits map[uint64]uint64) {
 	t.Helper()
-	f := newModelFlush()
+	f := rowtest.NewFlush()
 	for id, n := range hits {
-		f.add(100, id, 1, &rowtest.Model{Hits: n})
-		f.add(101, id, 1, &rowtest.Model{Hits: 1})
+		f.Add(100, id, 1, &rowtest.Model{Hits: n})
+		f.Add(101, id, 1, &rowtest.Model{Hits: 1})
 	}
 	flush(t, s, seq, f)
 }
@@ -38,7 +38,7 @@ func flushHits(t *testing.T, s *Store, seq uint64, hits map[uint64]uint64) {
 func wantUses(t *testing.T, s *Store, want map[uint64]engine.CapUse) {
 	t.Helper()
 	loaded := make(map[uint64]engine.CapUse)
-	if err := s.LoadCaps(context.Background(), func(id uint64, _ engine.Cap, use engine.CapUse) { loaded[id] = use }); err != nil {
+	if err := s.Rows.LoadCaps(context.Background(), func(id uint64, _ engine.Cap, use engine.CapUse) { loaded[id] = use }); err != nil {
 		t.Fatal(err)
 	}
 	for id, use := range want {
@@ -69,7 +69,7 @@ func TestAFlushCountsWhatItHasOfCaps(t *testing.T) {
 	flushHits(t, s, 1, map[uint64]uint64{1: 10, 2: 20, 3: 30})
 	wantUses(t, s, map[uint64]engine.CapUse{1: {Generation: 1, Hits: 11}, 2: {}})
 	before := s.outbox.next.Load()
-	if position, err := s.EndGenerations(map[uint64]uint64{1: 1, 2: 2}); err != nil || position != before {
+	if position, err := s.Rows.EndGenerations(map[uint64]uint64{1: 1, 2: 2}); err != nil || position != before {
 		t.Errorf("the generation before ends at %d, %v, want %d", position, err, before)
 	}
 	flushHits(t, s, 2, map[uint64]uint64{1: 1, 2: 2})

@@ -1,43 +1,14 @@
-package storage
+package replicate
 
 import (
 	"errors"
 	"fmt"
-	"sync/atomic"
-
-	"github.com/cockroachdb/pebble/v2"
 
 	"shunt/engine"
 	"shunt/storage/hits"
 	"shunt/storage/kv"
 	"shunt/storage/row"
 )
-
-// Records of other nodes' outboxes are applied in order, each in the batch that moves the position in
-// that outbox past it. So each is applied exactly once, whatever is repeated, lost or interrupted.
-//
-// Another node may close its hours later than this one, or be cut off for a day. So a row may be of an
-// hour that the roll-up here has passed. Then days and lives get it at once, as the roll-up would have
-// done, and the hour row too, if it is still kept. All other rows are for the roll-up to come. This is
-// exact because nothing moves the mark meanwhile: see hits.Turn.
-//
-// A row may be of a link that this store does not have, for one of two reasons, which must not be
-// confused. Either this node has not read the log so far: then the hits must not be lost. Or the link is
-// purged: then its rows would stay for ever. So each record says how far its node had read the log when
-// it was made, and every link in it was made before that point. A record from beyond this node's own
-// point waits (ErrOutboxEarly). Hence a link that is not here is purged, and its rows are dropped; its
-// owner keeps the hits, as after any purge. A look for each link would cost a read of a random cold
-// record. But only a purge that came after the point of the record can have removed its links, so links
-// are looked for only in such records: those that were under way while a purge was applied, or whose
-// node was cut off, or those made before this start.
-//
-// Rejected: to keep rows of unknown links apart until the link comes, which needs a table, and a rule for
-// when to give up; and to compare hours with those of deletions, since a node that is cut off redirects
-// deleted links.
-
-// pulledBytes bounds the records that are applied at once. A row of an hour that is rolled up is three
-// rows here, so a batch has some 4 MB at most, which takes 10 to 20 ms and an fsync.
-const pulledBytes = row.MaxOutboxRecordBytes
 
 // The errors of ApplyPulled that callers distinguish. After any of them, nothing has changed.
 var (
@@ -49,14 +20,6 @@ var (
 	ErrOwnOutbox = errors.New("it is this node's own outbox")
 )
 
-// pulls is the state of applying records. The batch and purged are of the one who has hits.Turn.
-type pulls struct {
-	batch  *pebble.Batch
-	purged uint64 // sequence in the log of the last purge that removed rows here, or a later one
-
-	rows, dropped atomic.Uint64 // rows that were applied, and rows of purged links, since Open
-}
-
 // Pulled is what ApplyPulled has done.
 type Pulled struct {
 	Next uint64              // position of the record that comes next
@@ -65,9 +28,9 @@ type Pulled struct {
 
 // PulledNext returns the position of the next record of another node's outbox: everything before it is
 // applied, durably.
-func (s *Store) PulledNext(outbox [16]byte) (uint64, error) {
-	s.Turn().Lock()
-	defer s.Turn().Unlock()
+func (s *Rows) PulledNext(outbox [16]byte) (uint64, error) {
+	s.hits.Turn().Lock()
+	defer s.hits.Turn().Unlock()
 	next, err := s.pulledNextLocked(outbox)
 	if err != nil {
 		return 0, fmt.Errorf("storage: position in another outbox: %w", err)
@@ -75,7 +38,7 @@ func (s *Store) PulledNext(outbox [16]byte) (uint64, error) {
 	return next, nil
 }
 
-func (s *Store) pulledNextLocked(outbox [16]byte) (uint64, error) {
+func (s *Rows) pulledNextLocked(outbox [16]byte) (uint64, error) {
 	v, err := s.writer.Get(row.AppendPulledKey(nil, outbox))
 	if err != nil || v == nil {
 		return 1, err
@@ -87,18 +50,18 @@ func (s *Store) pulledNextLocked(outbox [16]byte) (uint64, error) {
 // others those after it. It skips records that are applied already, and applies about 1 MiB of the
 // others, at least one, in one synced batch: Pulled.Next says how far it got. Any goroutine may call it.
 // The caller must count the hits that it returns, so it must not be called while links are loaded: see
-// engine.Engine.Pulled. Errors: ErrOutboxEarly, ErrOutboxGap, ErrOwnOutbox, ErrCorrupt; engine.ErrBehind:
+// engine.Engine.Pulled. Errors: ErrOutboxEarly, ErrOutboxGap, ErrOwnOutbox, row.ErrCorrupt; engine.ErrBehind:
 // not now, because the store is busy or has no space.
-func (s *Store) ApplyPulled(outbox [16]byte, first uint64, records [][]byte) (p Pulled, err error) {
+func (s *Rows) ApplyPulled(outbox [16]byte, first uint64, records [][]byte) (p Pulled, err error) {
 	heads, err := s.checkPulled(first, records)
 	if err != nil {
 		return p, fmt.Errorf("storage: a record of another outbox: %w", err)
 	}
-	if s.Busy() {
+	if s.hits.Busy() {
 		return p, engine.ErrBehind
 	}
-	s.Turn().Lock()
-	defer s.Turn().Unlock()
+	s.hits.Turn().Lock()
+	defer s.hits.Turn().Unlock()
 	if id := s.outbox.id.Load(); id == nil || *id == outbox {
 		return p, fmt.Errorf("storage: applying records: %w", ErrOwnOutbox)
 	}
@@ -119,7 +82,7 @@ func (s *Store) ApplyPulled(outbox [16]byte, first uint64, records [][]byte) (p 
 }
 
 // checkPulled checks all bytes of records, and returns their heads.
-func (s *Store) checkPulled(first uint64, records [][]byte) ([]row.OutboxHead, error) {
+func (s *Rows) checkPulled(first uint64, records [][]byte) ([]row.OutboxHead, error) {
 	heads := make([]row.OutboxHead, len(records))
 	for i, record := range records {
 		h, err := row.CheckOutbox(record)
@@ -127,7 +90,7 @@ func (s *Store) checkPulled(first uint64, records [][]byte) ([]row.OutboxHead, e
 			return nil, err
 		}
 		if h.Position != first+uint64(i) {
-			return nil, fmt.Errorf("%w: the record at position %d says %d", ErrCorrupt, first+uint64(i), h.Position)
+			return nil, fmt.Errorf("%w: the record at position %d says %d", row.ErrCorrupt, first+uint64(i), h.Position)
 		}
 		heads[i] = h
 	}
@@ -135,10 +98,10 @@ func (s *Store) checkPulled(first uint64, records [][]byte) ([]row.OutboxHead, e
 }
 
 // applyPulledLocked applies records that were checked, the first of which comes next.
-func (s *Store) applyPulledLocked(outbox [16]byte, next uint64, records [][]byte, heads []row.OutboxHead) (p Pulled, err error) {
+func (s *Rows) applyPulledLocked(outbox [16]byte, next uint64, records [][]byte, heads []row.OutboxHead) (p Pulled, err error) {
 	b := s.pulls.batch
 	defer b.Reset()
-	a := pulledBatch{store: s, adder: s.Adder(b)}
+	a := pulledBatch{store: s, adder: s.hits.Adder(b)}
 	p.Next = next
 	for i, bytes := 0, 0; i < len(records); i++ {
 		if bytes += len(records[i]); i > 0 && (bytes > pulledBytes || heads[i].Sequence > s.shared.applied.Load()) {
@@ -161,7 +124,7 @@ func (s *Store) applyPulledLocked(outbox [16]byte, next uint64, records [][]byte
 
 // pulledBatch is the rows of records on their way into one batch.
 type pulledBatch struct {
-	store         *Store
+	store         *Rows
 	adder         hits.Adder
 	key           [row.MaxTallyKeyBytes]byte
 	hits          []engine.PulledHits
@@ -180,8 +143,8 @@ func (a *pulledBatch) add(record []byte, doubtful bool) error {
 			a.merge(&r)
 			continue
 		}
-		if !a.store.Given(r.ID) {
-			return fmt.Errorf("%w: hits of link %d, whose id was never given", ErrCorrupt, r.ID)
+		if !a.store.links.Given(r.ID) {
+			return fmt.Errorf("%w: hits of link %d, whose id was never given", row.ErrCorrupt, r.ID)
 		}
 		if doubtful {
 			known, err := a.store.writer.Known(row.AppendColdKey(a.key[:0], r.ID))
