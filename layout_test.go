@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 const module = "shunt/"
@@ -360,42 +361,83 @@ func TestEachForbiddenDependencyIsFound(t *testing.T) {
 	}
 }
 
-// ARCHITECTURE.md names the test that holds each invariant, and files; both must be there.
+// ARCHITECTURE.md names files, and RELIABILITY.md the tests that hold the invariants; all must be there.
+
+const (
+	maxArchitecture = 15 << 10 // bytes: what a newcomer reads before the first change
+	maxColumns      = 120
+)
 
 var (
 	namedTest = regexp.MustCompile("`((?:Test|Fuzz|Benchmark)[A-Za-z0-9_]+)`")
 	namedFile = regexp.MustCompile("`([a-z]+/[a-z_/]+\\.go)`")
 	testFunc  = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark)[A-Za-z0-9_]+)\(`)
+	promise   = regexp.MustCompile(`(?m)^(\d+)\. `)
+	held      = regexp.MustCompile("(?m)^\\| (\\d+) \\| .*`Test")
 )
 
-func TestArchitectureNamesTestsAndFilesThatExist(t *testing.T) {
-	text, err := os.ReadFile("ARCHITECTURE.md")
-	if err != nil {
-		t.Fatal(err)
+func TestArchitectureIsShortAndNamesFilesThatExist(t *testing.T) {
+	text := read(t, "ARCHITECTURE.md")
+	if len(text) > maxArchitecture {
+		t.Errorf("it has %d bytes, want at most %d", len(text), maxArchitecture)
 	}
-	if lines := bytes.Count(text, []byte("\n")); lines > 150 {
-		t.Errorf("it has %d lines, want at most 150", lines)
+	for i, line := range strings.Split(text, "\n") {
+		if columns := utf8.RuneCountInString(line); columns > maxColumns {
+			t.Errorf("line %d has %d columns, want at most %d", i+1, columns, maxColumns)
+		}
 	}
+	named := namedFile.FindAllStringSubmatch(text, -1)
+	if len(named) < 10 {
+		t.Errorf("it names only %d files", len(named))
+	}
+	for _, m := range named {
+		if _, err := os.Stat(m[1]); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestEachInvariantNamesTestsThatExist(t *testing.T) {
 	tests := map[string]bool{}
 	for _, source := range sources(t, "_test.go") {
 		for _, m := range testFunc.FindAllSubmatch(source, -1) {
 			tests[string(m[1])] = true
 		}
 	}
-	named := namedTest.FindAllSubmatch(text, -1)
-	if len(named) < 10 {
-		t.Errorf("it names only %d tests", len(named))
+	_, text, found := strings.Cut(read(t, "RELIABILITY.md"), "\n## Tests of the invariants\n")
+	if !found {
+		t.Fatal("RELIABILITY.md has no table of the tests of the invariants")
 	}
-	for _, m := range named {
-		if !tests[string(m[1])] {
+	for _, m := range namedTest.FindAllStringSubmatch(text, -1) {
+		if !tests[m[1]] {
 			t.Errorf("there is no test %s", m[1])
 		}
 	}
-	for _, m := range namedFile.FindAllSubmatch(text, -1) {
-		if _, err := os.Stat(string(m[1])); err != nil {
-			t.Error(err)
-		}
+	_, invariants, _ := strings.Cut(read(t, "ARCHITECTURE.md"), "\n## Invariants\n")
+	promises := firstGroups(promise, invariants)
+	if len(promises) < 10 {
+		t.Errorf("there are only %d invariants", len(promises))
 	}
+	if tested := firstGroups(held, text); !slices.Equal(promises, tested) {
+		t.Errorf("the invariants are %v, and those with tests %v", promises, tested)
+	}
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// firstGroups returns the first group of each match of r in text.
+func firstGroups(r *regexp.Regexp, text string) (groups []string) {
+	for _, m := range r.FindAllStringSubmatch(text, -1) {
+		groups = append(groups, m[1])
+	}
+	return groups
 }
 
 // sources returns the contents of the module's files whose names end in suffix.

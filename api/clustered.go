@@ -18,10 +18,10 @@ import (
 	"shunt/engine"
 )
 
-// clustered answers the requests that another node of the cluster must answer: all writes go to the one
-// that leads. Reads of the API are answered here, from this node's copy, unless it is stale. Pages of
+// clustered forwards the requests that another node of the cluster must answer: all writes go to the
+// leader. Reads of the API are answered here, from this node's copy, unless it is stale. Pages of
 // the dashboard keep what they show once in memory, so all of them come from the node that leads. An edge
-// answers no request of the API: it has nothing to answer it from.
+// answers no request of the API, because it lacks the data.
 type clustered struct {
 	state     cluster.State
 	forwarder *cluster.Forwarder
@@ -66,8 +66,8 @@ func (c *clustered) over(routes fasthttp.RequestHandler, local bool) fasthttp.Re
 	}
 }
 
-// streams reports whether the answer to a request that an edge sends on is passed on as it comes: live
-// figures have no end, and an export has all links.
+// streams reports whether an edge passes on the answer to a request as it comes: live figures have no end,
+// and an export has all links.
 func (c *clustered) streams(ctx *fasthttp.RequestCtx) bool {
 	if !c.state.Edge() || !ctx.IsGet() {
 		return false
@@ -94,7 +94,7 @@ func (c *clustered) isHere(ctx *fasthttp.RequestCtx) bool {
 }
 
 // mayBeOld reports whether the answer to a request may be wrong if this node has been without the log for long:
-// it tells what others have written, or whether somebody may see it.
+// it depends on what other nodes have written, or on who may see it.
 func (c *clustered) mayBeOld(ctx *fasthttp.RequestCtx) bool {
 	path, _ := splitURI(ctx.Request.Header.RequestURI())
 	return bytes.HasPrefix(path, []byte(apiPrefix)) || bytes.HasPrefix(path, []byte(dashboard.Root)) && !c.fixed(path)
@@ -119,7 +119,7 @@ func (c *clustered) receive(ctx *fasthttp.RequestCtx) {
 	}
 }
 
-// inService refuses a certificate that is out of service, on a connection that is about to be closed for that.
+// inService refuses a request whose certificate is refused, on a connection that is about to be closed for that.
 func (c *clustered) inService(ctx *fasthttp.RequestCtx) error {
 	if err := c.state.Gate().Check(ctx.TLSConnectionState().PeerCertificates[0]); err != nil {
 		return problem.New(problem.Forbidden, "%s", err.Error())
@@ -127,7 +127,7 @@ func (c *clustered) inService(ctx *fasthttp.RequestCtx) error {
 	return nil
 }
 
-// answerFor answers a request that another node has sent on.
+// answerFor answers a request that another node has forwarded.
 func (c *clustered) answerFor(ctx *fasthttp.RequestCtx, peer cluster.Peer) error {
 	if err := peer.In(ctx, c.state); err != nil {
 		return err
@@ -152,7 +152,7 @@ func (c *clustered) answerFor(ctx *fasthttp.RequestCtx, peer cluster.Peer) error
 	return nil
 }
 
-// answerPeer answers what a node asks for itself.
+// answerPeer answers the own request of another node.
 func (c *clustered) answerPeer(ctx *fasthttp.RequestCtx, peer cluster.Peer, path string) error {
 	if path == cluster.CapsPath && ctx.IsPost() { // edges redirect, too
 		m, err := cluster.ReadCapMessage(ctx.PostBody())

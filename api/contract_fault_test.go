@@ -126,6 +126,7 @@ var forgotten = map[string][2]string{
 }
 
 func TestAnIncompleteDocumentFails(t *testing.T) {
+	long(t)
 	for what, change := range forgotten {
 		text := strings.ReplaceAll(string(documentText), change[0], change[1])
 		if text == string(documentText) {

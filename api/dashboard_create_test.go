@@ -231,6 +231,7 @@ func TestAnAddressWithoutItsSchemeGetsHTTPS(t *testing.T) {
 }
 
 func TestFormsRefuseHostileTargets(t *testing.T) {
+	long(t)
 	t.Parallel()
 	st := hostileSite(t)
 	st.shorten(`{"url":"https://good.example/","alias":"x"}`)

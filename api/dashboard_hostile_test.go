@@ -60,6 +60,7 @@ func wantHarmless(p *shown) {
 }
 
 func TestEachFieldOfEachFormTakesHostileValues(t *testing.T) {
+	long(t)
 	t.Parallel()
 	st := newSite(t, nil)
 	b := st.browseAs("ann@example.com", account.RoleAdmin) // user 2

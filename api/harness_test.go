@@ -471,3 +471,11 @@ func (st *site) metric(line string) string {
 	}
 	return "none"
 }
+
+// long marks a test that takes seconds: make quick and make race do without it, make test does not.
+func long(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("it takes seconds, so -short leaves it out")
+	}
+}

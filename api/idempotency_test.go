@@ -31,6 +31,7 @@ func wantSame(t *testing.T, what string, got, want reply) {
 }
 
 func TestARepeatGetsTheFirstSuccessAgain(t *testing.T) {
+	long(t)
 	t.Parallel()
 	for name, body := range map[string]string{
 		"a drawn code": `{"url":"http://a/"}`,

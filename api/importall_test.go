@@ -14,6 +14,7 @@ import (
 // The connections are cut when an answer comes: the server has imported a batch, and perhaps some
 // of those that follow it on the connection.
 func TestAPipelinedImportOverCutConnectionsKeepsOrder(t *testing.T) {
+	long(t)
 	t.Parallel()
 	const batches, links = 40, 50
 	st := newSite(t, nil)

@@ -152,6 +152,7 @@ func TestAnOperationReportsProgressAndResult(t *testing.T) {
 }
 
 func TestAnOperationEndsWithItsClient(t *testing.T) {
+	long(t)
 	o := newOperations()
 	st := newSite(t, o.options)
 	response := ask(t, st, st.localAt.Dial, "/check", "")

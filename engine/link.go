@@ -47,6 +47,7 @@ type Cold struct {
 	ImportedAtMs int64  // when that was; 0 without ImportedHits, or if it is not known
 	Title        string
 	Tags         []string
+	Newer        string // fields that a newer program has stored: nobody reads them, and every copy of the link keeps them
 }
 
 // Record is a whole link.

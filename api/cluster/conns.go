@@ -11,13 +11,13 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// A node that leads may be cut off while it has requests of others: their connections stay open, and nobody
-// gets an error. Its followers must not wait for it until a timeout that is meant for large imports. So
-// connections are made, TLS included, within dialTimeout, and a request that has lasted for overtakenAfter
-// is given up once two looks have found that another node leads: all connections to the earlier one are
-// closed, also those that are being made. What the request did is not known then. One that had no connection yet is sent to the new leader,
-// and so is a read. A leader that hands over answers what it has before the other one leads. A node that is cut
-// off itself hears of no other leader: it gives up what has lasted for forwardPatience once it is stale.
+// A leader may be cut off while it has requests of others: their connections stay open, and nobody gets an
+// error. Its followers must not wait for the timeout of large imports. So a connection must stand, TLS
+// included, within dialTimeout. A request that has taken overtakenAfter is given up once two looks have found
+// that another node leads: all connections to the earlier leader are closed, also those that are being made.
+// The outcome of the request is then unknown. A request that had no connection yet, and every read, is sent to
+// the new leader. A leader that hands over answers its requests before the other one leads. A node that is cut
+// off itself hears of no other leader: once it is stale, it gives up requests that have taken forwardPatience.
 const (
 	dialTimeout    = time.Second
 	overtakenAfter = 300 * time.Millisecond
@@ -32,7 +32,7 @@ type conns struct {
 	all    map[*conn]struct{}
 }
 
-// conn is one of them.
+// conn is one of the conns.
 type conn struct {
 	net.Conn
 	of *conns
@@ -69,7 +69,7 @@ func (c *conns) dial(address string, gate *Gate, config *tls.Config) (net.Conn, 
 	return over, nil
 }
 
-// closeAll closes all connections, for good. Requests under way fail, and none can be made.
+// closeAll closes all connections for good. Requests under way fail, and no new one can be made.
 func (c *conns) closeAll() {
 	c.end()
 	c.mu.Lock()
@@ -93,7 +93,7 @@ func newPeer() *peer {
 	return p
 }
 
-// forget has new connections made to a node, and closes those of p.
+// forget closes the connections of p. Later requests to its node make new ones.
 func (f *Forwarder) forget(at Place, p *peer) {
 	f.mu.Lock()
 	if f.mu.clients[at] == p {
@@ -109,8 +109,8 @@ func (f *Forwarder) overtaken(at Place) bool {
 	return leader != at.Name && leader != ""
 }
 
-// watch calls giveUp when a request to a node that leads has lasted for a while, and another node leads or this
-// one is stale. stop ends that.
+// watch calls giveUp when a request to a leader has taken long and another node leads, or this one is stale.
+// stop ends the watch.
 func (f *Forwarder) watch(at Place, giveUp func()) (stop func()) {
 	if leader, _ := f.state.Leader(); leader != at.Name { // an edge asks another full node
 		return func() {}

@@ -11,21 +11,21 @@ import (
 	"shunt/engine"
 )
 
-// An edge has links only, so it sends each request of the API and of the dashboard on: to the node that
-// leads, or, if it does not reach that, to any other full node. Such a node answers reads itself, after it
-// has applied what the edge has, so clients of the edge read their own writes; all else it sends on to the
-// leader, and says so. The certificate of an edge is in more machines, in more places, than that of a full
-// node. So the leader refuses what an edge may not do, whoever's token the request has: change accounts
-// (FromEdge), or be a local command, which has no token.
+// An edge has links only, so it forwards each request of the API and of the dashboard to the leader, or, if
+// it cannot reach the leader, to any other full node. Such a node first applies what the edge has applied, and
+// then answers reads itself; so clients of the edge read their own writes. It forwards all else to the leader,
+// and names the edge. Edges run on more machines, in more places, than full nodes, so their certificates are
+// easier to steal. Therefore the leader refuses some requests from edges, whatever their token: changes of
+// accounts (FromEdge), and local commands, which have no token.
 
-// edgeField names the edge in a request that a full node sends on to the leader for it. It counts only
-// from full nodes.
+// edgeField names the edge for which a full node forwards a request to the leader. It is believed only from
+// full nodes.
 const edgeField = "Shunt-Edge"
 
-// edgeKey is of the name of the edge that sent a request on.
+// edgeKey is the key of the name of the edge that forwarded a request.
 type edgeKey struct{}
 
-// FromEdge returns the name of the edge through which a request came; "": through none.
+// FromEdge returns the name of the edge through which a request came, "" if it came through none.
 func FromEdge(ctx *fasthttp.RequestCtx) string {
 	name, _ := ctx.UserValue(edgeKey{}).(string)
 	return name
@@ -42,7 +42,7 @@ func MayChangeAccounts(ctx *fasthttp.RequestCtx) error {
 // reads reports whether a request changes nothing.
 func reads(ctx *fasthttp.RequestCtx) bool { return ctx.IsGet() || ctx.IsHead() }
 
-// places returns where a request may be sent on to, the best first.
+// places returns the nodes to which a request may be forwarded, the best first.
 func (f *Forwarder) places() []Place {
 	name, address := f.state.Leader()
 	var all []Place

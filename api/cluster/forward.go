@@ -31,8 +31,8 @@ type State interface {
 	Edge() bool
 	// Fulls returns the full nodes as far as this node, an edge, knows them: first those that are live.
 	Fulls() []Place
-	// Member reports whether the cluster has a node of that name. known is false if nobody can say at present: the
-	// node may have come since this one heard of the others.
+	// Member reports whether the cluster has a node of that name. known is false if that cannot be found out at
+	// present: the node may have joined since this one last listed the nodes.
 	Member(name string) (member, known bool)
 	// Gate refuses the certificates that are out of service.
 	Gate() *Gate
@@ -43,10 +43,10 @@ type State interface {
 // A Place is where a node is reached.
 type Place struct{ Name, Address string }
 
-// Header fields between nodes. No client can send them: the public listeners do not read them.
+// Header fields between nodes. A client cannot send them, because the public listeners do not read them.
 //
-// The first three are always there, once each: one that is missing must not mean anything, since fasthttp
-// leaves out fields of a request that its client has named as trailers.
+// The first three are always there, once each. A missing one must have no meaning, because fasthttp leaves
+// out fields that the client of a request has named as trailers.
 const (
 	clientField   = "Shunt-Client"   // address of the client, as the other node saw its peer; or unixClient
 	plainField    = "Shunt-Plain"    // 1: the client came over plain HTTP; or 0
@@ -70,7 +70,7 @@ const (
 	maxForwardAnswer = 64 << 20
 )
 
-// maxForwardPlaces bounds the clients that are kept. A node may come back at another address.
+// maxForwardPlaces bounds how many clients are kept, because a node may come back at another address.
 const maxForwardPlaces = 512
 
 // A Forwarder sends requests to the node that leads, or from an edge also to other full nodes.
@@ -200,7 +200,7 @@ func (f *Forwarder) try(p Place, req *fasthttp.Request, resp *fasthttp.Response)
 	case errors.As(err, &dialing) && dialing.Op == "dial", errors.Is(err, fasthttp.ErrDialTimeout), errors.Is(err, fasthttp.ErrNoFreeConns),
 		errors.Is(err, errEdge), errors.Is(err, errOtherName), errors.As(err, &unknown):
 		return false, nil
-	case req.Header.IsGet() || req.Header.IsHead(): // it has done nothing in any case
+	case req.Header.IsGet() || req.Header.IsHead(): // a read changes nothing
 		return false, nil
 	}
 	return false, problem.New(problem.OutcomeUnknown, "the node that leads the cluster did not answer; the write may have happened")
@@ -210,7 +210,7 @@ func (f *Forwarder) try(p Place, req *fasthttp.Request, resp *fasthttp.Response)
 func (f *Forwarder) answer(ctx *fasthttp.RequestCtx, resp *fasthttp.Response) {
 	if sequence, err := strconv.ParseUint(string(resp.Header.Peek(sequenceField)), 10, 64); err == nil {
 		waiting, cancel := context.WithTimeout(context.Background(), engine.CommitTimeout)
-		// A node that cannot keep up answers late, not never: the write has happened.
+		// A node that cannot keep up must answer in the end, because the write has happened.
 		_ = f.state.AwaitApplied(waiting, sequence)
 		cancel()
 	}
@@ -231,7 +231,8 @@ type plainKey struct{}
 // over plain HTTP.
 func CameOverPlainHTTP(ctx *fasthttp.RequestCtx) bool { return ctx.UserValue(plainKey{}) != nil }
 
-// refuse says that this node has done nothing with a request, because of why, and that the sender may try another.
+// refuse answers that this node did nothing with a request, for the reason why, and that the sender may ask
+// another node.
 func refuse(ctx *fasthttp.RequestCtx, why string) error {
 	ctx.Response.Header.Set(refusedField, "1")
 	return problem.New(problem.Stale, "%s; nothing was changed", why)
@@ -295,8 +296,8 @@ func readFields(h *fasthttp.RequestHeader) (client net.Addr, plain, local bool, 
 	return client, values[plainField] == "1", values[localField] == "1", nil
 }
 
-// Sign says in an answer how much of the log the client's node must have applied before it passes the
-// answer on.
+// Sign puts into an answer the sequence that the client's node must have applied before it passes the answer
+// on.
 func Sign(ctx *fasthttp.RequestCtx, state State) {
 	ctx.Response.Header.Set(sequenceField, strconv.FormatUint(state.Applied(), 10))
 }

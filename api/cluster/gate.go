@@ -11,10 +11,9 @@ import (
 	"sync"
 )
 
-// A Gate refuses the certificates that are out of service, by their names and serial numbers: in handshakes,
-// and by closing the connections that are open, in both directions. Until it has been told which these are it
-// lets nobody through, so a restart opens no way for them. Any goroutine may call its methods; a nil Gate
-// refuses nobody.
+// A Gate refuses certificates by their names and serial numbers: in handshakes, and by closing open
+// connections, in both directions. Until it has been told which are refused it accepts none, so that a restart
+// does not let them in. Any goroutine may call its methods; a nil Gate refuses none.
 type Gate struct {
 	mu      sync.Mutex
 	told    bool
@@ -35,8 +34,8 @@ var (
 // Serial returns the serial number of a certificate as a Gate knows it: in lower-case hexadecimal.
 func Serial(c *x509.Certificate) string { return c.SerialNumber.Text(16) }
 
-// Tell says which names and serial numbers are refused, instead of those before. When it returns, no connection of
-// such a certificate is open.
+// Tell replaces the refused names and serial numbers. When it returns, no connection of such a certificate is
+// open.
 func (g *Gate) Tell(names, serials []string) {
 	g.mu.Lock()
 	g.told, g.names, g.serials = true, setOf(names), setOf(serials)
@@ -104,7 +103,7 @@ func (c *gateConn) Close() error {
 	return c.Conn.Close()
 }
 
-// enter lets a connection through if the certificate at its other end is in service.
+// enter accepts a connection unless the certificate at its other end is refused.
 func (g *Gate) enter(conn *gateConn, state tls.ConnectionState) error {
 	if len(state.PeerCertificates) == 0 {
 		return errNoCertified
@@ -118,7 +117,7 @@ func (g *Gate) enter(conn *gateConn, state tls.ConnectionState) error {
 	return err
 }
 
-// over returns config for the handshake over one connection.
+// over returns the config of the handshake on one connection.
 func (g *Gate) over(conn *gateConn, config *tls.Config) *tls.Config {
 	config = config.Clone()
 	before := config.VerifyConnection

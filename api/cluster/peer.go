@@ -30,11 +30,11 @@ func IsEdge(c *x509.Certificate) bool { return slices.Contains(c.Subject.Organiz
 // errEdge: an edge answers where a full node must.
 var errEdge = errors.New("the node that answers has the certificate of an edge")
 
-// errOtherName: a node answers in the place of another one, whose name is only a further one of its certificate.
+// errOtherName: a node answers in the place of another one, whose name is in its certificate, but not the first.
 var errOtherName = errors.New("the node that answers has the certificate of another one")
 
 // FromFull returns the settings of connections to the full node of that name. An edge that answers in its
-// place is refused, whatever it has told the others of itself: it would get the tokens of callers.
+// place is refused, whatever it says of itself, because it would get the tokens of callers.
 func FromFull(config *tls.Config, name string) *tls.Config {
 	config = config.Clone()
 	config.ServerName = name
@@ -65,19 +65,19 @@ func PeerOf(ctx *fasthttp.RequestCtx) (Peer, error) {
 	return PeerBy(state.PeerCertificates[0])
 }
 
-// PeerBy returns the node whose certificate is leaf. It is a problem if that is no node's.
+// PeerBy returns the node whose certificate is leaf, or a problem if leaf is not the certificate of a node.
 func PeerBy(leaf *x509.Certificate) (Peer, error) {
 	if len(leaf.DNSNames) == 0 {
 		return Peer{}, problem.New(problem.Forbidden, "the certificate of a node must have its name as a DNS name")
 	}
 	if units := leaf.Subject.OrganizationalUnit; len(units) > 0 && !IsEdge(leaf) {
-		return Peer{}, problem.New(problem.Forbidden, "the certificate of %s is no node's: its unit is %q", leaf.DNSNames[0], units)
+		return Peer{}, problem.New(problem.Forbidden, "the certificate of %s is not a node's: its unit is %q", leaf.DNSNames[0], units)
 	}
 	return Peer{Name: leaf.DNSNames[0], Edge: IsEdge(leaf)}, nil
 }
 
-// In refuses the request of a node that the cluster does not have: the authority may have signed certificates for
-// others. While this node cannot know that, it refuses the request for now, and another node may take it.
+// In refuses the request of a node that is not in the cluster: the authority may have signed certificates for
+// other machines. While this node cannot find out, it refuses the request for now, and another node may take it.
 func (p Peer) In(ctx *fasthttp.RequestCtx, state State) error {
 	switch member, known := state.Member(p.Name); {
 	case !known:
@@ -96,7 +96,7 @@ func (p Peer) Full() error {
 	return nil
 }
 
-// ErrNotAdmitted: a node asks for a copy of the data that nobody has admitted it to.
+// ErrNotAdmitted: a node without an admission asks for a copy of the data.
 var ErrNotAdmitted = errors.New("nobody has admitted the node to a copy of the data")
 
 // StatusNotAdmitted is the answer of the node that leads if a node may not take a copy.

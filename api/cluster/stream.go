@@ -13,11 +13,11 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// A Stream says how to pass on an answer that may have no end, or be larger than memory: live figures, and
+// A Stream describes how to pass on an answer that may be endless, or larger than memory: live figures and
 // exports.
 type Stream struct {
 	Ending <-chan struct{} // closed when the server shuts down: then the stream ends
-	Renew  func(net.Conn)  // tells that the client has read everything so far
+	Renew  func(net.Conn)  // records that the client has read everything so far
 }
 
 const (
@@ -229,7 +229,7 @@ func (p *passed) wait() error {
 	return nil
 }
 
-// endSilence ends an answer whose node has been silent for too long. A page that follows events asks again by
+// endSilence ends an answer whose node has been silent for too long. A page that reads events asks again by
 // itself.
 func (p *passed) endSilence() error {
 	p.silent += streamRenew

@@ -4,6 +4,6 @@ package cluster
 //
 //	POST /cluster/uses
 //
-// with the uses as account.AppendUses writes them. The answer has status 204. What it says is not durable
-// yet: a crash loses a minute of last uses, as on one machine.
+// with the uses as account.AppendUses writes them. The answer has status 204, which does not promise that they are
+// durable: a crash loses a minute of last uses, as on one machine.
 const UsesPath = PeerPrefix + "uses"

@@ -114,7 +114,7 @@ func (c *conn) note(busy bool) {
 	c.forgetMoved()
 }
 
-// forgetMoved sets the count of what has moved back to 0.
+// forgetMoved resets the count of moved bytes.
 func (c *conn) forgetMoved() {
 	if c.moved.Load() != 0 {
 		c.moved.Store(0)
@@ -122,8 +122,8 @@ func (c *conn) forgetMoved() {
 	}
 }
 
-// renew is note(true) from a goroutine that may outlive the connection. It returns false if the row is
-// not the connection's any more.
+// renew is note(true) from a goroutine that may outlive the connection. It returns false if the row no
+// longer belongs to the connection.
 func (c *conn) renew() bool {
 	c.owner.mu.Lock()
 	defer c.owner.mu.Unlock()
@@ -157,7 +157,7 @@ func (c *conn) Close() error {
 	}
 	err := c.Conn.Close()
 	c.gate.large.leave()
-	if !c.closed.Swap(true) { // the row may be another connection's by the next call
+	if !c.closed.Swap(true) { // at a second call the row may belong to another connection
 		c.owner.forget(c.row)
 	}
 	return err

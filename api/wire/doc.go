@@ -64,8 +64,8 @@
 //   - System calls that never block are raw, so the runtime does not take part in them. Only a long wait
 //     is known to it. After many events a loop looks for others before it waits.
 //   - The clock is read once for each wake-up. A loop yields every 8 ms, so that other goroutines get
-//     their turn and the runtime takes it for well-behaved: without that, its monitor woke up 2,000 times
-//     a second at 30,000 redirects/s, in place of 100, and a redirect cost a quarter more.
+//     their turn. Without that, the runtime's monitor woke up 2,000 times a second at 30,000 redirects/s,
+//     instead of 100, and a redirect cost a quarter more.
 //   - A loop keeps its thread, and the thread has precedence over the others on its core while it does
 //     not keep the core busy (precedence_linux.go): nice -19 and a time slice of 0.1 ms. p99 at 30,000 redirects/s
 //     on one core went from 0.41 ms, with the slice alone, to 0.06 to 0.07. All other threads have slices of
@@ -74,9 +74,9 @@
 //     bench/RESULTS.md). Neither other priorities and slices changed that, nor SCHED_BATCH for all other
 //     threads, which made it ten times as long. Rejected: lower priorities for the background, because it then
 //     holds locks of the runtime for long.
-//   - Rejected: real-time threads (SCHED_FIFO). They took that wait away, but the runtime may make a loop wait
-//     without rest for another thread of its core, which then does not run. To bound that took a timer with a
-//     signal handler behind the runtime's back, cpu.max bounded the process no more, and the longest answers
+//   - Rejected: real-time threads (SCHED_FIFO). They took that wait away, but the runtime may make a loop spin
+//     until another thread of its core has run, which then cannot run. To bound that took a timer with a signal
+//     handler that the runtime does not know of, cpu.max no longer limited the process, and the longest answers
 //     got longer.
 //   - A new connection is read from at once, because its request has usually come. With Connection:
 //     close, epoll never hears of it. NODELAY and the size of the send buffer are the listening
@@ -163,8 +163,8 @@
 //	             and 1 s for every 16 KiB of a body or a large answer that move
 //	between      75 s                                                                 closed
 //
-// So a client that sends or reads a byte now and then gains no time, and one that moves 128 kbit/s
-// is never cut. This costs a redirect nothing: the gate knows when a head is not complete, and
+// So a client that sends or reads a byte now and then gains no time, and one that moves 128 kbit/s is
+// never cut off. This costs a redirect nothing: the gate knows when a head is not complete, and
 // records progress only then, or in a body. Answers are counted in pieces of 32 KiB. The reset
 // frees the kernel's copy of an answer that nobody reads.
 //
@@ -174,9 +174,9 @@
 // address may take a fixed number of them (evict.go). An IPv6 address counts as its /64; trusted
 // proxies and this machine have no limit. When either number is used up, the connection that has
 // been idle for longest is evicted. If slots run out, connections whose first head has not ended go
-// first (heads.go): the oldest of the /48 or /24 with most of them. They have less time the fewer slots
-// are free, and never take the last seven eighths of the slots from clients that were answered; a
-// network may have as many of them as four addresses have connections. If none is idle, a new connection beyond the limit of its
+// first (heads.go): the oldest of the /48 or /24 with most of them. The fewer slots are free, the less
+// time they have. They may use an eighth of the slots at most, so they never take a slot from clients that were
+// answered. A network may have as many of them as four addresses may have connections. If none is idle, a new connection beyond the limit of its
 // address is refused, and one beyond the slots of the listener waits in the backlog. The table of
 // addresses has only those with connections. A connection serves 100,000 requests, so that the
 // clients of a load balancer spread again.
@@ -197,8 +197,8 @@
 // Serve takes a TLS listener. The handshake happens on the connection's goroutine, when fasthttp
 // first uses the connection. Until its first request a connection counts as one that is in a head,
 // so the sweep ends a handshake after 10 s, even if bytes still come. The gate reads what TLS has
-// decrypted, so the rules of framing are the same. A client that speaks HTTP instead of TLS is told
-// so in the clear, by a 400, and the connection is closed (plainhttp.go).
+// decrypted, so the rules of framing are the same. A client that speaks HTTP instead of TLS gets a
+// 400 in clear text, and the connection is closed (plainhttp.go).
 //
 // # The client's address
 //

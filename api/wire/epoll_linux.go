@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// This file is the system calls of the loops. Those that never block are raw: the runtime need not
-// know of them, which saves a good part of a short call.
+// This file is the system calls of the loops. Those that never block are raw: the runtime does not take part
+// in them, which saves much of the cost of a short call.
 
 // epollNow returns the number of events there are, without waiting for one.
 func epollNow(epoll int, events []unix.EpollEvent) int {
@@ -83,8 +83,8 @@ func (p *peerAddr) addr() netip.Addr {
 	return thisMachine
 }
 
-// waitingAt returns how many connections wait at socket to be accepted, or a bound if the kernel does
-// not tell: that of a Unix socket.
+// waitingAt returns how many connections wait at socket to be accepted. For a Unix socket the kernel does not
+// tell, and it returns an upper bound.
 func waitingAt(socket int) int {
 	info, err := unix.GetsockoptTCPInfo(socket, unix.IPPROTO_TCP, unix.TCP_INFO)
 	if err != nil {

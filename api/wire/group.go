@@ -48,8 +48,8 @@ type Group struct {
 	// Latency measures the answers of Plain; nil: nothing does.
 	Latency *Latency
 
-	// Outlived says that the listening sockets outlive the process: a service manager holds them and
-	// passes them to the next one. When the listeners are closed, connections that wait at the sockets
+	// Outlived is set if the listening sockets outlive the process, because a service manager holds them and
+	// passes them to the next process. When the listeners are closed, connections that wait at the sockets
 	// are left to that process.
 	Outlived bool
 
@@ -273,8 +273,8 @@ func (g *Group) dropIdle() {
 	}
 }
 
-// Beat reports whether every event loop has obeyed the order of the last call, and gives the next. Of
-// calls with even pauses, one that returns false says that a loop has not run in the last pause.
+// Beat reports whether every event loop has obeyed the order of the last call, and gives the next order. With
+// calls at even intervals, false means that a loop has not run in the last interval.
 //
 // A loop that waits in the kernel for a disk counts as one that runs: if the file system of the
 // journal is frozen, its thread waits for the thaw, and it would wait as long in a new process.
@@ -298,8 +298,8 @@ func (g *Group) LoopConnections() (open []int) {
 	return open
 }
 
-// Pressed returns for how long all loops have found several requests at each look, so that none of
-// them rested; 0 without loops. A loop that serves no connection rests.
+// Pressed returns for how long all loops have been busy: each found several requests at each wake-up. It is 0
+// without loops, and while a loop serves no connection.
 func (g *Group) Pressed(now time.Time) time.Duration {
 	g.mu.Lock()
 	defer g.mu.Unlock()

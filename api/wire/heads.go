@@ -5,17 +5,17 @@ import (
 	"time"
 )
 
-// This file is the connections whose first request has not come, because any number of them costs an
-// attacker little: silent ones, half a head, half a handshake. They go first when slots run out, the oldest
-// of the network that holds most of them. They never take the room of a client that has been answered: an
-// eighth of the slots is theirs, so that a client that is answered makes room for the next one, not for them.
+// This file limits connections whose first request has not come, because an attacker can open many at little
+// cost: silent ones, half a head, half a handshake. They are evicted first when slots run out, the oldest of
+// the network with most of them. They never take the slot of a client that was answered: they may have an
+// eighth of the slots, so a slot that such a client gives up goes to the next client, not to them.
 // Every step is O(1): networks are in lists by how many connections they hold, which changes by one.
 
 const (
 	addressesOfNetwork = 4                     // whose share of connections the first heads of a /48 or /24 have
 	headShare          = 8                     // the divisor of the slots that answered clients leave to first heads
-	ripeFor            = 50 * time.Millisecond // how old a first head must be to be evicted: what has come must be read first
-	roomPoll           = 25 * time.Millisecond // time between two looks for room while a connection waits
+	ripeFor            = 50 * time.Millisecond // how old a first head must be to be evicted, so that bytes that have come are read first
+	roomPoll           = 25 * time.Millisecond // how often to look for a slot while a connection waits
 )
 
 // A firstHead is the place of a row in heads.
@@ -25,7 +25,7 @@ type firstHead struct {
 	next, prev uint16 // rows of the same network, newer and older; 0: none
 }
 
-// A network is one that has connections in heads.
+// A network has connections in heads.
 type network struct {
 	addr           netip.Addr
 	n              int
@@ -37,7 +37,7 @@ type network struct {
 type heads struct {
 	n        int
 	networks map[netip.Addr]*network
-	by       []*network // the first of those that hold so many
+	by       []*network // by number of connections: the first network with that many
 	most     int        // the largest number with a network; 0: there is none
 }
 
@@ -101,11 +101,11 @@ func (t *rows) unlist(r *row) {
 		t.heads.put(of)
 	}
 	if t.heads.by[t.heads.most] == nil {
-		t.heads.most-- // of has so many now, or none is left
+		t.heads.most-- // of has that many now, or no network is left
 	}
 }
 
-// put adds of to the list of those that hold as many.
+// put adds of to the list of networks with as many connections.
 func (h *heads) put(of *network) {
 	for len(h.by) <= of.n {
 		h.by = append(h.by, nil)
@@ -130,8 +130,8 @@ func (h *heads) take(of *network) {
 	of.next, of.prev = nil, nil
 }
 
-// finish records that the first request of r has come, or that it has shown a certificate. Its owner calls it
-// again and again.
+// finish records that the first request of r has come, or that its client has shown a certificate. The owner of r
+// may call it repeatedly.
 func (l *listener) finish(r *row) {
 	if !r.finished {
 		l.finishFirst(r)
@@ -159,9 +159,9 @@ func (l *listener) oldestLocked(of *network) *row {
 	return r
 }
 
-// crowdedLocked chooses a first head that has to go for a new connection of peer, or returns nil: there are
-// no more first heads of its network, if that counts, than addressesOfNetwork addresses may have, and of all
-// than are allowed.
+// crowdedLocked chooses a first head to evict for a new connection of peer. It returns nil if neither limit is
+// exceeded: that of peer's network, if it is counted (the share of addressesOfNetwork addresses), and that of all
+// first heads.
 func (l *listener) crowdedLocked(peer netip.Addr, counted bool) *row {
 	h := &l.mu.heads
 	if of := h.networks[wideNetworkOf(peer)]; counted && of != nil && of.n >= addressesOfNetwork*l.limits.PerAddress {
@@ -196,8 +196,8 @@ func (l *listener) makeRoom() {
 	}
 }
 
-// hurryLocked sets how long first heads may take until the next sweep: all their time if half of the slots
-// are free, and less the fewer there are.
+// hurryLocked sets how long first heads may take until the next sweep: the full time if half of the slots are
+// free, and less the fewer are free.
 func (l *listener) hurryLocked() {
 	slots, first := cap(l.slots), l.patience.Head
 	if l.patience.First > 0 {

@@ -15,7 +15,7 @@ type Latency struct {
 	next   atomic.Uint32 // shard of the next observer
 }
 
-// latencyShards keep observers apart, so that cores do not fight over one cache line.
+// latencyShards spread observers, so that cores do not contend for one cache line.
 const latencyShards = 16
 
 const (
@@ -103,7 +103,7 @@ func latencyPlace(d time.Duration) int {
 	return min(place, LatencyBuckets)
 }
 
-// latencySample is the share of busy wake-ups of a loop that are measured: 1 in so many. Reading the
+// latencySample is the share of busy wake-ups of a loop that are measured: 1 in latencySample. Reading the
 // clock again after each write costs about 1 % of a redirect.
 const latencySample = 16
 

@@ -15,8 +15,7 @@ import (
 	"shunt/api/turnstile"
 )
 
-// A listener keeps track of the connections that it accepts and sweeps them, so that no client
-// holds one for ever. This needs no deadline and no reading of the system's clock per request: a
+// A listener tracks and sweeps the connections that it accepts, so that no client holds one forever. This needs no deadline and no reading of the system's clock per request: a
 // connection records when its state changed by the sweeper's own clock (one atomic store), and once
 // a second the sweeper ends the connections that took too long. A byte now and then does not extend
 // the time.

@@ -4,7 +4,6 @@ import (
 	"net"
 	"runtime"
 	"sync/atomic"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -43,7 +42,7 @@ type loop struct {
 
 const (
 	maxEvents  = 256
-	manyEvents = 4 // so many that others have probably come meanwhile
+	manyEvents = 4 // with this many, others have probably come meanwhile
 	maxPieces  = 8 // of a head. fasthttp and the gate read each byte once, a loop all for each piece
 	yieldMs    = 8 // between two yields: less than the runtime's 10
 )
@@ -79,7 +78,7 @@ func (lp *loop) run() {
 			case keyWakeup:
 				told = true
 			default:
-				lp.handle(lp.l.mu.at(uint16(e.Fd)))
+				lp.live(lp.l.mu.at(uint16(e.Fd)))
 			}
 		}
 		// Orders and new connections come last, because they free and take rows and descriptors. An
@@ -99,8 +98,8 @@ func (lp *loop) run() {
 // yield lets other goroutines run, now and then. It also begins a new time slice. The runtime counts
 // the waits for events as part of a slice; it takes the P from a slice of more than 10 ms, and looks
 // for such slices 50,000 times a second while it finds some, which costs a tenth of a paced redirect.
-// But a yield is not free: another thread must take the P and give it back, and when a flush has the
-// core, that thread waits for it. So there are few.
+// But a yield is not free: another thread must take the P and give it back, and when a flush has the core,
+// that thread waits for the core. So a loop yields rarely.
 func (lp *loop) yield() {
 	if lp.nowMs-lp.yieldedMs >= yieldMs {
 		runtime.Gosched()
@@ -136,164 +135,6 @@ func (lp *loop) press(many bool) {
 		since = lp.nowMs
 	}
 	lp.pressedMs.Store(since)
-}
-
-// handle reads what has come on the connection of r, or sends what waits to be sent. An event of a
-// connection that is closed is possible while another process has a copy of its descriptor.
-func (lp *loop) handle(r *row) {
-	if r.owner.Load() != lp.number {
-		return
-	}
-	if r.flags&flagWriting != 0 {
-		lp.sendOn(r)
-	} else {
-		lp.read(r)
-	}
-}
-
-// read reads once and serves what has come.
-func (lp *loop) read(r *row) {
-	kept := 0
-	if r.rest != nil {
-		kept = copy(lp.in[:], r.rest.in)
-	}
-	n, errno := readNow(r.fd, lp.in[kept:])
-	switch {
-	case errno == unix.EAGAIN || errno == unix.EINTR:
-		lp.register(r)
-	case errno != 0 || n == 0 && kept == 0:
-		lp.close(r)
-	case n == 0: // closed in the middle of a head
-		lp.handOver(r, lp.in[:kept])
-	case r.flags&flagLingers == 0:
-		first := !r.heard() // its head has begun with the connection
-		r.mark(stateHeard, true)
-		lp.serve(r, lp.in[:kept+n], kept > 0 || first)
-	}
-}
-
-// serve answers the plain requests at the beginning of b and sends the answers; then it deals with
-// the bytes after them. begun is set if an earlier read has got the first bytes of b.
-func (lp *loop) serve(r *row, b []byte, begun bool) {
-	before := r.requests
-	used, follows := lp.answerSome(b, r, lp.stand)
-	begun, b = begun && used == 0, b[used:]
-	if len(lp.out) > 0 {
-		answered := r.requests - before // before send, which may free r
-		open := lp.send(r, b, follows == theEnd)
-		lp.watch.written(answered)
-		if !open {
-			return
-		}
-	}
-	switch follows {
-	case theEnd:
-		lp.end(r, len(b) > 0 || lp.cuts)
-	case nothing:
-		lp.idle(r)
-	case another:
-		if used > 0 {
-			lp.l.finish(r)
-		}
-		lp.beginHead(r, begun)
-		lp.handOver(r, b)
-	case unread:
-		lp.serve(r, b, false)
-	case partOfHead:
-		if used > 0 {
-			lp.l.finish(r)
-		}
-		lp.beginHead(r, begun)
-		lp.keepHead(r, b)
-	}
-}
-
-// idle records that everything that came on r is answered, and waits for more.
-func (lp *loop) idle(r *row) {
-	if lp.closing {
-		lp.close(r)
-		return
-	}
-	lp.letGo(r)
-	r.mark(stateInHead, false)
-	r.note(false, lp.l.seconds.Load())
-	lp.l.finish(r)
-	lp.register(r)
-}
-
-// beginHead records that a head has begun, if it has not begun before.
-func (lp *loop) beginHead(r *row, before bool) {
-	if !before {
-		r.mark(stateInHead, true)
-		r.note(true, lp.l.seconds.Load())
-		lp.letGo(r)
-	}
-}
-
-// keepHead keeps b, the beginning of a head, until more comes.
-func (lp *loop) keepHead(r *row, b []byte) {
-	pieces := 1
-	if r.rest != nil {
-		pieces += r.rest.pieces
-	}
-	if pieces > maxPieces || lp.closing {
-		lp.handOver(r, b)
-	} else if lp.keep(r, &rest{in: clone(b), pieces: pieces}) {
-		lp.register(r)
-	}
-}
-
-// send sends out. What the client does not take now waits, and so does in, the bytes that follow the
-// requests; then send returns false. It also returns false if the connection is gone.
-func (lp *loop) send(r *row, in []byte, last bool) (all bool) {
-	n, errno := sendNow(r.fd, lp.out)
-	switch {
-	case n == len(lp.out):
-		return true
-	case errno != 0 && errno != unix.EAGAIN && errno != unix.EINTR:
-		lp.close(r)
-		return false
-	}
-	if !lp.keep(r, &rest{in: clone(in), out: clone(lp.out[n:])}) {
-		return false
-	}
-	r.flags |= flagWriting
-	if last {
-		r.flags |= flagLast
-	}
-	r.moved.Store(0)
-	lp.l.finish(r)
-	r.mark(stateInHead, false)
-	r.note(true, lp.l.seconds.Load())
-	lp.register(r)
-	return false
-}
-
-// sendOn sends what has waited. When nothing waits any more, it goes on with the bytes that follow.
-func (lp *loop) sendOn(r *row) {
-	w := r.rest
-	n, errno := sendNow(r.fd, w.out)
-	if errno != 0 && errno != unix.EAGAIN && errno != unix.EINTR {
-		lp.close(r)
-		return
-	}
-	w.out = w.out[n:]
-	w.sent += int64(n)
-	r.moved.Store(uint32(w.sent >> 10))
-	if len(w.out) > 0 {
-		return
-	}
-	last := r.flags&flagLast != 0
-	r.flags &^= flagWriting | flagLast
-	lp.letGo(r)
-	switch {
-	case last:
-		lp.end(r, true)
-	case len(w.in) == 0:
-		lp.idle(r)
-	default:
-		lp.serve(r, lp.in[:copy(lp.in[:], w.in)], false)
-	}
 }
 
 // register makes epoll report when something has come on r, or, with flagWriting, when something can
@@ -334,53 +175,4 @@ func (lp *loop) give(r *row) bool {
 	r.owner.Store(to.number)
 	lp.l.loops.tell(to.number, adopt, r)
 	return true
-}
-
-// end closes the connection of r after its last answer. more says that the client has sent more, or
-// may send more. Closing at once would then reset the connection, and the client could lose answers
-// that it has not read yet. So it is closed for writing, and what comes is discarded for a second.
-func (lp *loop) end(r *row, more bool) {
-	if !more || unix.Shutdown(int(r.fd), unix.SHUT_WR) != nil {
-		lp.close(r)
-		return
-	}
-	lp.letGo(r)
-	if r.requests > 0 {
-		lp.l.finish(r)
-	}
-	r.flags |= flagLingers
-	r.mark(stateInHead, true) // so that the sweep after the next one finds it late
-	r.note(true, max(0, lp.l.seconds.Load()-int64((lp.l.patience.Head-lingerTime)/time.Second)))
-	lp.register(r)
-}
-
-// close closes the connection of r and frees its row.
-func (lp *loop) close(r *row) {
-	closeNow(r.fd)
-	lp.letGo(r)
-	lp.conns.Add(-1)
-	lp.l.forget(r)
-}
-
-// reset is close, but the kernel also discards what the client has not read.
-func (lp *loop) reset(r *row) {
-	_ = unix.SetsockoptLinger(int(r.fd), unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1})
-	lp.close(r)
-}
-
-// handOver gives the connection of r to fasthttp, with b, the bytes that have come and are not
-// answered.
-func (lp *loop) handOver(r *row, b []byte) {
-	if r.flags&flagRegistered != 0 {
-		epollControl(lp.epoll, unix.EPOLL_CTL_DEL, int(r.fd), 0, 0)
-	}
-	ahead := clone(b) // b may be what is kept
-	lp.letGo(r)
-	fd := r.fd
-	r.flags = 0
-	lp.conns.Add(-1)
-	r.owner.Store(byServer)
-	c := lp.l.wrap(newHanded(fd, r.peer()), r)
-	c.ahead, c.adopted = ahead, true
-	go lp.g.serveHanded(c)
 }

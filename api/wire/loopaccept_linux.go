@@ -28,7 +28,7 @@ const noSocket = -1
 // maxAccepts is how many connections a loop accepts at once, so that the others get their turn.
 const maxAccepts = 64
 
-// isDue reports whether to try again to accept, although nothing was reported.
+// isDue reports whether it is time to retry accepting, although epoll reported nothing.
 func (in *intake) isDue(nowMs int64) bool { return in.delay > 0 && nowMs >= in.retryMs }
 
 // waitMs returns how many milliseconds the loop may sleep; -1: until something happens.
@@ -95,7 +95,7 @@ func (lp *loop) own(fd int32, peer peerAddr) {
 	}
 	r.fd = fd
 	lp.conns.Add(1)
-	lp.read(r)
+	lp.live(r)
 }
 
 // waitForSlot waits for an order to accept, which comes when a slot is free. It returns true if it has
@@ -170,7 +170,7 @@ func (lp *loop) stopAccepting() {
 }
 
 // emptyQueue accepts the connections that wait, as long as there are slots and descriptors. It leaves
-// those that come meanwhile, because there may be no end of them, and all at a socket that is outlived.
+// those that come meanwhile, because they may never end, and all of them at a socket that is outlived.
 func (lp *loop) emptyQueue() {
 	if lp.g.Outlived {
 		return

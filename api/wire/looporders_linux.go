@@ -10,8 +10,8 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// This file is what a loop does because it was told to: by the sweep, by another loop, or because the
-// server stops.
+// This file is the orders that a loop carries out: from the sweep, from another loop, or because the server
+// stops.
 
 // obey carries out the orders that have come.
 func (lp *loop) obey() {
@@ -76,7 +76,7 @@ func (lp *loop) closeKept(r *row) {
 	if !lp.isKept(r) {
 		return
 	}
-	if lp.read(r); lp.isKept(r) {
+	if lp.live(r); lp.isKept(r) {
 		lp.close(r)
 	}
 }
@@ -125,8 +125,11 @@ func (lp *loop) judge(r *row) {
 // after all.
 func (lp *loop) refuseLate(r *row) {
 	lp.out = lp.g.appendRefusal(lp.out[:0], os.ErrDeadlineExceeded)
-	_, errno := sendNow(r.fd, lp.out)
-	lp.end(r, errno == 0)
+	if _, errno := sendNow(r.fd, lp.out); errno != 0 {
+		lp.close(r)
+		return
+	}
+	lp.linger(r)
 }
 
 // appendRefusal appends the answer to a request that could not be read because of err.

@@ -1,6 +1,6 @@
 package wire
 
-// This file is what a loop keeps of a connection besides its row, and how much that may be.
+// This file is what a loop keeps for a connection besides its row, and the limits of that.
 
 // The memory of rests. A client that sends 16 KiB of requests and reads nothing makes its loop keep
 // these and as many bytes of answers, and one answer more: 43 KiB at most. 32,768 such clients would

@@ -122,7 +122,7 @@ func (g *Group) newLoop(l *listener, number int32, socket int) (*loop, error) {
 	return lp, nil
 }
 
-// closeFiles closes the loop's own descriptors. Nobody wakes the loop any more.
+// closeFiles closes the loop's own descriptors. Nothing may wake the loop afterwards.
 func (lp *loop) closeFiles() {
 	lp.inbox.mu.Lock()
 	lp.inbox.wake = nil

@@ -23,7 +23,7 @@ const plainText = "This port speaks HTTPS. Use https:// in place of http://.\n"
 func (c tlsConn) Handshake() error {
 	err := c.Conn.(*tls.Conn).Handshake()
 	if err == nil && len(c.ConnectionState().PeerCertificates) > 0 {
-		c.owner.finish(c.row) // it is a client that is known
+		c.owner.finish(c.row) // the client has shown a certificate
 	}
 	var first tls.RecordHeaderError
 	if errors.As(err, &first) && first.Conn != nil && looksLikeHTTP(first.RecordHeader) {

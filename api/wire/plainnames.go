@@ -104,7 +104,7 @@ func newNameRow(name string, rule rules) (row nameRow) {
 	return row
 }
 
-// is reports whether row is the name of size bytes, which are the first ones of line. The words
+// is reports whether the first size bytes of line are the name of row. The words
 // begin with the first 16 of them.
 func (row *nameRow) is(first, second uint64, line []byte, size int) bool {
 	return row.size == size &&

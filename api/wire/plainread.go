@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// A Reader reads plain requests (see Plain): it is both doors' only judge of what they may answer
-// themselves. It reads a head in one pass, by the gate's classes of bytes and its limits, and knows
+// A Reader reads plain requests (see Plain): it alone decides what the two doors may answer themselves. It reads a head in one pass, by the gate's classes of bytes and its limits, and knows
 // less than the gate does. Everything that it does not know is not plain: tabs, bytes beyond ASCII, a
 // second Host, a Connection other than close and keep-alive, every field that says something about a
 // body.
@@ -53,7 +52,7 @@ func (rd *Reader) addName(name string, rule rules) {
 // maxSegmentBytes is the length of the longest code.
 const maxSegmentBytes = 64
 
-// Positions in a head that are none.
+// Results that are not positions in a head.
 const (
 	notPlain   = -1
 	unfinished = -2 // all bytes may be the beginning of a plain request
@@ -64,7 +63,7 @@ const (
 // plain request. Otherwise it is another request or no request; that is reported as soon as the
 // bytes show it. If n is 0, r has no meaning.
 //
-// Read allocates nothing, except if what must be an IP address is none. It does not remember anything,
+// Read allocates nothing, unless what must be an IP address is not one. It does not remember anything,
 // so it reads a head that comes in pieces again from its beginning for each piece: at most 16 KiB,
 // which takes 5 to 10 µs.
 func (rd *Reader) Read(b []byte, peer netip.Addr, r *Plain) (n int, more bool) {

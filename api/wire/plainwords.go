@@ -46,7 +46,7 @@ func nameBytes(first, second uint64) int {
 	return bits.TrailingZeros64(notName(first)&highs*toTop>>56 | notName(second)&highs*toTop>>56<<8 | 1<<16)
 }
 
-// targetEnd returns where the target ends of which b[at] is a byte.
+// targetEnd returns the end of the target that b[at] is a byte of.
 func targetEnd(b []byte, at int) int {
 	for ; at < len(b); at += 8 {
 		if failed := notTarget(wordAt(b, at)) & highs; failed != 0 {

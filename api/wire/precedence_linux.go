@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A precedence is the place of a loop's thread before the other threads on its core. A redirect takes
+// A precedence lets a loop's thread run before the other threads on its core. A redirect takes
 // some microseconds, a flush, a compaction or the garbage collector many milliseconds, and the kernel
 // gives both equal shares of the core. So without precedence a redirect that comes during a flush
 // waits, although loops need little. A preferred thread has a high priority (nice) and a short time slice.
@@ -33,8 +33,8 @@ const (
 	otherSliceNs      = 200_000 // of all other threads; the kernel's own is some 3 ms
 	precedenceEveryMs = 100
 
-	// The shares of the time in which a loop runs or is ready to run from which on it keeps its core
-	// busy, and below which it does no more.
+	// A loop counts as busy once it runs, or is ready to run, for the first share of the time, and as idle again
+	// below the second.
 	busyShare, calmShare = 0.9, 0.75
 )
 
@@ -50,7 +50,7 @@ func (p *precedence) begin() {
 		return
 	}
 	p.stat, _ = os.Open("/proc/thread-self/schedstat")
-	if p.stat == nil { // then nobody could tell whether the loop is busy
+	if p.stat == nil { // then it is not known whether the loop is busy
 		p.take(false)
 	}
 }

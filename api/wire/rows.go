@@ -11,7 +11,7 @@ import (
 // keeps its row when it changes hands.
 
 // A row is what a listener knows of a connection. It has the size of a cache line, so that loops do
-// not fight over one. Rows never move; one that is free is used again.
+// not contend for one. Rows never move; one that is free is used again.
 type row struct {
 	state atomic.Uint32 // since << stateBits | busy | inHead | heard; written by the owner
 	owner atomic.Int32  // the number of a loop, byServer, or free

@@ -84,7 +84,7 @@ func checkData(ctx context.Context, where *localTarget, hash, asJSON bool, stdou
 	}
 	found.Data = where.data.dataDir
 	if hash && found.Cluster == nil {
-		return fmt.Errorf("check: --hash: %s is of no cluster", where.data.dataDir)
+		return fmt.Errorf("check: --hash: %s belongs to no cluster", where.data.dataDir)
 	}
 	if hash && !asJSON && found.OK {
 		_, err = fmt.Fprintf(stdout, "%s %d\n", found.Cluster.Hash, found.Cluster.Sequence)

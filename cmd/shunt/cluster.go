@@ -115,9 +115,9 @@ func newClusterForget(stderr io.Writer) *cobra.Command {
 	cluster := node.Settings{}
 	cmd := &cobra.Command{
 		Use:   "forget NODE",
-		Short: "Take a node that is gone for good out of a cluster",
-		Long: `Take a node that is gone for good out of a cluster, so that its name is free and nothing waits for it.
-A node that runs is not forgotten. One that comes back must join again. Hits that it has counted and no
+		Short: "Remove a node that is gone for good from a cluster",
+		Long: `Remove a node that is gone for good from its cluster, so that its name is free and nothing waits for it.
+A running node is not removed. One that comes back must join again. Hits that it has counted and no
 other node has pulled yet are lost, and its part of the caps of links counts as used. Its certificate is
 refused from then on, until 'shunt cluster admit' is run with its name.`,
 		Example: `  shunt cluster forget b --config /etc/shunt.toml`,
@@ -131,7 +131,7 @@ refused from then on, until 'shunt cluster admit' is run with its name.`,
 			if err := node.Forget(ctx, &cluster, args[0]); err != nil {
 				return fmt.Errorf("cluster forget: %w", err)
 			}
-			_, err := fmt.Fprintf(stderr, "%s is no node of the cluster any more\n", args[0])
+			_, err := fmt.Fprintf(stderr, "%s is no longer a node of the cluster\n", args[0])
 			return err
 		},
 	}
@@ -145,7 +145,7 @@ func newClusterAdmit(stderr io.Writer) *cobra.Command {
 		Use:   "admit NAME",
 		Short: "Let a new node take a copy of the data, once",
 		Long: `Let the node NAME take one copy of another node's data with 'shunt join', within ten minutes. Run it at a
-full node. If the name was refused, it is no longer; a serial number stays refused. Each copy that a
+full node. It ends a refusal of the name; a serial number stays refused. Each copy that a
 node takes has an entry in the audit log.`,
 		Example: `  shunt cluster admit b --config /etc/shunt.toml`,
 		Args:    exactly("NAME"),
@@ -160,9 +160,8 @@ func newClusterRefuse(stderr io.Writer) *cobra.Command {
 		Use:   "refuse NAME|SERIAL",
 		Short: "Take certificates out of service",
 		Long: `Have all nodes refuse the certificates of a node, or the certificate with a serial number, at once, also
-on connections that are open. It does not take their rights at etcd: delete the user there, too
-('etcdctl user delete NAME'). SERIAL is what 'openssl x509 -noout -serial' prints. With --undo they are in
-service again.`,
+on open connections. etcd still accepts them: delete the user there, too ('etcdctl user delete NAME').
+SERIAL is what 'openssl x509 -noout -serial' prints. --undo ends the refusal.`,
 		Example: `  shunt cluster refuse b --config /etc/shunt.toml
   shunt cluster refuse serial=5F3C00A1D2E4B697 --config /etc/shunt.toml
   shunt cluster refuse b --undo --config /etc/shunt.toml`,
@@ -211,10 +210,10 @@ func newClusterLeave(stderr io.Writer) *cobra.Command {
 	data := dataSettings{}
 	cmd := &cobra.Command{
 		Use:   "leave",
-		Short: "Make the data folder of a node one of its own again",
-		Long: `Make the data folder of a node (--data) one of no cluster again, with all links, accounts and figures
-that it has. The node must be stopped. Afterwards 'shunt serve' starts it without --cluster. Run
-'shunt cluster forget' with its name if the others go on without it.`,
+		Short: "Take the data folder of a node out of its cluster",
+		Long: `Take the data folder of a node (--data) out of its cluster, with all links, accounts and figures that it
+has. The node must be stopped. Afterwards 'shunt serve' starts it without --cluster. If the others
+continue without it, run 'shunt cluster forget' with its name.`,
 		Example: `  shunt cluster leave --data /var/lib/shunt`,
 		Args:    exactly(),
 		RunE: func(_ *cobra.Command, _ []string) (err error) {
@@ -229,7 +228,7 @@ that it has. The node must be stopped. Afterwards 'shunt serve' starts it withou
 			if err := node.Leave(c.store); err != nil {
 				return fmt.Errorf("cluster leave: %w", err)
 			}
-			_, err = fmt.Fprintf(stderr, "%s is of no cluster any more\n", data.dataDir)
+			_, err = fmt.Fprintf(stderr, "%s no longer belongs to a cluster\n", data.dataDir)
 			return err
 		},
 	}
@@ -242,13 +241,13 @@ func newJoin(stdout, stderr io.Writer) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "join",
 		Short: "Make the data folder of a new node of a cluster",
-		Long: `Make the data folder (--data) of a new node of a cluster, from a copy of another full node's data, which
-that node sends once 'shunt cluster admit' was run there with this node's name. The data folder must be empty or must not exist. The copy is verified. With --role
-edge, the copy has links only, and the certificate must have the organizational unit edge. Then start
+		Long: `Make the data folder (--data) of a new node from a copy of a full node's data. That node sends it once
+'shunt cluster admit' was run with the new node's name. The data folder must be empty or must not exist.
+The copy is verified. With --role edge, the copy has links only, and the certificate must have the organizational unit edge. Then start
 the node with 'shunt serve' and the same settings, within an hour: it follows the cluster's log from
 where the copy ends.
 
-A node that was off for too long, or whose disk was lost, begins again in the same way.`,
+A node that was off for too long, or whose disk was lost, is added again in the same way.`,
 		Example: `  shunt join --from a=https://a:8443 --config /etc/shunt.toml
   shunt join --from a=https://a:8443 --config /etc/shunt.toml --role edge --node-name edge-1`,
 		Args: exactly(),

@@ -31,7 +31,7 @@
 // of both kinds check the same one and have equal positions; and because an entry has the hash of its private
 // part, the chain stands for the private parts, too. The random bytes keep an edge from checking guesses of
 // what it may not read. (Encrypting the private part in place would need keys that edges lack and full nodes
-// share, and leave the cipher text with every edge for ever.)
+// share, and every edge would keep the cipher text forever.)
 //
 // The checksum covers everything before it, in this and all later versions. So a flipped bit, in the
 // version too, is ErrCorrupt, and only an intact entry is ErrNewerVersion.

@@ -20,7 +20,7 @@ const (
 
 	headerBytes   = 1 + 8 + 8 + 16 + 2*sha256.Size + 4
 	checksumBytes = 4
-	saltBytes     = 16 // before a private part, so that its hash tells nothing to who guesses what is in it
+	saltBytes     = 16 // before a private part, so that its hash does not confirm a guess of its contents
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)

@@ -15,7 +15,7 @@ type Log interface {
 	// Follow calls fn with the entries after from, in order, without a gap and each once, and does so
 	// until ctx ends, fn returns an error, or it returns one of ErrBelowFloor, ErrAhead, ErrDiverged,
 	// ErrForeignLog and ErrNewerVersion. It calls fn from the caller's goroutine. If the servers do
-	// not answer, or serve corrupt entries, it tries again for ever: it never skips an entry. An
+	// not answer, or serve corrupt entries, it retries forever: it never skips an entry. An
 	// entry that the node's own leadership wrote arrives like any other.
 	Follow(ctx context.Context, from Position, fn func(Progress) error) error
 
@@ -40,7 +40,7 @@ type Leadership interface {
 	// false, it stays false.
 	Valid() bool
 
-	// Until returns until when Valid is certain as yet, or was: in monotonic time.
+	// Until returns the time, with the monotonic clock, until which Valid is certain at present, or was.
 	Until() time.Time
 
 	// Done is closed when Run has found that Valid became false, or has resigned.
@@ -53,8 +53,8 @@ type Leadership interface {
 	// The error is ErrDeposed (not written, and never will be), ErrUnavailable or ErrTooLarge or that of
 	// ctx (not written), or ErrUnknownOutcome, with ErrNoSpace if the servers are full. After
 	// ErrUnknownOutcome the leadership remembers the entry, and the next Append resolves it first. If
-	// that is of the same batch, it returns what became of the entry, and writes nothing else. If it
-	// is of another, only Follow shows what became of the entry.
+	// that is of the same batch, it returns the entry's outcome, and writes nothing else. If it
+	// is of another, only Follow shows whether the entry was written.
 	//
 	// An ErrUnknownOutcome that is also ErrBelowFloor is final: the leadership is over, and the entry's
 	// place has been trimmed, so nobody can find out. Every repeat returns it; appends of other batches
@@ -72,8 +72,8 @@ type Progress struct {
 	After   Position // after these entries
 	Head    uint64   // the last sequence that the log is known to have
 	Leader  Leader
-	// AsOf, unless it is zero, is a time before which nothing was committed that the follower does not
-	// have with these entries. It comes about twice a second while servers answer.
+	// AsOf, unless it is zero: with these entries, the follower has everything that was committed before this
+	// time. It is set about twice a second while servers answer.
 	AsOf time.Time
 }
 

@@ -14,7 +14,7 @@ type Registry interface {
 	// The error is ErrNameTaken, ErrTooManyNodes, ErrInvalidNode, or ErrUnavailable once ctx ends.
 	Announce(ctx context.Context, n Node, claim Claim) (Announcement, error)
 
-	// Nodes returns all nodes by name. It skips what somebody else wrote among them. A node whose rows are
+	// Nodes returns all nodes by name. It skips rows that no node wrote. A node whose rows are
 	// gone although nobody forgot it is returned for a minute, because it claims its name again. The error is
 	// ErrUnavailable once ctx ends.
 	Nodes(ctx context.Context) ([]Member, error)

@@ -20,10 +20,10 @@ const (
 	nodeRenewInterval = 2 * time.Second        // so four servers in turn may fail
 	saidInterval      = 500 * time.Millisecond // between two values of a node, at least
 	sayAgain          = nodeTTL                // what has not changed, since somebody may have deleted it
-	// The lease of a process that crashed ends after nodeTTL. Each election of a server of etcd starts that time
-	// again, so a lease that lasts does not show that its process is alive. But a live process writes at
-	// least every sayAgain. So after predecessorPatience a process is taken for alive if a write of it was seen
-	// within signOfLife. Late requests of a crashed process are older than that by then.
+	// The lease of a crashed process ends after nodeTTL. Each election among etcd's servers restarts that time, so
+	// a lease that lasts does not prove that its process is alive. But a live process writes at least every
+	// sayAgain. So after predecessorPatience a process counts as alive if it was seen to write within signOfLife.
+	// Late requests of a crashed process are older than that by then.
 	predecessorPatience = 3 * nodeTTL
 	signOfLife          = 2 * sayAgain
 )
@@ -90,7 +90,7 @@ func (l *Log) Announce(ctx context.Context, n clusterlog.Node, claim clusterlog.
 	}
 }
 
-// clearClaim removes a claim that no node wrote, unless its node is live: that one writes it again.
+// clearClaim removes a claim that no node wrote, unless its node is live: a live node writes its claim again.
 func (l *Log) clearClaim(ctx context.Context, found *claimed, why error) error {
 	if found.live {
 		if !wait(ctx, pollInterval) {
@@ -102,8 +102,8 @@ func (l *Log) clearClaim(ctx context.Context, found *claimed, why error) error {
 	return l.repeat(ctx, func(ctx context.Context, client *clientv3.Client) error { return remove(ctx, client, found.kv) })
 }
 
-// makeClaim claims a name, unless anybody has claimed any since a revision: so the count of then is
-// still right. Whether it did is to be read.
+// makeClaim claims a name, unless a name was claimed after a revision: so the count read at that revision is
+// still right. The caller must read whether it did.
 func (l *Log) makeClaim(ctx context.Context, name, value string, since int64) error {
 	k := &l.keys
 	var full error
@@ -203,11 +203,11 @@ func (a *announcement) Run(ctx context.Context) error {
 func (a *announcement) warn(err error) {
 	if time.Since(a.warned) >= reportEvery {
 		a.warned = time.Now()
-		a.log.logger.Warn("This node cannot announce itself to its cluster; trying on.", "node", a.name, "error", err)
+		a.log.logger.Warn("This node cannot announce itself to its cluster; retrying.", "node", a.name, "error", err)
 	}
 }
 
-// next returns when there is something to do, if nothing changes before.
+// next returns when the next step is due, unless something changes before.
 func (a *announcement) next() time.Time {
 	if at := a.due(); a.lease == 0 || at.Before(a.renewAt) {
 		return at
@@ -215,7 +215,7 @@ func (a *announcement) next() time.Time {
 	return a.renewAt
 }
 
-// due returns when there is something to say.
+// due returns when the node must next be announced.
 func (a *announcement) due() time.Time {
 	if again := a.saidAt.Add(sayAgain); a.lease != 0 && a.current() == a.said && again.After(a.sayAt) {
 		return again
@@ -270,8 +270,7 @@ func (a *announcement) renew(ctx context.Context) {
 	}
 }
 
-// say makes the servers have what the node says now, by one request at one server. If it fails, the
-// next step says it again. The error is ErrNameTaken, or ErrForgotten if an operator forgot the node.
+// say writes what the node announces now, by one request at one server. If it fails, the next step repeats it. The error is ErrNameTaken, or ErrForgotten if an operator forgot the node.
 //
 // The first of a lease creates the key: if it is there under another lease, that is of a process that
 // crashed, or of one that has a copy of this node's folder. The others need the key under the own
@@ -320,8 +319,8 @@ func (a *announcement) say(ctx context.Context) error {
 	return a.contest(ctx, resp.Responses[0].GetResponseRange().Kvs, resp.Responses[1].GetResponseRange().Kvs, resp.Responses[2].GetResponseRange().Kvs)
 }
 
-// contest finds out why the node's key was not written: by what is in its place, and its claim's, and by the
-// mark of a node of its name that was forgotten.
+// contest finds out why the node's key was not written: from what is at that key and at its claim's, and from the
+// mark that an operator forgot a node of its name.
 func (a *announcement) contest(ctx context.Context, nodes, names, marks []*mvccpb.KeyValue) error {
 	switch {
 	case len(marks) > 0 && marks[0].ModRevision > a.revision:
@@ -345,8 +344,8 @@ func (a *announcement) contest(ctx context.Context, nodes, names, marks []*mvccp
 	return a.await(nodes[0].ModRevision, time.Now())
 }
 
-// claimAgain claims the name after somebody has deleted the claim, by one request. The next say finds out what
-// became of it.
+// claimAgain claims the name after somebody has deleted the claim, by one request. The next say finds out whether
+// it succeeded.
 func (a *announcement) claimAgain(ctx context.Context) {
 	k := &a.log.keys
 	n := a.current()

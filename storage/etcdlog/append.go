@@ -56,8 +56,7 @@ func (l *leadership) Append(ctx context.Context, batch clusterlog.BatchID, paylo
 	return l.settle(ctx, l.pending)
 }
 
-// notBegun returns the error of an append that nothing was done for, because an earlier one failed
-// with err.
+// notBegun returns the error of an append that was not started, because an earlier one failed with err.
 func notBegun(err error) error {
 	if errors.Is(err, clusterlog.ErrBelowFloor) {
 		return fmt.Errorf("%w: an earlier write: %v", clusterlog.ErrDeposed, err)
@@ -95,8 +94,8 @@ func (l *leadership) settle(ctx context.Context, p *pending) (clusterlog.Positio
 	}
 }
 
-// settled records the outcome of p, which is no longer pending unless it was trimmed: then nothing can
-// be found out, and whoever asks again must be told the same.
+// settled records the outcome of p, which is no longer pending unless it was trimmed: then its outcome stays
+// unknown, and every repeat must get the same answer.
 func (l *leadership) settled(p *pending, v verdict, err error) (clusterlog.Position, error) {
 	if v != trimmed {
 		l.pending = nil
@@ -120,7 +119,7 @@ func (l *leadership) settled(p *pending, v verdict, err error) (clusterlog.Posit
 	}
 }
 
-// A verdict is what an answer says about an entry.
+// A verdict is what an answer proves about an entry.
 type verdict int
 
 const (
@@ -166,7 +165,7 @@ func (l *leadership) send(ctx context.Context, s *server, p *pending) (v verdict
 	return v, err
 }
 
-// settleFull finds out what became of p after a server answered that it is out of space. That
+// settleFull finds out whether p was written after a server answered that it is out of space. That
 // server may have executed the request: the one that passes the quota is executed and then refused.
 // From then on each is refused before its conditions are looked at, so this only reads.
 func (l *leadership) settleFull(ctx context.Context, p *pending) (v verdict, err error) {

@@ -44,7 +44,7 @@ func (l *Log) Campaign(ctx context.Context, candidate string) (clusterlog.Leader
 // fullPause is the time between two attempts to be elected while the servers give no leases.
 const fullPause = time.Second
 
-// stand tries to be elected. It returns nil if another candidate was, or if no server gave a lease.
+// stand tries to be elected. It returns nil if another candidate was elected, or if no server gave a lease.
 func (l *Log) stand(ctx context.Context, candidate string) (clusterlog.Leadership, error) {
 	sent := time.Now()
 	lease, err := l.grant(ctx, leaseTTL)

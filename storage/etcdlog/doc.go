@@ -13,24 +13,23 @@
 //	leader                      the candidate that leads, under a lease of 3 s
 //	log/SEQUENCE                an entry; 16 hexadecimal digits
 //	marks/NAME                  written when a node of that name was forgotten
-//	names/NAME                  claim of a node, and what it said last
-//	nodes/NAME                  what a node says now, under a lease of 10 s
+//	names/NAME                  claim of a node, and its last announcement
+//	nodes/NAME                  announcement of a live node, under a lease of 10 s
 //	private/SEQUENCE            the private part of an entry that has one
 //
 // One range, from floor to log/, reads everything but entries and nodes.
 //
 // # Requests
 //
-// Each request goes to one server, with a client of its own, and has 700 ms. If it fails, the next
-// server is asked (repeat). A client that knows all servers would choose by itself, and stay with one
-// that hangs. A watch only wakes somebody who then reads, and who polls every 500 ms besides.
+// Each request goes to one server, which has a client of its own, and may take 700 ms. If it fails, the next
+// server is asked (repeat). A client that knows all servers would choose by itself, and might stay with one
+// that hangs. A watch only wakes a reader, which also polls every 500 ms.
 //
 // # Leases
 //
 // The leader renews its lease every 500 ms, at another server each time, and stops 500 ms before it can
 // have ended. The lease is short, because nobody can write until that of a dead leader ends.
 //
-// A node renews every 2 s a lease of 10 s, so one of three servers may hang, and so may all of them
-// while they elect a leader of their own. It is long, because a node that seems dead is not waited for
-// when the log is trimmed.
+// A node renews a lease of 10 s every 2 s, so one of three servers may hang, and all of them may pause while
+// they elect a leader of their own. The lease is long, because the log is trimmed past a node that seems dead.
 package etcdlog

@@ -71,8 +71,8 @@ func (f *follower) judgeWatch(found bool) {
 	}
 }
 
-// step reads once, at the server that the watch is at, and gives what it got to fn. It returns how many
-// entries that were and whether there are more.
+// step reads once, from the server of the watch, and passes what it got to fn. It returns how many entries
+// it got and whether there are more.
 func (f *follower) step(ctx context.Context, fresh bool) (n int, more bool, err error) {
 	at := f.watch.server.Load() + uint32(f.failed)
 	c, err := f.log.read(ctx, f.log.server(at), f.at.Sequence+1, f.limit, fresh)
@@ -103,7 +103,7 @@ func (f *follower) step(ctx context.Context, fresh bool) (n int, more bool, err 
 // ownError is an error of fn.
 type ownError struct{ error }
 
-// give gives to fn what a chunk has, as far as it is sound.
+// give passes the sound entries of a chunk to fn.
 func (f *follower) give(ctx context.Context, c *chunk) (n int, more bool, err error) {
 	if ctx.Err() != nil {
 		return 0, false, ctx.Err() // not one call after its end
@@ -127,7 +127,7 @@ func (f *follower) give(ctx context.Context, c *chunk) (n int, more bool, err er
 	return len(entries), err == nil && after.Sequence < c.state.head.Sequence, err
 }
 
-// adapt sets the number of entries of the next read by the sizes of those in the last.
+// adapt chooses how many entries the next read asks for, by the sizes of those in the last.
 func (f *follower) adapt(c *chunk) {
 	bytes := 0
 	for _, kvs := range [][]*mvccpb.KeyValue{c.kvs, c.privates} {

@@ -16,10 +16,10 @@ import (
 	"shunt/storage/clusterlog"
 )
 
-// Two kinds of keys say who may come in. mistrusted/WHAT is there while certificates are refused: WHAT is
+// Two kinds of keys say which nodes are let in. mistrusted/WHAT exists while certificates are refused: WHAT is
 // name/NAME or serial/HEX. An edge's role reads them, because an edge refuses certificates, too; so they lie
-// between floor and the end of nodes. admitted/NAME is there, under a lease, while a node of that name may
-// take one copy of the data. Edges may write neither.
+// between floor and the end of nodes. admitted/NAME exists, under a lease, while a node of that name may take
+// one copy of the data. Edges may write neither.
 
 func (k *keys) mistrusted() string             { return k.prefix + "mistrusted/" }
 func (k *keys) refusal(what string) string     { return k.mistrusted() + what }
@@ -48,8 +48,8 @@ func (r Refusal) path() string {
 	return "serial/" + r.Serial
 }
 
-// Refuse has all nodes refuse certificates, within a second while the servers answer. Those that are refused
-// stay so. The error is ErrTooManyRefusals, ErrNoSpace, or ErrUnavailable once ctx ends.
+// Refuse makes all nodes refuse certificates, within a second while the servers answer, beside those that are
+// refused already. The error is ErrTooManyRefusals, ErrNoSpace, or ErrUnavailable once ctx ends.
 func (l *Log) Refuse(ctx context.Context, r Refusal) error {
 	k := &l.keys
 	all, err := l.Refusals(ctx)
@@ -80,8 +80,8 @@ func (l *Log) Admit(ctx context.Context, name string) error {
 	})
 }
 
-// TakeAdmission reports whether a node of that name is admitted, and ends that. If the answer of a server is lost it may
-// report false for one that was.
+// TakeAdmission reports whether a node of that name is admitted, and uses the admission up. If a server's answer is
+// lost, it may report false although the node was admitted.
 func (l *Log) TakeAdmission(ctx context.Context, name string) (admitted bool, err error) {
 	err = l.repeat(ctx, func(ctx context.Context, client *clientv3.Client) error {
 		resp, err := client.Delete(ctx, l.keys.admission(name))
@@ -112,7 +112,7 @@ func (l *Log) change(ctx context.Context, ops func() []clientv3.Op) error {
 	return errors.Join(err, answer)
 }
 
-// Refusals returns all refusals, by name and serial number. It skips keys that are none.
+// Refusals returns all refusals, by name and serial number. It skips keys that are not refusals.
 func (l *Log) Refusals(ctx context.Context) ([]Refusal, error) {
 	k := &l.keys
 	var kvs []*mvccpb.KeyValue
@@ -157,7 +157,7 @@ func (l *Log) FollowRefusals(ctx context.Context, fn func([]Refusal)) error {
 			return ctx.Err()
 		case err != nil && time.Since(reported) >= reportEvery:
 			reported = time.Now()
-			l.logger.Error("The refused certificates cannot be read; trying again.", "error", err)
+			l.logger.Error("The refused certificates cannot be read; retrying.", "error", err)
 		case err == nil && (first || !slices.Equal(all, known)):
 			first, known = false, all
 			fn(slices.Clone(all))

@@ -58,8 +58,8 @@ func Find(ctx context.Context, o Options) (clusterlog.ID, clusterlog.Fingerprint
 	return s.id, s.key, err
 }
 
-// Check returns nil if all servers that answer are new enough and have the log of this cluster, and
-// at least one answers. Call it before anything else: its error says what is wrong.
+// Check returns nil if at least one server answers, and all that answer are new enough and have the log of
+// this cluster. Call it before anything else: its error says what is wrong.
 func (l *Log) Check(ctx context.Context) error {
 	servers := l.askAll(ctx)
 	var errs []error

@@ -32,12 +32,12 @@ type leadership struct {
 	revision atomic.Int64  // the highest known
 	last     atomic.Uint64 // the sequence of the head
 
-	// turn has room for the one who appends, who owns the fields after it.
+	// turn is a lock: the goroutine that has filled it appends, and owns the fields after it.
 	turn    chan struct{}
 	head    clusterlog.Position
 	pending *pending
 
-	// trimTurn has room for the one who trims, who owns the fields after it.
+	// trimTurn is a lock: the goroutine that has filled it trims, and owns the fields after it.
 	trimTurn  chan struct{}
 	floor     uint64
 	compacted time.Time
@@ -75,7 +75,7 @@ func (l *leadership) left() time.Duration {
 	return time.Duration(l.until.Load()) - time.Since(l.began)
 }
 
-// saw remembers a revision, up to which the servers may forget older ones.
+// saw remembers a revision; the servers may drop all older ones.
 func (l *leadership) saw(revision int64) {
 	for known := l.revision.Load(); known < revision && !l.revision.CompareAndSwap(known, revision); {
 		known = l.revision.Load()
@@ -141,7 +141,7 @@ func (l *leadership) renew(ctx context.Context) (time.Duration, error) {
 // renew renews a lease once, and returns how long it lasts from then.
 //
 // It does not use KeepAliveOnce of etcd's client, which repeats a call that fails at once without a
-// pause: a server that refuses connections costs a core until the time is over.
+// pause: a server that refuses connections would keep a core busy until the timeout.
 func (s *server) renew(ctx context.Context, lease clientv3.LeaseID, timeout time.Duration) (ttl time.Duration, err error) {
 	err = s.ask(ctx, timeout, func(ctx context.Context, client *clientv3.Client) error {
 		stream, err := pb.NewLeaseClient(client.ActiveConnection()).LeaseKeepAlive(ctx)

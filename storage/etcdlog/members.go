@@ -18,11 +18,11 @@ import (
 	"shunt/storage/clusterlog"
 )
 
-// Rows among the nodes that no node wrote are skipped and reported. Whoever lists the nodes trims the log, drops
-// hits that all have, and knows whose requests to take: none of that may end because of a row.
+// Rows among the nodes that no node wrote are skipped and reported. The list of nodes decides how far the log is
+// trimmed, which hits are dropped, and whose requests are accepted: a bad row must not stop any of that.
 
-// maxRows is how many rows are read below names/ and nodes/ each. Those that are no node's take no place
-// from the nodes, up to this.
+// maxRows is how many rows are read below names/ and below nodes/. Up to this number, rows that no node wrote
+// displace no node.
 const maxRows = 4 * clusterlog.MaxNodes
 
 // rows reads all claims and live nodes, both sorted by key.
@@ -149,8 +149,8 @@ func (k *keys) created(names []*mvccpb.KeyValue) map[string]int64 {
 	return created
 }
 
-// missingGrace is how long a node counts on whose rows are gone although nobody has forgotten it. One that
-// is live claims its name again within a moment. Until then hits are kept for it, and its requests taken.
+// missingGrace is how long a node stays a member whose rows are gone although nobody forgot it. A live one claims
+// its name again within a moment. Until then hits are kept for it, and its requests are accepted.
 const missingGrace = time.Minute
 
 // sightings is what a Log remembers of the rows of nodes.
@@ -168,8 +168,8 @@ type sighting struct {
 	at      time.Time
 }
 
-// note takes what was read, and returns what is known of nodes that were there within missingGrace and are not
-// now. The claim of a node that is there and bad counts as if it said what it said before.
+// note records what was read, and returns the nodes that were there within missingGrace and are missing now. A node
+// whose claim is bad keeps what its claim said before.
 func (s *sightings) note(members []clusterlog.Member, created map[string]int64, now time.Time) (missing map[string]sighting) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -200,7 +200,7 @@ func (s *sightings) note(members []clusterlog.Member, created map[string]int64, 
 	return missing
 }
 
-// drop ends what is known of a node that was forgotten.
+// drop deletes what is remembered of a forgotten node.
 func (s *sightings) drop(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

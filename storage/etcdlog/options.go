@@ -12,7 +12,7 @@ import (
 	"shunt/storage/clusterlog"
 )
 
-// Times of the protocol. doc.go argues for them.
+// Times of the protocol. doc.go has the reasons.
 const (
 	attemptTimeout = 700 * time.Millisecond // of one request at one server
 	leaseTTL       = 3 * time.Second
@@ -35,10 +35,10 @@ type Options struct {
 	Username, Password string
 	Prefix             string        // ends in /; "" is DefaultPrefix
 	ID                 clusterlog.ID // of the log's cluster; Find ignores it
-	// Key is of the visitor key, which all nodes of the cluster must have; Find ignores it.
+	// Key is the fingerprint of the visitor key, which all nodes of the cluster must have; Find ignores it.
 	Key clusterlog.Fingerprint
-	// OpenOnly is of a node that reads no private parts of entries, because its role at etcd may not: Follow
-	// gives it entries without them.
+	// OpenOnly is set at a node whose role at etcd may not read private parts: Follow returns entries without
+	// them.
 	OpenOnly bool
 	Logger   *slog.Logger     // nil: no log
 	Now      func() time.Time // the clock that announcements tell; nil: the system's
@@ -85,7 +85,7 @@ func New(o Options) (*Log, error) {
 	return l, nil
 }
 
-// Close closes the connections. Nothing of the log may be in use, or be used again.
+// Close closes the connections. The log must not be in use, and must not be used afterwards.
 func (l *Log) Close() error {
 	var errs []error
 	for _, s := range l.servers {

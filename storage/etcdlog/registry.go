@@ -22,8 +22,8 @@ import (
 // The revision that created a claim stands for it in conditions, as an epoch does for a leadership:
 // what the claim says changes, and this never does.
 //
-// Somebody else may delete or overwrite these rows: another program, or an operator by mistake, and of its
-// own rows an edge. So a claim that is gone means nothing by itself. The transaction that forgets a node also
+// Others may delete or overwrite these rows: another program, an operator by mistake, or an edge its own rows.
+// So a missing claim means nothing by itself. The transaction that forgets a node also
 // writes marks/NAME, which no edge may write: claims that were created before the mark was written are
 // forgotten. A node whose claim is gone without that claims its name again.
 
@@ -75,7 +75,7 @@ func (l *Log) Members(ctx context.Context, fn func([]clusterlog.Member)) error {
 			return ctx.Err()
 		case err != nil && time.Since(reported) >= reportEvery:
 			reported = time.Now()
-			l.logger.Error("The nodes of the cluster cannot be read; trying again.", "error", err)
+			l.logger.Error("The nodes of the cluster cannot be read; retrying.", "error", err)
 		case err == nil && (first || !slices.Equal(members, known)):
 			first, known = false, members
 			fn(slices.Clone(members))
@@ -130,7 +130,7 @@ func (l *Log) Forget(ctx context.Context, name string) error {
 }
 
 // maxMarks is how many marks are kept, the last ones. A forgotten node whose mark is gone claims its name again
-// if it was cut off all the time, as one that is restarted does.
+// if it was cut off all the time; so does one that is restarted.
 const maxMarks = 4 * clusterlog.MaxNodes
 
 // dropMarks removes the oldest marks above maxMarks.

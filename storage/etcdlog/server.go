@@ -18,15 +18,15 @@ import (
 // maxAnswerBytes bounds an answer. The largest that is expected is a chunk of entries (read.go).
 const maxAnswerBytes = chunkBytes + 1<<20
 
-// server is one of etcd's servers, with a client of its own. A client that knows several servers
-// would choose among them by itself, and keep to one that does not answer.
+// server is one of etcd's servers, with a client of its own. A client that knows several servers would
+// choose among them by itself, and might stay with one that does not answer.
 type server struct {
 	endpoint string
 	config   clientv3.Config
 	ready    atomic.Pointer[clientv3.Client] // nil until the server is connected and known to be new enough
 
-	// turn has room for the one who connects, who owns the fields after it. It is no mutex, because
-	// those who wait must be able to give up: the lease is renewed at all servers in turn.
+	// turn is a lock: the goroutine that has filled it connects, and owns the fields after it. It is not a
+	// mutex, because waiters must be able to give up: the lease is renewed at all servers in turn.
 	turn   chan struct{}
 	client *clientv3.Client
 	closed bool
@@ -158,14 +158,14 @@ func (l *Log) repeat(ctx context.Context, r request) error {
 	}
 }
 
-// reportEvery is how often a call that waits for the servers says so.
+// reportEvery is how often a call that waits for the servers logs that.
 const reportEvery = 10 * time.Second
 
 // reportStall reports err if nothing succeeded since, and makes since now.
 func (l *Log) reportStall(since *time.Time, err error) {
 	if time.Since(*since) >= reportEvery {
 		*since = time.Now()
-		l.logger.Warn("The cluster's log does not answer; trying on.", "error", err)
+		l.logger.Warn("The cluster's log does not answer; retrying.", "error", err)
 	}
 }
 
@@ -181,7 +181,7 @@ func (l *Log) pause(n int) time.Duration {
 	return min(20*time.Millisecond<<min(round-1, 4), 250*time.Millisecond)
 }
 
-// wait waits for d and reports whether ctx lasts.
+// wait waits for d and reports whether ctx is still valid.
 func wait(ctx context.Context, d time.Duration) bool {
 	if d > 0 {
 		timer := time.NewTimer(d)

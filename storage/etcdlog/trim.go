@@ -79,9 +79,9 @@ func (l *leadership) raiseFloor(ctx context.Context, floor uint64) error {
 	return errors.Join(err, answer)
 }
 
-// compact lets the servers forget old revisions, every compactEvery at most. Otherwise what was
-// deleted, and every old head, would take space for ever. A user who is not etcd's root may not
-// compact; then the servers must do it by themselves.
+// compact makes the servers drop old revisions, every compactEvery at most. Otherwise deleted keys and old
+// heads would take space forever. Only etcd's root may compact; for other users the servers must do it by
+// themselves.
 func (l *leadership) compact(ctx context.Context) error {
 	if time.Since(l.compacted) < compactEvery {
 		return nil

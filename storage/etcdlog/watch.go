@@ -8,16 +8,16 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// A watcher wakes someone when a key may have changed. It carries no data, and it may sleep through
-// a change: etcd's client resumes a broken watch without a word, and a server that hangs says
-// nothing. So its user also polls, and restarts the watcher when a poll finds what it missed.
+// A watcher wakes its user when a key may have changed. It carries no data, and may miss a change: etcd's
+// client resumes a broken watch silently, and a server that hangs sends nothing. So its user also polls, and
+// restarts the watcher when a poll finds a change that it missed.
 type watcher struct {
 	log      *Log
 	from, to string // one key if to is ""
 	gone     bool   // only deletions wake
 	wake     chan struct{}
 	current  atomic.Pointer[context.CancelFunc] // of the watch under way
-	server   atomic.Uint32                      // that it is at
+	server   atomic.Uint32                      // of the watch under way
 }
 
 func newWatcher(l *Log, from, to string) *watcher {

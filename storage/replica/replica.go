@@ -45,7 +45,7 @@ type Replica struct {
 	maxKept uint64
 	logger  *slog.Logger
 
-	at    atomic.Uint64             // sequence that is applied
+	at    atomic.Uint64             // the last sequence that is applied
 	head  atomic.Uint64             // sequence that the log is known to have
 	asOf  atomic.Pointer[time.Time] // before it nothing was written that is not applied; nil: unknown
 	lead  atomic.Pointer[leadership]
@@ -70,8 +70,8 @@ func (r *Replica) Leads() bool {
 // Leader returns the node that leads as far as this node knows.
 func (r *Replica) Leader() clusterlog.Leader { return *r.known.Load() }
 
-// Lag returns how long ago nothing was missing here: everything that was written before is applied. ok
-// is false if that has never been so since the start.
+// Lag returns how far this node is behind: everything that was written longer ago is applied. ok is false if
+// that is not known since the start.
 func (r *Replica) Lag() (lag time.Duration, ok bool) {
 	if r.Leads() {
 		return 0, true

@@ -53,7 +53,7 @@ func (r *Replica) Run(ctx context.Context) error {
 	}
 }
 
-// follow applies what others write, until this node is elected and has applied everything before that.
+// follow applies what other nodes write, until this node is elected and has applied everything before its election.
 func (r *Replica) follow(ctx context.Context) (*leadership, error) {
 	standing, stop := context.WithCancel(ctx)
 	elected := make(chan *leadership, 1)
@@ -167,7 +167,7 @@ func (l *leadership) reached(at clusterlog.Position) error {
 	return nil
 }
 
-// note keeps what a follower was told.
+// note records the progress of a follower.
 func (r *Replica) note(p *clusterlog.Progress) {
 	r.at.Store(p.After.Sequence)
 	r.head.Store(max(p.Head, p.After.Sequence))

@@ -8,9 +8,9 @@ import (
 	"shunt/storage/clusterlog"
 )
 
-// Entries are trimmed once all live nodes have applied them. Some more are kept, so that a node that
-// is restarted finds what it missed. But no node may keep the log from being trimmed for ever: once too
-// much is kept, the leader goes past those that lag, and they must join again.
+// Entries are trimmed once all live nodes have applied them. Some more are kept, so that a restarted node
+// finds what it missed. But no node may prevent trimming forever: once too much is kept, the leader trims past
+// those that lag, and they must join again.
 const (
 	trimInterval = time.Second
 
@@ -22,19 +22,19 @@ const (
 	defaultMaxKept = 100_000
 	maxKeptShare   = 8 // the part of the servers' quota, 1/8
 
-	// Writes are refused from a quarter of the quota on, and admitted again below a fifth. Laggards have
-	// been passed at an eighth, so it takes more than a laggard: servers that forget no old revisions, or
-	// that are filled by others. A server that reaches its quota refuses trims, too, and needs its
-	// operator; so this stays far from it.
+	// Writes are refused above a quarter of the quota, and admitted again below a fifth. The log is trimmed past
+	// laggards at an eighth, so the cause is another one: servers that keep old revisions, or other programs
+	// that fill them. A server that reaches its quota also refuses trims, and needs its operator; so these limits
+	// stay far from it.
 	refuseUse = 1. / 4
 	admitUse  = 1. / 5
 
 	trimReportEvery = 10 * time.Second
 )
 
-// retain returns how many of the last entries are kept at least and at most. The size of an entry is
-// only known roughly: from what the servers use, which holds other things, too. So it is taken for
-// larger than it is, never smaller.
+// retain returns the least and the greatest number of entries to keep. The size of an entry is
+// estimated from what the servers use, which includes other things. So the estimate is too large, never too
+// small.
 func retain(s *clusterlog.Status, maxKept uint64) (least, most uint64) {
 	least, most = minKept, maxKept
 	count := s.Head.Sequence + 1 - min(s.Floor, s.Head.Sequence+1)
@@ -51,9 +51,9 @@ func retain(s *clusterlog.Status, maxKept uint64) (least, most uint64) {
 	return min(least, most), most
 }
 
-// trimThrough returns the last entry that is not needed, and the live nodes that need it nevertheless.
-// Without any live node that can follow it waits for one, as long as there is room. One below the floor
-// cannot, and only offers its outbox.
+// trimThrough returns the last entry to trim, and the live nodes that still need it. If no live node can
+// follow, nothing is trimmed as long as there is room. A node below the floor cannot follow, and only offers
+// its outbox.
 func trimThrough(s *clusterlog.Status, nodes []clusterlog.Member, maxKept uint64) (through uint64, passed []clusterlog.Member) {
 	head := s.Head.Sequence
 	applied, anyLive := head, false
@@ -76,8 +76,8 @@ func trimThrough(s *clusterlog.Status, nodes []clusterlog.Member, maxKept uint64
 	return through, passed
 }
 
-// tooFull decides whether writes are refused, when this part of the quota is in use, and they were
-// refused or not until now.
+// tooFull reports whether writes are to be refused when this part of the quota is in use. refused says whether
+// they are refused now.
 func tooFull(use float64, refused bool) bool {
 	if refused {
 		return use > admitUse
@@ -89,7 +89,7 @@ func tooFull(use float64, refused bool) bool {
 type trimmer struct {
 	replica  *Replica
 	lead     clusterlog.Leadership
-	passed   map[string]bool // nodes of which it was reported
+	passed   map[string]bool // nodes that were reported
 	version  int             // of entries, that all nodes read; 0: unknown
 	reported time.Time
 }
@@ -118,7 +118,7 @@ func (r *Replica) trim(ctx context.Context, lead clusterlog.Leadership) {
 		err := t.step(ctx)
 		if err != nil && ctx.Err() == nil && !errors.Is(err, clusterlog.ErrDeposed) && time.Since(t.reported) >= trimReportEvery {
 			t.reported = time.Now()
-			r.logger.Warn("the cluster's log is not trimmed; trying on", "error", err)
+			r.logger.Warn("the cluster's log cannot be trimmed; retrying", "error", err)
 		}
 	}
 }
@@ -156,7 +156,7 @@ func (r *Replica) noteUse(use float64) {
 	}
 }
 
-// report reports each node once that the log was trimmed past, until it is there again.
+// report logs once for each node that the log was trimmed past it, until the node follows again.
 func (t *trimmer) report(passed []clusterlog.Member, through uint64) {
 	now := make(map[string]bool, len(passed))
 	for _, n := range passed {
@@ -175,13 +175,13 @@ func (r *Replica) Full() bool { return r.full.Load() }
 // Fullest returns the fullest of the log's servers as it last was, or nil if this node does not lead.
 func (r *Replica) Fullest() *clusterlog.Server { return r.most.Load() }
 
-// Nodes are upgraded one by one, so for a while some read newer entries than others. The node that leads
-// writes what all read. It looks each second, as it does for trimming; a leadership begins with the oldest
-// version.
+// Nodes are upgraded one by one, so for a while some read newer entries than others. The leader writes the
+// newest version that all nodes read. It checks this each second, when it trims; a leadership begins with the
+// oldest version.
 
-// oldestReader returns the newest version of entries that all nodes read. One that is down counts, too: it
-// comes back, and would stop at a newer entry. It no longer does once it is forgotten. Without any node
-// nothing newer than the oldest version is certain.
+// oldestReader returns the newest version of entries that all nodes read. A node that is down counts, because it
+// would stop at a newer entry when it comes back; a forgotten one does not. Without any node only the oldest
+// version is certain.
 func oldestReader(nodes []clusterlog.Member) (version int) {
 	for _, n := range nodes {
 		if version == 0 || n.Reads < version {

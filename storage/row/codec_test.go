@@ -96,7 +96,7 @@ var (
 	}
 	goldenCold = engine.Cold{
 		Code: "code", Version: 2, CreatedAtMs: 1_600_000_000_000, UpdatedAtMs: -1, ImportedHits: 129, ImportedAtMs: 300,
-		Title: "Ti", Tags: []string{"x", "yz"},
+		Title: "Ti", Tags: []string{"x", "yz"}, Newer: "\x63\x02ab\x80\x01\x00",
 	}
 	goldenPositions = engine.Positions{Epoch: 3, FlushSeq: 200, OpenHour: 472_222, Rings: []uint64{0, 1 << 40}}
 	goldenSweep     = Sweep{FirstDay: 29_465, Stage: StageOwners, Next: 128}
@@ -129,8 +129,8 @@ func TestFormatsAreAsPinned(t *testing.T) {
 	}{
 		"hot":                {AppendHot(nil, &goldenHot), "01 19 85808080808040 ac02 80a0abfef962 e807 68747470733a2f2f612e622f"},
 		"tombstone":          {AppendHot(nil, &goldenTombstone), "01 20 05 07 82a0abfef962"},
-		"cold":               {AppendCold(nil, &goldenCold), "02 04636f6465 02 8080f4f6905d 01 8101 d804 025469 02 0178 02797a"},
-		"cold, not imported": {AppendCold(nil, &engine.Cold{Code: "code", Version: 2, ImportedHits: 1}), "01 04636f6465 02 00 00 01 00 00"},
+		"cold":               {AppendCold(nil, &goldenCold), "01 04636f6465 02 8080f4f6905d 01 01028101 0202d804 03025469 04050178 02797a 63026162 800100"},
+		"cold, not imported": {AppendCold(nil, &engine.Cold{Code: "code", Version: 2, ImportedHits: 1}), "01 04636f6465 02 00 00 010101"},
 		"index":              {AppendIndexValue(nil, IndexValue{"code", "a.b", "Ti"}), "01 04636f6465 03612e62 5469"},
 		"deletion":           {AppendDeletion(nil, "aZ"), "01 615a"},
 		"positions":          {AppendPositions(nil, &goldenPositions), "01 03 c801 9ee91c 02 00 808080808020"},
@@ -143,7 +143,7 @@ func TestFormatsAreAsPinned(t *testing.T) {
 		"receipt": {
 			AppendReceipt(nil, &goldenReceipt, &goldenHot, &goldenCold), "01 84a0abfef962 010200000000000000000000000000ff 01 " +
 				"1f 01 19 85808080808040 ac02 80a0abfef962 e807 68747470733a2f2f612e622f " +
-				"02 04636f6465 02 8080f4f6905d 01 8101 d804 025469 02 0178 02797a",
+				"01 04636f6465 02 8080f4f6905d 01 01028101 0202d804 03025469 04050178 02797a 63026162 800100",
 		},
 		"bulk receipt": {
 			AppendBulkReceipt(nil, &goldenBulkReceipt), "01 84a0abfef962 010200000000000000000000000000ff 02 04 " +
@@ -220,6 +220,9 @@ func genCold() *rapid.Generator[engine.Cold] {
 		if tags := rapid.SliceOfN(genText(engine.MaxTagBytes), 0, engine.MaxTags).Draw(t, "tags"); len(tags) > 0 {
 			c.Tags = tags
 		}
+		if newer := genText(300).Draw(t, "newer"); newer != "" {
+			c.Newer = string(appendField(nil, rapid.Uint64Min(coldKnown).Draw(t, "field"), newer))
+		}
 		return c
 	})
 }
@@ -291,10 +294,18 @@ func TestMalformedValuesAreRefusedAsCorrupt(t *testing.T) {
 		"hot without an id":                           {"hot", "01 00"},
 		"hot without its cap":                         {"hot", "01 10 05 07"},
 		"tombstone with a target":                     {"hot", "01 20 05 07 02 61"},
-		"cold with bytes after it":                    {"cold", "01 0161 01 00 00 00 00 00 00"},
-		"cold with 33 tags":                           {"cold", "01 0161 01 00 00 00 00 21" + strings.Repeat(" 00", 33)},
-		"cold whose title is cut off":                 {"cold", "01 0161 01 00 00 00 05 61"},
-		"cold with a long code":                       {"cold", "01 41" + strings.Repeat("61", 65) + "01 00 00 00 00 00"},
+		"cold with half a field":                      {"cold", "01 0161 01 00 00 63"},
+		"cold with a field 0":                         {"cold", "01 0161 01 00 00 00 01 61"},
+		"cold with a field twice":                     {"cold", "01 0161 01 00 00 03 01 61 03 01 61"},
+		"cold with fields without order":              {"cold", "01 0161 01 00 00 80 01 01 61 63 01 61"},
+		"cold with an empty title":                    {"cold", "01 0161 01 00 00 03 00"},
+		"cold with no imported hits":                  {"cold", "01 0161 01 00 00 01 01 00"},
+		"cold with bytes in a field after it":         {"cold", "01 0161 01 00 00 01 02 05 00"},
+		"cold with a long title":                      {"cold", "01 0161 01 00 00 03 8104" + strings.Repeat("61", 513)},
+		"cold with too much of newer programs":        {"cold", "01 0161 01 00 00 63 fe7f" + strings.Repeat("61", 16<<10-2)},
+		"cold with 33 tags":                           {"cold", "01 0161 01 00 00 04 21" + strings.Repeat(" 00", 33)},
+		"cold whose title is cut off":                 {"cold", "01 0161 01 00 00 03 05 61"},
+		"cold with a long code":                       {"cold", "01 41" + strings.Repeat("61", 65) + "01 00 00"},
 		"index without a host":                        {"index", "01 0161"},
 		"deletion of a newer format":                  {"deletion", "02 61"},
 		"deletion of no code":                         {"deletion", "01"},
@@ -310,10 +321,10 @@ func TestMalformedValuesAreRefusedAsCorrupt(t *testing.T) {
 		"nothing":                        {"mark", ""},
 		"sweep of an unknown stage":      {"sweep", "01 05 03 00"},
 		"sweep that is done but goes on": {"sweep", "01 05 02 01"},
-		"receipt of unknown outcome":     {"receipt", "01 00" + strings.Repeat("00", 16) + "03 04 01000507 01 00 00 00 00 00 00 00"},
+		"receipt of unknown outcome":     {"receipt", "01 00" + strings.Repeat("00", 16) + "03 04 01000507 01 00 00 00 00"},
 		"receipt with half a body hash":  {"receipt", "01 00 0000000000000000"},
 		"receipt without a link":         {"receipt", "01 00" + strings.Repeat("00", 16) + "00"},
-		"receipt with half a hot record": {"receipt", "01 00" + strings.Repeat("00", 16) + "00 02 0100 01 00 00 00 00 00 00 00"},
+		"receipt with half a hot record": {"receipt", "01 00" + strings.Repeat("00", 16) + "00 02 0100 01 00 00 00 00"},
 		"receipt of a newer format":      {"receipt", "02 00"},
 		"receipt that ends early":        {"receipt", "01 00"},
 		"bulk receipt without items":     {"receipt", "01 00" + strings.Repeat("00", 16) + "02 00"},

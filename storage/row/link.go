@@ -12,8 +12,6 @@ import (
 
 const (
 	hotVersion      = 1
-	coldVersion     = 1
-	importedVersion = 2 // of a cold record that says when its hits were imported
 	indexVersion    = 1
 	deletionVersion = 1
 
@@ -119,78 +117,6 @@ func OwnHot(h *engine.HotView) engine.Hot {
 	}
 }
 
-// AppendCold appends a cold record; its id is in the key.
-//
-//	┌───────────┬──────┬─────────┬──────────────┬──────────────┬──────────┬───────────────┬───────┬───────────────┐
-//	│ version 1 │ code │ version │ created, ms  │ updated, ms  │ imported │ [imported, ms │ title │ number of     │
-//	│ or 2      │      │ of link │ zigzag       │ zigzag       │ hits     │  zigzag]      │       │ tags · tags   │
-//	└───────────┴──────┴─────────┴──────────────┴──────────────┴──────────┴───────────────┴───────┴───────────────┘
-//
-// Version 2 has the time at which hits were imported, version 1 has not: hits were not, or by a program that
-// did not keep that time.
-func AppendCold(dst []byte, c *engine.Cold) []byte {
-	version := byte(coldVersion)
-	if c.ImportedAtMs != 0 {
-		version = importedVersion
-	}
-	dst = appendString(append(dst, version), c.Code)
-	dst = binary.AppendUvarint(dst, c.Version)
-	dst = binary.AppendVarint(dst, c.CreatedAtMs)
-	dst = binary.AppendVarint(dst, c.UpdatedAtMs)
-	dst = binary.AppendUvarint(dst, c.ImportedHits)
-	if version == importedVersion {
-		dst = binary.AppendVarint(dst, c.ImportedAtMs)
-	}
-	dst = appendString(dst, c.Title)
-	dst = binary.AppendUvarint(dst, uint64(len(c.Tags)))
-	for _, tag := range c.Tags {
-		dst = appendString(dst, tag)
-	}
-	return dst
-}
-
-// ColdOfEdge returns what an edge keeps of a cold record: when the link was made, for its preview, but no
-// title, no tags and no figures.
-func ColdOfEdge(v []byte) ([]byte, error) {
-	c, err := DecodeCold(v)
-	if err != nil {
-		return nil, err
-	}
-	c.Title, c.Tags, c.ImportedHits, c.ImportedAtMs = "", nil, 0, 0
-	return AppendCold(nil, &c), nil
-}
-
-// DecodeCold decodes a cold record. The result shares no memory with v.
-func DecodeCold(v []byte) (engine.Cold, error) {
-	version := byte(coldVersion)
-	if len(v) > 0 && v[0] == importedVersion {
-		version = importedVersion
-	}
-	r := readValue("cold record", v, version)
-	c := engine.Cold{
-		Code: string(r.bytes(engine.MaxCodeBytes)), Version: r.uvarint(),
-		CreatedAtMs: r.varint(), UpdatedAtMs: r.varint(), ImportedHits: r.uvarint(),
-	}
-	if version == importedVersion {
-		if c.ImportedAtMs = r.varint(); c.ImportedAtMs == 0 {
-			r.fail("no time of the import")
-		}
-	}
-	c.Title = string(r.bytes(engine.MaxTitleBytes))
-	n := r.uvarint()
-	if n > engine.MaxTags {
-		r.fail("too many tags")
-		return engine.Cold{}, r.err
-	}
-	if n > 0 {
-		c.Tags = make([]string, n)
-	}
-	for i := range c.Tags {
-		c.Tags[i] = string(r.bytes(engine.MaxTagBytes))
-	}
-	return c, r.end()
-}
-
 // IndexValue is the part of a link that the indexes by owner and by tag hold. With it, a list that
 // is filtered by a prefix of code, host or title reads no other record.
 type IndexValue struct{ Code, Host, Title string }
@@ -279,10 +205,8 @@ func CheckMutation(m *engine.Mutation) error {
 		return fmt.Errorf("cold record of %q for %q", c.Code, h.Code)
 	case m.ResetAtMs != 0 && (m.Before == nil || m.Before.Hot.ID == h.ID):
 		return fmt.Errorf("figures of %q are reset without another id", h.Code)
-	case len(c.Title) > engine.MaxTitleBytes:
-		return fmt.Errorf("title of %d bytes", len(c.Title))
 	}
-	return checkTags(c.Tags)
+	return checkCold(c)
 }
 
 // CheckBulk does the same as CheckMutation for the creations of one request and their receipt.

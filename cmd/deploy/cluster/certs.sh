@@ -3,10 +3,10 @@
 #
 #   cmd/deploy/cluster/certs.sh FOLDER NAME[=ADDRESS] ...
 #
-# NAME is the name of a node (--node-name) or of a server, and ADDRESS another name or IP address of it. Make those of
-# servers of etcd with UNIT=etcd before the command, and those of edges with UNIT=edge: nodes tell them apart by that.
-# What is in FOLDER already stays, so a later call adds nodes. Keep ca.key away from all of these machines:
-# whoever has it can be any node. The name of a certificate is also the user of etcd that its owner is.
+# NAME is the name of a node (--node-name) or of a server, and ADDRESS another name or IP address of it. Put UNIT=etcd
+# before the command for etcd's servers, and UNIT=edge for edges: nodes tell them apart by the unit. Files that FOLDER
+# already has stay, so a later call adds nodes. Keep ca.key away from all of these machines: whoever has it can
+# impersonate any node. The name of a certificate is also its owner's user name at etcd.
 set -eu
 umask 077
 [ $# -ge 2 ] || { sed -n '2,8s/^# \{0,1\}//p' "$0" >&2; exit 2; }

@@ -1,13 +1,13 @@
 #!/bin/sh
-# Lets the nodes of a cluster read and write their own keys in etcd, and nobody anything else:
+# Restricts the nodes of a cluster to their own keys in etcd:
 #
 #   cmd/deploy/cluster/etcd-auth.sh NODE ...                  # full nodes
 #   EDGES="edge-1 edge-2" cmd/deploy/cluster/etcd-auth.sh     # edges: each writes its own two keys, and reads no accounts
 #
-# NODE is the name of a node, which is the CN of its certificate: etcd takes it for the user, without a
+# NODE is the name of a node, which is the CN of its certificate: etcd uses it as the user name, without a
 # password. PREFIX is where the cluster's log is, if not below /shunt/. A later call adds nodes. It needs
 # etcdctl of version 3.4 or newer, and its settings (ETCDCTL_ENDPOINTS, ETCDCTL_CACERT, ETCDCTL_CERT, ETCDCTL_KEY) with the
-# certificate of root, who alone may do everything from then on: UNIT=etcd certs.sh FOLDER root.
+# certificate of root, the only user who may do everything from then on: UNIT=etcd certs.sh FOLDER root.
 #
 # Only root may compact, so the servers must do it by themselves: --auto-compaction-mode=periodic
 # --auto-compaction-retention=10s.
@@ -52,7 +52,8 @@ for node; do
 	! has role "shunt-edge-$node" || etcdctl role delete "shunt-edge-$node"
 done
 for edge in ${EDGES:-}; do edge "$edge"; done
-# All edges had one role before, which wrote the rows of all nodes and read accounts. Those who have it get one each.
+# Before, all edges shared one role, which could write the rows of all nodes and read accounts. Each edge that has it
+# gets a role of its own.
 if has role shunt-edge; then
 	for name in $(etcdctl user list); do ! holds "$name" shunt-edge || edge "$name"; done
 	etcdctl role delete shunt-edge

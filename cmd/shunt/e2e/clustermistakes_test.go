@@ -215,7 +215,7 @@ func TestANodeWhoseClockIsHoursApartDoesNotStart(t *testing.T) {
 	s.announceOther("y", 3*time.Hour)
 	claim := s.keys()["/shunt/names/b"]
 	said := b.refused(b.args()...)
-	for _, want := range []string{"the clock of this node is wrong", "this one is 3h0m0s behind it", "(2 of 3 other nodes", "best by NTP"} {
+	for _, want := range []string{"the clock of this node is wrong", "this one is 3h0m0s behind it", "(2 of 3 other nodes", "preferably with NTP"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("it says %q, want %q in it", said, want)
 		}

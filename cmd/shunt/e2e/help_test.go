@@ -71,7 +71,7 @@ func TestHelpExplainsCommandsAndTopics(t *testing.T) {
 		"help config":      `trusted-proxy = \["10\.0\.0\.0/8", "::1"\]`,
 		"help backup":      `shunt restore DIR`,
 		"help join":        `--from NAME=URL`,
-		"help cluster":     `(?s)admit +Let.*forget +Take.*leave +Make.*refuse +Take`,
+		"help cluster":     `(?s)admit +Let.*forget +Remove.*leave +Take.*refuse +Take`,
 		"help check":       `--hash +print only`,
 		"config --help":    `SHUNT_TRUSTED_PROXY=10\.0\.0\.0/8,::1`,
 	} {

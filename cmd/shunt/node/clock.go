@@ -11,9 +11,9 @@ import (
 
 // Nodes need not have the same time: the log orders writes. But the node that leads stamps links, decides
 // whether they have expired, and frees codes 90 days after their deletion; and each node counts hits in the
-// hour that it has. Each node tells the others what its clock shows, every ten seconds at least. A node
-// whose clock is far from those of most others does not start. While one runs, it says so and goes on: it
-// redirects rightly, and which of the clocks are right only an operator knows.
+// hour that its clock shows. Each node tells the others the time of its clock, at least every ten seconds. A node
+// whose clock is far from those of most others does not start. A running one logs it and continues: its
+// redirects are right, and only an operator knows which clocks are.
 
 // maxClockOffset is how far the clocks of two nodes may be apart. What a node said is up to some twenty
 // seconds old, and clocks that are kept by NTP are within one.
@@ -56,15 +56,15 @@ func (n *Node) checkClockAtStart(ctx context.Context) error {
 	return checkClock(time.Now(), n.settings.Name, members)
 }
 
-// clockWatch says when the clocks of a node that runs are apart, and when they are not any more. It belongs
-// to one goroutine.
+// clockWatch logs when the clocks of the cluster drift apart while this node runs, and when they agree again. It
+// belongs to one goroutine.
 type clockWatch struct{ apart bool }
 
 func (w *clockWatch) look(n *Node, now time.Time, members []clusterlog.Member) {
 	err := checkClock(now, n.settings.Name, members)
 	switch {
 	case err != nil && !w.apart:
-		n.log.Error("the clocks of the cluster are apart. Times of links, expiry and figures by hour are wrong on one side; set the wrong clocks, best by NTP", "error", err)
+		n.log.Error("the clocks of the cluster are apart. Times of links, expiry and figures by hour are wrong on one side; correct the wrong clocks, preferably with NTP", "error", err)
 	case err == nil && w.apart:
 		n.log.Info("the clocks of the cluster agree again")
 	}

@@ -8,20 +8,19 @@ import (
 	"shunt/storage/replicate"
 )
 
-// Between the moment at which this node's data is copied for another node and the moment at which that one
-// pulls for the first time, nobody else knows what it lacks. So this node holds the records that the copy
-// lacks: its own, and those of other nodes, of which it says that it may need them yet. It remembers that in
-// its folder, because it may be restarted in between.
+// After this node's data was copied for another node, and before that node first pulls, no other node knows what
+// the new one lacks. So this node holds the records that the copy lacks: it keeps its own, and tells other nodes
+// that it may still need theirs. It writes that to its folder, because it may be restarted in between.
 
-// heldForCopy is how long records are kept after another node has begun to copy this one's data, unless it
-// has said before what it has.
+// heldForCopy is how long records are kept for a node that copies this one's data, unless it acknowledges some
+// before.
 const heldForCopy = time.Hour
 
 // readCopies reads what was held before a restart. If that cannot be known, everything is held.
 func (n *Node) readCopies() {
 	copies, err := n.store.Copies()
 	if err != nil {
-		n.log.Error("this node does not know which copies of its data other nodes begin with; it keeps all hits for them for some time", "error", err, "time", heldForCopy)
+		n.log.Error("this node does not know which copies of its data other nodes start from; it keeps all hits for a while", "error", err, "time", heldForCopy)
 		copies = []replicate.Copy{{Begun: time.Now()}}
 	}
 	p := n.pulls
@@ -73,12 +72,12 @@ func (n *Node) acknowledge(name string, through uint64) {
 		return
 	}
 	if err := n.saveCopies(); err != nil { // then a restart holds for longer
-		n.log.Warn("it cannot be noted that a node has begun", "node", name, "error", err)
+		n.log.Warn("cannot record that a new node has started", "node", name, "error", err)
 	}
 }
 
-// kept notes that another node's outbox is applied here through a position, and returns through which no
-// copy of this node's data needs its records either. The copy asks for the others itself.
+// kept notes that another node's outbox is applied here through a position, and returns the position through which
+// no copy of this node's data needs its records. The copy asks for later ones itself.
 func (n *Node) kept(outbox [16]byte, applied uint64) uint64 {
 	p := n.pulls
 	p.mu.Lock()

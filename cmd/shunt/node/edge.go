@@ -32,7 +32,7 @@ func (n *Node) checkFolder() error {
 	case !edge && n.Edge() && member:
 		return errors.New("--role edge: this data folder is that of a full node, with accounts and figures: start with --role full, or begin with a copy for an edge in another folder (shunt join)")
 	case !edge && n.Edge():
-		return errors.New("--role edge: this data folder is of no cluster: begin with a copy for an edge in another folder (shunt join)")
+		return errors.New("--role edge: this data folder belongs to no cluster: start from a copy for an edge in another folder (shunt join)")
 	}
 	return nil
 }

@@ -10,14 +10,14 @@ import (
 	"shunt/storage/replica"
 )
 
-// behind is what another node's outbox had, when it last answered, that was not applied here.
+// behind is the part of another node's outbox that was not applied here when it last answered.
 type behind struct {
 	since          time.Time // when this node began to ask it
 	records, bytes uint64
 }
 
-// beginBehind notes that this node begins to pull from another one. Only those have figures, so there
-// are never more than the nodes of the cluster.
+// beginBehind notes that this node begins to pull from another one. Only such nodes have figures, so there are
+// at most as many as nodes of the cluster.
 func (n *Node) beginBehind(name string) {
 	p := n.pulls
 	p.mu.Lock()
@@ -42,7 +42,7 @@ func (n *Node) noteBehind(name string, records, bytes uint64) {
 	}
 }
 
-// countLeft says in o how much this node's outbox has after it.
+// countLeft sets in o how much this node's outbox has after it.
 func (n *Node) countLeft(o *cluster.Outbox) {
 	m := n.store.Metrics()
 	first, end := m.OutboxFirst, o.First+uint64(len(o.Records))
@@ -53,7 +53,7 @@ func (n *Node) countLeft(o *cluster.Outbox) {
 	o.LeftBytes = uint64(float64(m.OutboxBytes) * min(1, float64(o.Left)/float64(m.OutboxNext-first)))
 }
 
-// outboxFigures fills in what is about outboxes.
+// outboxFigures fills in the figures of outboxes.
 func (n *Node) outboxFigures(c *admin.Cluster) {
 	m := n.store.Metrics()
 	c.OutboxBytes = m.OutboxBytes

@@ -36,8 +36,8 @@ func namesAndSerials(all []etcdlog.Refusal) (names, serials []string) {
 	return names, serials
 }
 
-// GiveCopy is asked before a node takes a copy of the data: it must have been admitted, which ends with that,
-// and the audit log gets an entry. The node that leads does both.
+// GiveCopy is called before a node takes a copy of the data. The node must have an admission, which this uses up,
+// and the audit log gets an entry. The leader does both.
 func (n *Node) GiveCopy(ctx context.Context, name string, edge bool) error {
 	if n.Leads() {
 		return n.NoteCopy(ctx, name, edge)
@@ -94,7 +94,7 @@ func ParseRefusal(text string) (etcdlog.Refusal, error) {
 	return etcdlog.Refusal{}, fmt.Errorf("%q is neither the name of a node nor a serial number such as serial=0A1B (openssl x509 -noout -serial)", text)
 }
 
-// Refuse has all nodes refuse certificates, or trust them again.
+// Refuse makes all nodes refuse certificates, or trust them again.
 func Refuse(ctx context.Context, s *Settings, r etcdlog.Refusal, refused bool) error {
 	log, err := openLog(ctx, s)
 	if err != nil {

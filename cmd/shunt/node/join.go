@@ -44,8 +44,8 @@ func (n *Node) Copy(ctx context.Context, name, advertise string) (io.ReadCloser,
 	return resp.Body, nil
 }
 
-// askRefusals asks etcd once which certificates are refused. A node that joins may have no rights there yet, so it
-// goes on if it learns nothing.
+// askRefusals asks etcd once which certificates are refused. A joining node may have no rights there yet, so it
+// continues without an answer.
 func (n *Node) askRefusals(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, joinTimeout)
 	defer cancel()

@@ -13,15 +13,15 @@ import (
 type members struct {
 	list func(ctx context.Context) ([]clusterlog.Member, error)
 
-	asking chan struct{} // has room for the one who asks; nobody waits for that longer than its own context lasts
+	asking chan struct{} // a lock for asking etcd; callers wait for it until their context ends
 
 	mu sync.Mutex
 	at time.Time // zero: nothing is remembered
 	no time.Time // of the last attempt that failed
 	by map[string][16]byte
 
-	// last is what etcd has said last, to whomever: it is all there is while etcd does not answer. Only by is given to
-	// those who ask for outboxes: it comes from one read after the other, so it never turns back.
+	// last is etcd's last answer to any caller; it is used while etcd does not answer. Callers who ask for outboxes
+	// only get by: its reads come one after the other, so it never goes back in time.
 	last map[string][16]byte
 }
 
@@ -64,14 +64,14 @@ func outboxesOf(all []clusterlog.Member) map[string][16]byte {
 	return by
 }
 
-// learn takes what etcd has said to somebody else just now: so it answers, and may be asked.
+// learn records an answer that etcd just gave to another caller: so etcd answers, and may be asked.
 func (m *members) learn(all []clusterlog.Member) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.last, m.no = outboxesOf(all), time.Time{}
 }
 
-// recent returns what is remembered and not too old, or an error if it must not be asked for now, or neither.
+// recent returns what is remembered if it is not too old, or an error if etcd must not be asked now, or neither.
 func (m *members) recent() (map[string][16]byte, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -84,7 +84,7 @@ func (m *members) recent() (map[string][16]byte, error) {
 	return nil, nil
 }
 
-// forget has the nodes asked for again.
+// forget makes the next caller ask for the nodes again.
 func (m *members) forget() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -99,8 +99,8 @@ const (
 	knownTimeout = 300 * time.Millisecond
 )
 
-// has reports whether there is a node of that name. If etcd does not answer, one of before is taken for one of now;
-// whether there is another one is not known then, since it may have come since.
+// has reports whether there is a node of that name. If etcd does not answer, a node that is remembered counts as
+// there; any other may have joined since, so nothing is known of it.
 func (m *members) has(name string) (found, known bool) {
 	patience := memberTimeout
 	if _, known := m.remembered()[name]; known {
@@ -120,7 +120,7 @@ func (m *members) has(name string) (found, known bool) {
 	return found, found || err == nil
 }
 
-// remembered returns what etcd has said last, however long ago.
+// remembered returns etcd's last answer, however old.
 func (m *members) remembered() map[string][16]byte {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -48,7 +48,7 @@ var (
 	_ replica.Node  = (*Node)(nil)
 )
 
-// Open reads the certificates of a node with settings that Check accepts. It reaches nobody yet.
+// Open reads the certificates of a node with settings that Check accepts. It connects to nobody yet.
 func Open(s *Settings, log *slog.Logger) (*Node, error) {
 	n := &Node{settings: s, log: log, gate: cluster.NewGate()}
 	n.initPulls()
@@ -70,8 +70,8 @@ func Open(s *Settings, log *slog.Logger) (*Node, error) {
 // that knows its cluster starts without etcd.
 const joinTimeout = 10 * time.Second
 
-// Join makes the store, which is not in use yet, one of the cluster, if it is of none: the first node of a
-// cluster begins its log. Errors leave the store as it was.
+// Join adds the store, which is not in use yet, to the cluster, if it belongs to none: the first node of a cluster
+// begins its log. Errors leave the store as it was.
 func (n *Node) Join(ctx context.Context, store *storage.Store) error {
 	n.store = replicate.Of(store)
 	n.readCopies()
@@ -139,7 +139,7 @@ func (n *Node) Check(ctx context.Context) error {
 	return nil
 }
 
-// checkPosition compares the store with the log, so that a start which can lead to nothing fails at once.
+// checkPosition compares the store with the log, so that a start fails at once if the node could never follow.
 func (n *Node) checkPosition(ctx context.Context) error {
 	status, err := n.clusterLog.Status(ctx)
 	if errors.Is(err, clusterlog.ErrUnavailable) {
@@ -185,7 +185,7 @@ func (n *Node) Close() error {
 	return n.clusterLog.Close()
 }
 
-// Use tells the node what it keeps up to date.
+// Use gives the node the parts that it keeps up to date.
 func (n *Node) Use(e *engine.Engine, a *account.Accounts) {
 	n.engine, n.accounts = e, a
 	a.ShareUses(n.sendUses)

@@ -8,11 +8,11 @@ import (
 	"shunt/storage/clusterlog"
 )
 
-// A node that the log has been trimmed past can never follow it again. But it redirects, and what it counts
-// is nowhere else. So it stays announced, and other full nodes go on pulling its outbox, until it has been
-// begun again. The same holds for one that is too old for the log's entries. What such a node has applied
-// is a part of the log's history, so its records mean the same links elsewhere. A node with another history
-// than the log's offers nothing: a link of its own may have the id of another one there.
+// A node that the log has been trimmed past can never follow it again. But it redirects, and no other node has
+// the hits that it counts. So it stays announced, and other full nodes pull its outbox, until it is added again.
+// The same holds for a node that is too old for the log's entries. Such a node has applied a part of the log's
+// history, so its records mean the same links elsewhere. A node whose history differs from the log's offers
+// nothing: its link may have the id of another link elsewhere.
 
 // mayOffer reports whether other nodes may pull the outbox of a node that cannot follow the log because of err.
 func mayOffer(err error) bool {
@@ -20,21 +20,21 @@ func mayOffer(err error) bool {
 }
 
 const (
-	drainPoll = time.Second // between two looks whether the outbox has been pulled
+	drainPoll = time.Second // how often to check whether the outbox has been pulled
 
-	// drainQuiet is how long it must have been so, and nothing must have been counted. It is longer than
-	// hits take to get into the outbox.
+	// drainQuiet is how long the outbox must stay empty, with nothing counted. It is longer than hits take to get
+	// into the outbox.
 	drainQuiet   = 5 * time.Second
 	drainFlushes = 3
 )
 
-// offer goes on offering the outbox of a node that can no longer follow, until ctx is done or the node may
-// not have its name any more. It says when everything has been pulled, if the node must begin again.
+// offer keeps offering the outbox of a node that can no longer follow, until ctx is done or the node loses its
+// name. If the node must be added again, it logs when everything has been pulled.
 func (n *Node) offer(ctx context.Context, why error, announced <-chan error) error {
 	again := errors.Is(why, clusterlog.ErrBelowFloor)
-	n.log.Error("this node can no longer follow its cluster. It redirects with the links that it has, and other full nodes go on pulling its hits", "error", why)
+	n.log.Error("this node can no longer follow its cluster. It redirects with the links that it has, and other full nodes still pull its hits", "error", why)
 	if again {
-		n.log.Error("the hits of this node are nowhere else until others have pulled them: let it run until it says that they have all")
+		n.log.Error("no other node has all hits of this node yet: let it run until it reports that they were pulled")
 	}
 	d := drain{quiet: max(drainQuiet, drainFlushes*n.engine.Metrics().FlushInterval)}
 	tick := time.NewTicker(drainPoll)
@@ -43,7 +43,7 @@ func (n *Node) offer(ctx context.Context, why error, announced <-chan error) err
 		select {
 		case now := <-tick.C:
 			if m := n.store.Metrics(); d.look(now, m.OutboxFirst, m.OutboxNext) && again {
-				n.log.Info("other full nodes have pulled all hits of this node, and it counts none: it can be stopped, and begun again with 'shunt join'")
+				n.log.Info("other full nodes have pulled all hits of this node, and it counts none: stop it, and add it again with 'shunt join'")
 			}
 		case err := <-announced:
 			if ctx.Err() == nil {
@@ -63,7 +63,7 @@ type drain struct {
 	said  bool
 }
 
-// look reports whether everything has been pulled, once.
+// look reports, once, that everything has been pulled.
 func (d *drain) look(now time.Time, first, next uint64) bool {
 	if first < next || next != d.next || d.since.IsZero() {
 		d.next, d.since, d.said = next, now, false

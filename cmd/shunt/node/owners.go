@@ -9,11 +9,11 @@ import (
 	"shunt/storage/clusterlog"
 )
 
-// A node says itself which outbox it has, in etcd and in each answer, and hits are taken from an outbox by its
-// position. So one that answers with another node's id and empty records would have that node's hits skipped. A
-// node takes records, and messages about caps, only from the node whose outbox that is: the one
-// that the peer's certificate names must have said so in etcd. An edge can write anything about itself there,
-// so an edge is not believed if another node says the same, unless it was the first.
+// A node announces the id of its outbox, in etcd and in each answer, and hits are pulled from an outbox by
+// position. So a node that answered with another node's id and empty records would make others skip that node's
+// hits. Therefore records, and messages about caps, are accepted only from the owner of an outbox: the node that
+// the peer's certificate names must have announced that outbox in etcd. An edge can write anything about itself
+// there, so an edge is not believed if another node announced the same outbox before.
 
 // owners remembers which node an outbox was first taken from.
 type owners struct {
@@ -25,7 +25,7 @@ type owners struct {
 // errClaims: a node says that the outbox of another one is its own.
 var errClaims = errors.New("the outbox is another node's")
 
-// errOutbox: a node has another outbox than it has said in etcd, which may still come.
+// errOutbox: a node has not announced this outbox in etcd; it may do so soon.
 var errOutbox = errors.New("the node has not said in etcd that it has this outbox")
 
 // check returns nil if peer has the outbox with that id. by has those of all nodes by their names.

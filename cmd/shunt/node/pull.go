@@ -15,14 +15,14 @@ import (
 	"shunt/storage/replicate"
 )
 
-// Every full node pulls the outboxes of all other nodes, edges too, which pull from nobody, each by a goroutine of its own, so that none of
-// them keeps the others waiting. What has been applied is in the store; the position with which a node
-// asks again is its acknowledgement of everything before.
+// Every full node pulls the outboxes of all other nodes, edges included; an edge pulls from nobody. Each outbox
+// has a goroutine of its own, so that a slow node does not delay the others. What has been applied is in the
+// store. The position with which a node asks acknowledges everything before it.
 
 const (
 	pullInterval = 250 * time.Millisecond // while there is nothing
 	pullPause    = time.Second            // after a failure
-	lostPause    = time.Minute            // after one that only the operator can mend
+	lostPause    = time.Minute            // after one that only the operator can repair
 	pullTimeout  = 20 * time.Second       // of one request
 	dropInterval = time.Second
 )
@@ -68,7 +68,7 @@ func (n *Node) followMembers(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		n.log.Warn("the nodes of the cluster cannot be listed; trying on", "error", err)
+		n.log.Warn("the nodes of the cluster cannot be listed; retrying", "error", err)
 		select {
 		case <-time.After(pullPause):
 		case <-ctx.Done():
@@ -76,7 +76,7 @@ func (n *Node) followMembers(ctx context.Context) {
 	}
 }
 
-// hear takes what the registry says of all nodes.
+// hear takes the list of all nodes from the registry.
 func (n *Node) hear(ctx context.Context, clock *clockWatch, members []clusterlog.Member) {
 	clock.look(n, time.Now(), members)
 	n.members.learn(members)
@@ -87,7 +87,7 @@ func (n *Node) hear(ctx context.Context, clock *clockWatch, members []clusterlog
 	}
 }
 
-// pullFrom begins to pull from members from which it does not, and ends that for those who are gone.
+// pullFrom begins to pull from new members, and stops for those that are gone.
 func (n *Node) pullFrom(ctx context.Context, members []clusterlog.Member) {
 	now := make(map[string]string, len(members))
 	for _, m := range members {
@@ -141,11 +141,11 @@ func (n *Node) pullOne(ctx context.Context, m clusterlog.Member) {
 			return
 		case errors.Is(err, errLost) && !failing:
 			failing = true
-			n.log.Error("hits that another node has counted are lost here: it does not keep them any more. Begin this node again with a copy of another one's data: "+
+			n.log.Error("hits that another node has counted are lost here: it no longer keeps them. Start this node again from a copy of another node's data: "+
 				"move its data folder away and run 'shunt join'", "node", m.Name)
 		case err != nil && !failing:
 			failing = true
-			n.log.Warn("the hits of another node cannot be pulled; trying on", "node", m.Name, "error", err)
+			n.log.Warn("the hits of another node cannot be pulled; retrying", "node", m.Name, "error", err)
 		case err == nil && failing:
 			failing = false
 			n.log.Info("the hits of another node are pulled again", "node", m.Name)
@@ -166,7 +166,7 @@ func (n *Node) pullOne(ctx context.Context, m clusterlog.Member) {
 	}
 }
 
-// errLost: another node does not have the records any more that come next here.
+// errLost: another node no longer has the records that come next here.
 var errLost = errors.New("the records that come next are lost")
 
 // pull asks a node once and applies what it gives. It remembers the id of the node's outbox.
@@ -307,8 +307,8 @@ func (n *Node) dropPulled(ctx context.Context) {
 	}
 }
 
-// pulledByAll returns through which position all other full nodes have applied this node's records. One
-// that has not asked since this process began may lack all.
+// pulledByAll returns through which position all other full nodes have applied this node's records. A
+// node that has not asked since this process began may lack all of them.
 func (n *Node) pulledByAll(members []clusterlog.Member) uint64 {
 	through, pulled := n.store.Metrics().OutboxNext-1, !n.Edge()
 	p := n.pulls

@@ -34,7 +34,7 @@ func (n *Node) Run(ctx context.Context) error {
 		}
 		endOffers()
 		<-announced
-	case err = <-announced: // this name is another node's, or of none
+	case err = <-announced: // another node has this name, or it was forgotten
 		endOffers()
 		<-replicated
 	}
@@ -50,8 +50,8 @@ func (n *Node) Run(ctx context.Context) error {
 // replicatePause is the time between two attempts to follow the cluster.
 const replicatePause = 5 * time.Second
 
-// replicate follows the cluster and leads it until ctx is done. It returns before only if trying again is of no
-// use. Whatever else goes wrong, redirects must not end.
+// replicate follows the cluster and leads it until ctx is done. It returns early only if a retry cannot help.
+// Whatever else goes wrong, redirects must not end.
 func (n *Node) replicate(ctx context.Context) error {
 	for {
 		r := replica.New(n.clusterLog, n.store, n, replica.Options{
@@ -66,7 +66,7 @@ func (n *Node) replicate(ctx context.Context) error {
 		if final {
 			return err
 		}
-		n.log.Error("following the cluster failed; trying on", "error", err)
+		n.log.Error("following the cluster failed; retrying", "error", err)
 		select {
 		case <-time.After(replicatePause):
 		case <-ctx.Done():
@@ -78,8 +78,8 @@ func (n *Node) replicate(ctx context.Context) error {
 // claimPause is the time between two attempts to claim the name of this node while etcd does not answer.
 const claimPause = time.Second
 
-// announce tells the other nodes about this one until ctx is done. It returns before only if this node
-// may not have its name.
+// announce tells the other nodes about this one until ctx is done. It returns early only if this node may not
+// have its name.
 func (n *Node) announce(ctx context.Context) error {
 	for n.announcement == nil {
 		asking, cancel := context.WithTimeout(ctx, joinTimeout)
@@ -90,7 +90,7 @@ func (n *Node) announce(ctx context.Context) error {
 			if final {
 				return err
 			}
-			n.log.Error("this node cannot claim its name; trying on", "error", err)
+			n.log.Error("this node cannot claim its name; retrying", "error", err)
 		}
 		select {
 		case <-time.After(claimPause):

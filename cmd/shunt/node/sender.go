@@ -15,7 +15,7 @@ import (
 	"shunt/engine"
 )
 
-// senderTimeout bounds one message to the node that leads. What it says is said again.
+// senderTimeout bounds one message to the leader. A lost message is repeated.
 const senderTimeout = 3 * time.Second
 
 // sender sends messages to the node that leads. It belongs to one goroutine.
@@ -59,7 +59,7 @@ func (s *sender) post(ctx context.Context, path string, body []byte) error {
 	return nil
 }
 
-// answerError is another answer than the one that was expected.
+// answerError is an unexpected answer.
 type answerError struct {
 	status int
 	text   string
@@ -71,7 +71,7 @@ func newClient(gate *cluster.Gate, config *tls.Config) *http.Client {
 	return &http.Client{Transport: &http.Transport{DialTLSContext: gate.Dialer(config), MaxIdleConnsPerHost: 1}, Timeout: senderTimeout}
 }
 
-// sendUses sends when tokens were last used here to the node that leads.
+// sendUses tells the leader when tokens were last used at this node.
 func (n *Node) sendUses(uses []account.Use) error {
 	s := sender{node: n}
 	defer s.close()

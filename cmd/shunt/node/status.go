@@ -12,7 +12,7 @@ import (
 	"shunt/storage/replicate"
 )
 
-// Status is the state of a cluster, as its log has it.
+// Status is the state of a cluster as its log shows it.
 type Status struct {
 	Cluster string   `json:"cluster"`
 	Leader  string   `json:"leader"` // name; empty: none leads
@@ -54,7 +54,7 @@ type Server struct {
 	QuotaBytes int64  `json:"quota_bytes"`
 }
 
-// Ask asks the servers of etcd how the cluster is. It opens no data folder.
+// Ask asks etcd's servers for the state of the cluster. It opens no data folder.
 func Ask(ctx context.Context, s *Settings) (*Status, error) {
 	log, err := openLog(ctx, s)
 	if err != nil {
@@ -99,7 +99,7 @@ func newStatus(status *clusterlog.Status, members []clusterlog.Member) *Status {
 	return st
 }
 
-// openLog opens the log of the cluster that is there, whichever that is.
+// openLog opens the log of whichever cluster is there.
 func openLog(ctx context.Context, s *Settings) (*etcdlog.Log, error) {
 	n, err := Open(s, nil)
 	if err != nil {
@@ -111,7 +111,7 @@ func openLog(ctx context.Context, s *Settings) (*etcdlog.Log, error) {
 	return etcdlog.New(n.etcd)
 }
 
-// Forget takes a node that is gone for good out of the cluster.
+// Forget removes a node that is gone for good from the cluster.
 func Forget(ctx context.Context, s *Settings, name string) error {
 	log, err := openLog(ctx, s)
 	if err != nil {
@@ -121,11 +121,11 @@ func Forget(ctx context.Context, s *Settings, name string) error {
 	return log.Forget(ctx, name)
 }
 
-// Leave makes a data folder that is not in use one of no cluster again, with all links that it has.
+// Leave takes a data folder that is not in use out of its cluster, with all its links.
 func Leave(store *storage.Store) error {
 	rows := replicate.Of(store)
 	if _, member := rows.Cluster(); !member {
-		return errors.New("the data folder is of no cluster")
+		return errors.New("the data folder belongs to no cluster")
 	}
 	if rows.Edge() {
 		return errEdgeLeaves

@@ -7,25 +7,25 @@ import (
 	"shunt/storage/clusterlog"
 )
 
-// verdicts say how to go on after an error with which a node cannot follow its cluster's log.
+// verdicts say what to do about an error with which a node cannot follow its cluster's log.
 var verdicts = []struct {
 	err  error
 	next string
 }{
-	{clusterlog.ErrBelowFloor, "begin this node again with a copy of another one's data: move its data folder away and run 'shunt join'"},
+	{clusterlog.ErrBelowFloor, "start this node again from a copy of another node's data: move its data folder away and run 'shunt join'"},
 	{clusterlog.ErrAhead, "the servers of etcd were restored from an older copy, or are other ones. Restore the newer state of etcd; or, if it is lost, " +
 		"take the node with the highest entry ('shunt check --hash') out of the cluster, begin a new one with it under another prefix, and let the others join that"},
-	{clusterlog.ErrDiverged, "this data folder and the log have gone different ways since one of them was restored from an older copy. Move the folder away " +
+	{clusterlog.ErrDiverged, "this data folder and the log have different histories since one of them was restored from an older copy. Move the folder away " +
 		"and run 'shunt join'; what only this node has stays in the folder"},
-	{clusterlog.ErrForeignLog, "look whether --cluster names the right servers and the right prefix, and --data the right folder"},
+	{clusterlog.ErrForeignLog, "check that --cluster names the right servers and the right prefix, and --data the right folder"},
 	{clusterlog.ErrNewerVersion, "run the newer version of shunt on this node, too; the data is unchanged"},
 	{clusterlog.ErrNameTaken, "give this node another --node-name; or, if the other one is gone for good, run 'shunt cluster forget' with that name"},
-	{clusterlog.ErrForgotten, "begin this node again with a copy of another one's data: move its data folder away and run 'shunt join'"},
-	{clusterlog.ErrClock, "set the clock that is wrong, best by NTP, and start this node again; nothing was changed"},
+	{clusterlog.ErrForgotten, "start this node again from a copy of another node's data: move its data folder away and run 'shunt join'"},
+	{clusterlog.ErrClock, "correct the wrong clock, preferably with NTP, and start this node again; nothing was changed"},
 	{clusterlog.ErrOldServer, "upgrade the servers of etcd, one after the other"},
 }
 
-// withVerdict adds to an error how to go on. final reports whether trying again is of no use.
+// withVerdict adds to an error what to do about it. final reports whether a retry cannot help.
 func withVerdict(err error) (_ error, final bool) {
 	for _, v := range verdicts {
 		if errors.Is(err, v.err) {

@@ -113,7 +113,7 @@ func (t *Table) Ratio() float64 { return t.ratio }
 
 // Stale reports whether texts have changed so much since the training that another table would be
 // clearly better. plainBytes and codedBytes are the lengths of recent texts, all together, before
-// and after coding by t. It says no as long as there are too few of them to tell.
+// and after coding by t. It returns false as long as there are too few of them to tell.
 func (t *Table) Stale(plainBytes, codedBytes uint64) bool {
 	return plainBytes >= staleBytes && float64(codedBytes) > staleFactor*t.ratio*float64(plainBytes)
 }

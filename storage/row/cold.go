@@ -1,0 +1,151 @@
+package row
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"shunt/engine"
+)
+
+const coldVersion = 1
+
+// The fields of a cold record after those that every link has. A field is its number, its length and its bytes; the
+// fields come in the order of their numbers, and one that is empty is left out. A number has one meaning for ever: a new
+// field takes the next one, and needs neither a version nor a conversion, because a program keeps fields that it does
+// not know as they are (engine.Cold.Newer).
+const (
+	coldImportedHits = 1 + iota // a number
+	coldImportedAt              // ms, zigzag
+	coldTitle
+	coldTags // strings
+
+	coldKnown // fields from this number on are those of newer programs
+)
+
+// coldTexts are the fields that are text.
+var coldTexts = [coldKnown]struct {
+	max int // bytes
+	of  func(*engine.Cold) *string
+}{
+	coldTitle: {engine.MaxTitleBytes, func(c *engine.Cold) *string { return &c.Title }},
+}
+
+// maxNewerBytes bounds the fields of newer programs in a record: a hostile one could otherwise make lists slow.
+const maxNewerBytes = 16 << 10
+
+// AppendCold appends a cold record; its id is in the key.
+//
+//	┌───────────┬──────┬─────────┬─────────────┬─────────────┐ ┌────────┬────────┬───────┐
+//	│ version 1 │ code │ version │ created, ms │ updated, ms │ │ number │ length │ field │ …end
+//	│           │      │ of link │ zigzag      │ zigzag      │ │        │        │       │
+//	└───────────┴──────┴─────────┴─────────────┴─────────────┘ └────────┴────────┴───────┘
+func AppendCold(dst []byte, c *engine.Cold) []byte {
+	dst = appendString(append(dst, coldVersion), c.Code)
+	dst = binary.AppendUvarint(dst, c.Version)
+	dst = binary.AppendVarint(dst, c.CreatedAtMs)
+	dst = binary.AppendVarint(dst, c.UpdatedAtMs)
+	var number [binary.MaxVarintLen64]byte
+	if c.ImportedHits != 0 {
+		dst = appendField(dst, coldImportedHits, binary.AppendUvarint(number[:0], c.ImportedHits))
+	}
+	if c.ImportedAtMs != 0 {
+		dst = appendField(dst, coldImportedAt, binary.AppendVarint(number[:0], c.ImportedAtMs))
+	}
+	for field, text := range coldTexts {
+		if text.of != nil {
+			dst = appendField(dst, uint64(field), *text.of(c))
+		}
+	}
+	var tags []byte
+	for _, tag := range c.Tags {
+		tags = appendString(tags, tag)
+	}
+	return append(appendField(dst, coldTags, tags), c.Newer...)
+}
+
+// appendField appends a field, unless it is empty.
+func appendField[S string | []byte](dst []byte, field uint64, value S) []byte {
+	if len(value) == 0 {
+		return dst
+	}
+	return appendString(binary.AppendUvarint(dst, field), value)
+}
+
+// DecodeCold decodes a cold record. The result shares no memory with v.
+func DecodeCold(v []byte) (engine.Cold, error) {
+	r := readValue("cold record", v, coldVersion)
+	c := engine.Cold{Code: string(r.bytes(engine.MaxCodeBytes)), Version: r.uvarint(), CreatedAtMs: r.varint(), UpdatedAtMs: r.varint()}
+	newer := r.rest
+	for before := uint64(0); len(r.rest) > 0; {
+		field := r.uvarint()
+		if field <= before {
+			r.fail("fields without order")
+		}
+		value := r.bytes(len(r.rest))
+		if before = field; field < coldKnown {
+			r.readField(&c, field, value)
+			newer = r.rest
+		}
+	}
+	if len(newer) > maxNewerBytes {
+		r.fail("fields of a newer program are too long")
+	}
+	c.Newer = string(newer)
+	return c, r.end()
+}
+
+// readField reads the value of a known field into c.
+func (r *reader) readField(c *engine.Cold, field uint64, value []byte) {
+	if len(value) == 0 {
+		r.fail("an empty field")
+		return
+	}
+	in := reader{rest: value, what: r.what}
+	switch field {
+	case coldImportedHits:
+		c.ImportedHits = in.uvarint()
+		in.require(c.ImportedHits != 0)
+	case coldImportedAt:
+		c.ImportedAtMs = in.varint()
+		in.require(c.ImportedAtMs != 0)
+	case coldTags:
+		for len(in.rest) > 0 && len(c.Tags) < engine.MaxTags { // more are bytes after its end
+			c.Tags = append(c.Tags, string(in.bytes(engine.MaxTagBytes)))
+		}
+	default:
+		*coldTexts[field].of(c) = string(in.remaining(coldTexts[field].max))
+	}
+	if in.end() != nil {
+		r.fail(fmt.Sprintf("field %d: %v", field, in.err))
+	}
+}
+
+// require fails unless a value is one that is written.
+func (r *reader) require(written bool) {
+	if !written {
+		r.fail("value out of range")
+	}
+}
+
+// ColdOfEdge returns what an edge keeps of a cold record: when the link was made, for its preview, but no
+// title, no tags, no figures, and nothing that this program does not know.
+func ColdOfEdge(v []byte) ([]byte, error) {
+	c, err := DecodeCold(v)
+	if err != nil {
+		return nil, err
+	}
+	return AppendCold(nil, &engine.Cold{Code: c.Code, Version: c.Version, CreatedAtMs: c.CreatedAtMs, UpdatedAtMs: c.UpdatedAtMs}), nil
+}
+
+// checkCold returns an error for a cold record that could be written but not read back.
+func checkCold(c *engine.Cold) error {
+	for field, text := range coldTexts {
+		if text.of != nil && len(*text.of(c)) > text.max {
+			return fmt.Errorf("field %d of %d bytes", field, len(*text.of(c)))
+		}
+	}
+	if len(c.Newer) > maxNewerBytes {
+		return fmt.Errorf("fields of a newer program of %d bytes", len(c.Newer))
+	}
+	return checkTags(c.Tags)
+}
