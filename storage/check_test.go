@@ -163,7 +163,7 @@ func TestEachFaultOfARowIsFound(t *testing.T) {
 		"a hot record without a cold one":             {delRow(row.AppendColdKey(nil, 4)), `code "code04" has no cold record of its id 4`},
 		"a cold record of another code":               {putRow(row.AppendColdKey(nil, 4), row.AppendCold(nil, &engine.Cold{Code: "code02"})), `the cold record of its id 4 is of code "code02"`},
 		"a cold record of a code that is unknown":     {putRow(row.AppendColdKey(nil, 60), row.AppendCold(nil, &engine.Cold{Code: "nobody"})), `no hot record has its code "nobody"`},
-		"a cold record with bytes after it":           {putRow(row.AppendColdKey(nil, 4), append(row.AppendCold(nil, &code04.Cold), 0)), "bytes after its end"},
+		"a cold record with bytes after it":           {putRow(row.AppendColdKey(nil, 4), append(row.AppendCold(nil, &code04.Cold), 0)), "fields without order"},
 		"two live codes of one id":                    {putRow(row.AppendHotKey(nil, "twice"), row.AppendHot(nil, &engine.Hot{ID: 4, Owner: 7, Target: "https://a.b/"})), `the cold record of its id 4 is of code "code04", not "twice"`},
 		"a hot record of an unknown flag":             {putRow(row.AppendHotKey(nil, "code04"), []byte{1, 0x80, 4, 7}), "unknown flags"},
 		"a hot record of an id that was not given":    {putRow(row.AppendHotKey(nil, "code04"), row.AppendHot(nil, &engine.Hot{ID: 4000, Owner: 7, Target: "https://a.b/"})), "id 4000 was never given"},
