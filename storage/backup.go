@@ -189,8 +189,7 @@ func (s *Store) verify(to *disk.Folder, durable uint64) (err error) {
 // IsBackup returns nil if dir holds a whole backup. It reads the format file only. Errors: those of
 // Restore about its source.
 func IsBackup(dir string) error {
-	_, err := (&disk.Folder{FS: vfs.Default, Dir: dir}).WantBackup()
-	return err
+	return (&disk.Folder{FS: vfs.Default, Dir: dir}).WantBackup()
 }
 
 // measure counts the files of a backup.

@@ -217,7 +217,7 @@ func TestEachFaultOfARowIsFound(t *testing.T) {
 		"a base URL that is empty":                    {putRow(row.MetaKey(row.MetaBaseURL), []byte{1}), "base URL: "},
 		"a meta row of an unknown name":               {putRow(row.MetaKey('?'), nil), "a row of no known name"},
 		"an id bound of 0":                            {putRow(row.MetaKey(row.MetaIDBound), make([]byte, 8)), "id bound: 0 is out of range"},
-		"a layout that differs from the format file":  {putRow(row.MetaKey(row.MetaLayout), []byte{0, 0, 0, 9}), "version 3, and the database has 9"},
+		"a layout that differs from the format file":  {putRow(row.MetaKey(row.MetaLayout), []byte{0, 0, 0, 9}), "meta, layout version: 9; this program knows"},
 		"a newer layout":                              {putRow(row.MetaKey(row.MetaLayout), []byte{0, 0, 0, 9}), "layout version: 9"},
 		"a row of an unknown table":                   {putRow([]byte{0x66, 1}, nil), "key 6601: a row of no known table"},
 		"a row before all tables":                     {putRow([]byte{0x01}, nil), "key 01: a row of no known table"},

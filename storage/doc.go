@@ -57,7 +57,7 @@
 // # Loads
 //
 // A start reads each link and its hits once, by Pebble's iterators over key ranges, with a goroutine for each
-// core (load.go). Rejected: to read the tables themselves, past Pebble's cache. The load took 0.77 of the time
+// core (kv.Scan). Rejected: to read the tables themselves, past Pebble's cache. The load took 0.77 of the time
 // and less memory, but redirects are answered from the store meanwhile, and it needed an interface of Pebble
 // that is not stable, and a second way to read each row.
 //
@@ -118,27 +118,19 @@
 //
 // # Decisions
 //
-// One operand for each (hour, link). A key for each hit, or operands for hour, day and life at
-// once, cost 3.4 times the CPU, and compaction could not keep up (measured for the design). Roll-up
-// pays for days and lives once an hour instead of once a second.
-//
 // Large memtables. Merging rows in memory saves compaction work: memtables of 128 MiB halve its CPU
 // compared with 64 MiB (pebbleOptions has the figures). The price is up to 640 MiB of memory under
 // full load, and more while flushed memtables are still being read (memTableRoom); 256 MiB for the
 // rest of the process's life once writes have filled two; and some seconds of log to replay after a
 // crash. Revisit when machines with less than 2 GiB matter.
 //
-// A block cache with room of its own (cache.go). Pebble reserves the memory of memtables in the
+// A block cache with room of its own. Pebble reserves the memory of memtables in the
 // cache, so that both have one bound. Without extra room, the cache would either be as large as a
 // gigabyte while memtables are small, or be empty while they are large. After a restart with a log
 // of 75 MB, a page of 1,000 links took 218 ms without that room and 11 ms with it; all of 150,000
 // took 16 s and 0.9 s (BenchmarkListing, 2 shared cores). Blocks are on the Go heap because the
 // binary is built without cgo: an import of a million links allocated 153 GB before, and 7 GB now.
 //
-// A queue and one committer, not a DB.Set by each writer. Pebble's own commit pipeline shares
-// fsyncs too, but each writer pays for its way through it (208,000 against 246,000 links/s at 256
-// writers, measured for the design).
-//
 // Files, leaves first: cache.go, errors.go, store.go, space.go, settle.go, run.go, replication.go, pebble.go, noted.go,
-// metrics.go, meta.go, open.go, restore.go, inspect.go, check.go, backup.go
+// metrics.go, meta.go, open.go, restore.go, inspect.go, check.go, backup.go.
 package storage

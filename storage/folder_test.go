@@ -272,6 +272,8 @@ func FuzzFormatFile(f *testing.F) {
 		if match := firstLine.FindSubmatch(text); match != nil {
 			if version, err := strconv.ParseUint(string(match[2]), 10, 32); err == nil && version > row.LayoutVersion {
 				want = disk.ErrNewerFormat
+			} else if err == nil && version < row.LayoutVersion {
+				want = disk.ErrOldFormat
 			} else if err == nil && string(match[1]) == "backup" {
 				want = disk.ErrBackup
 			} else if err == nil {

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"log/slog"
 
 	"shunt/storage/disk"
 	"shunt/storage/kv"
@@ -57,10 +56,11 @@ func (s *Store) checkLayout() error {
 	if err := s.readFixed(row.MetaLayout, layout[:], "layout version"); err != nil {
 		return err
 	}
-	if s.layout = binary.BigEndian.Uint32(layout[:]); s.layout == 0 {
+	version := binary.BigEndian.Uint32(layout[:])
+	if version == 0 {
 		return fmt.Errorf("%w: layout version 0", ErrCorrupt)
 	}
-	return disk.CheckLayout(s.layout)
+	return disk.CheckLayout(version)
 }
 
 func (s *Store) readMeta() error {
@@ -87,41 +87,4 @@ func (s *Store) readFixed(name byte, dst []byte, what string) error {
 		return err
 	}
 	return kv.DecodeFixed(dst, v, what)
-}
-
-// convert raises the layout version of a store that an older program wrote. It is called before
-// anybody can change a link or an account.
-//
-// From version 1 to 2 no row changes: version 2 has the audit log. The number is raised all the same,
-// because a program that knows only version 1 would make changes without entries and never delete old
-// entries, and its check would report them as rows of no known table. Version 3 has folded tags in the keys
-// of the index by tag, which is written again from the links.
-//
-// The format file is replaced before the row, so that the older program refuses the folder without
-// opening the database. After a crash between the two, the next Open converts again.
-func (s *Store) convert(f *disk.Folder, log *slog.Logger) error {
-	named, _, err := f.ReadFormat(disk.FormatName)
-	if err != nil {
-		return err
-	}
-	if named == row.LayoutVersion && s.layout == row.LayoutVersion {
-		return nil
-	}
-	if err := f.WriteFormat(disk.FormatName, disk.FormatPrefix, row.LayoutVersion); err != nil {
-		return err
-	}
-	if s.layout < row.FoldedTags {
-		if err := s.IndexTags(); err != nil {
-			return fmt.Errorf("converting the index by tag: %w", err)
-		}
-	}
-	b := s.db.NewBatch()
-	defer b.Close()
-	kv.Set(b, row.MetaKey(row.MetaLayout), binary.BigEndian.AppendUint32(nil, row.LayoutVersion))
-	if err := s.writer.Sync(b, "converting the store"); err != nil {
-		return err
-	}
-	log.Info(fmt.Sprintf("the data was converted from version %d to %d: older programs refuse it now", s.layout, row.LayoutVersion))
-	s.layout = row.LayoutVersion
-	return nil
 }

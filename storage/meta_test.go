@@ -20,7 +20,7 @@ type metaRows map[byte][]byte
 
 func goldenMeta() metaRows {
 	return metaRows{
-		row.MetaLayout: {0, 0, 0, 1}, row.MetaStoreID: []byte("a store's own id"), row.MetaVisitorKey: []byte("its visitors key"),
+		row.MetaLayout: binary.BigEndian.AppendUint32(nil, row.LayoutVersion), row.MetaStoreID: []byte("a store's own id"), row.MetaVisitorKey: []byte("its visitors key"),
 		row.MetaNode: {0, 0}, row.MetaIDBound: {0, 0, 0, 0, 0, 0, 0, 1},
 	}
 }
@@ -42,7 +42,7 @@ func (m metaRows) restart(t testing.TB, s *Store) error {
 // metaOf returns the rows as create and AllocateIDs write what s has in memory.
 func metaOf(s *Store) metaRows {
 	return metaRows{
-		row.MetaLayout: binary.BigEndian.AppendUint32(nil, s.layout), row.MetaStoreID: s.identity.StoreID[:],
+		row.MetaLayout: binary.BigEndian.AppendUint32(nil, row.LayoutVersion), row.MetaStoreID: s.identity.StoreID[:],
 		row.MetaVisitorKey: s.identity.VisitorKey[:], row.MetaNode: binary.BigEndian.AppendUint16(nil, s.identity.Node),
 		row.MetaIDBound: binary.BigEndian.AppendUint64(nil, s.IDBound()),
 	}
@@ -94,8 +94,8 @@ func FuzzMetaRows(f *testing.F) {
 		}
 		err := m.restart(t, s)
 		if err != nil {
-			if !errors.Is(err, ErrCorrupt) && !errors.Is(err, disk.ErrNewerFormat) {
-				t.Fatalf("%x: got %v, want ErrCorrupt or ErrNewerFormat", m, err)
+			if !errors.Is(err, ErrCorrupt) && !errors.Is(err, disk.ErrNewerFormat) && !errors.Is(err, disk.ErrOldFormat) {
+				t.Fatalf("%x: got %v, want ErrCorrupt, ErrOldFormat or ErrNewerFormat", m, err)
 			}
 			return
 		}

@@ -207,9 +207,6 @@ func (s *Store) begin(f *disk.Folder, o *Options, create bool) error {
 	if err := s.beginWriting(f, o); err != nil {
 		return err
 	}
-	if err := s.convert(f, o.Logger); err != nil {
-		return err
-	}
 	if !create && s.db.Metrics().Flush.Count == 0 {
 		if err := s.writeTable(); err != nil {
 			return err

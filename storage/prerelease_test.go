@@ -127,3 +127,22 @@ func TestANewerBackupIsRefusedAndLeftAlone(t *testing.T) {
 		t.Error("the backup has changed")
 	}
 }
+
+// TestALayoutThatWasNeverReleasedIsRefused has a store and a backup of a layout before that of the first release.
+func TestALayoutThatWasNeverReleasedIsRefused(t *testing.T) {
+	for _, kind := range []string{"data", "backup"} {
+		dir := filepath.Join(t.TempDir(), "store")
+		closeStore(t, open(t, dir, Options{}))
+		write(t, filepath.Join(dir, disk.FormatName), fmt.Sprintf("shunt %s, version %d\n", kind, row.LayoutVersion-1))
+		before := contents(t, dir)
+		if _, err := Open(dir, Options{Logger: quiet}); !errors.Is(err, disk.ErrOldFormat) {
+			t.Errorf("%s: opening: got %v, want ErrOldFormat", kind, err)
+		}
+		if _, err := Inspect(dir, Options{Logger: quiet}); !errors.Is(err, disk.ErrOldFormat) {
+			t.Errorf("%s: checking: got %v, want ErrOldFormat", kind, err)
+		}
+		if after := contents(t, dir); !maps.Equal(before, after) {
+			t.Errorf("%s: the folder has changed", kind)
+		}
+	}
+}

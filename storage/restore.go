@@ -64,7 +64,7 @@ func Restore(ctx context.Context, from, dir string, o RestoreOptions) (RestoreRe
 func Restorable(from, dir string, fs vfs.FS) error {
 	fs = cmp.Or(fs, vfs.Default)
 	r := restore{from: &disk.Folder{FS: fs, Dir: from}, to: &disk.Folder{FS: fs, Dir: dir}}
-	if _, err := r.inspect(); err != nil {
+	if err := r.inspect(); err != nil {
 		return fmt.Errorf("storage: restore: %w", err)
 	}
 	return nil
@@ -78,8 +78,7 @@ type restore struct {
 }
 
 func (r *restore) run(ctx context.Context) error {
-	layout, err := r.inspect()
-	if err != nil {
+	if err := r.inspect(); err != nil {
 		return err
 	}
 	if err := r.to.Make(); err != nil {
@@ -89,20 +88,20 @@ func (r *restore) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(r.runLocked(ctx, lock, layout), lock.Close())
+	return errors.Join(r.runLocked(ctx, lock), lock.Close())
 }
 
 // inspect checks both folders and changes nothing.
-func (r *restore) inspect() (layout uint32, err error) {
-	if layout, err = r.from.WantBackup(); err != nil {
-		return 0, err
+func (r *restore) inspect() error {
+	if err := r.from.WantBackup(); err != nil {
+		return err
 	}
 	if !r.streamed() {
 		if err := disk.Apart(r.to.FS, r.to.Dir, r.from.Dir); err != nil {
-			return 0, err
+			return err
 		}
 	}
-	return layout, r.to.WantRestorable()
+	return r.to.WantRestorable()
 }
 
 // streamed reports whether the backup came as a stream into the target itself.
@@ -125,11 +124,11 @@ func BeginStream(dir string) error {
 func EndStream(dir string) error { return disk.RemoveStream(&disk.Folder{FS: vfs.Default, Dir: dir}) }
 
 // runLocked checks the target again, since another process may have written to it meanwhile.
-func (r *restore) runLocked(ctx context.Context, lock *pebble.Lock, layout uint32) error {
+func (r *restore) runLocked(ctx context.Context, lock *pebble.Lock) error {
 	if err := r.to.WantRestorable(); err != nil {
 		return err
 	}
-	if err := r.to.WriteFormat(disk.FormatRestName, disk.FormatPrefix, layout); err != nil {
+	if err := r.to.WriteFormat(disk.FormatRestName, disk.FormatPrefix, row.LayoutVersion); err != nil {
 		return err
 	}
 	if err := r.to.EmptyDB(); err != nil {

@@ -65,7 +65,7 @@ func (f Floor) of(total uint64) uint64 {
 
 // space watches the free space of the store's file system. Below the floor, links and accounts are
 // refused (ErrReadOnly), so that the rest is left for hits and compaction. On a full disk those
-// wait (patientFS).
+// wait (disk.PatientFS).
 type space struct {
 	fs    vfs.FS // not patient
 	dir   string

@@ -101,7 +101,6 @@ type Store struct {
 	stalls   writeStalls
 	writer   kv.Writer
 	backups  sync.Mutex // held by the backup under way
-	layout   uint32     // Open's: the version of what it found; see convert
 	scanned  kv.Scanned // of LoadLinks and View.LoadHits
 
 	replication Replication // nil: there is none

@@ -18,7 +18,7 @@ func (c *Run) meta() Subject {
 			Begin: c.Alone("meta", c.knownName),
 		}},
 		Meta: []MetaRow{
-			{row.MetaLayout, "layout version", true, func(v []byte) error { return Uint32(&c.Layout, v) }},
+			{row.MetaLayout, "layout version", true, func(v []byte) error { return Uint32(&c.layout, v) }},
 			{row.MetaStoreID, "store id", true, func(v []byte) error { return Length(v, 16) }},
 			{row.MetaVisitorKey, "visitor key", true, func(v []byte) error { return Length(v, 16) }},
 			{row.MetaNode, "node", true, func(v []byte) error {
@@ -98,8 +98,8 @@ func (c *Run) knownName(key, _ []byte) error {
 }
 
 func (c *Run) checkFacts() {
-	if c.Layout == 0 || c.Layout > row.LayoutVersion {
-		c.Fault("meta, layout version", "%d; this program knows %d", c.Layout, row.LayoutVersion)
+	if c.layout != row.LayoutVersion {
+		c.Fault("meta, layout version", "%d; this program knows %d", c.layout, row.LayoutVersion)
 	}
 	if c.IDBound == 0 || c.IDBound > 1<<row.IDCounterBits {
 		c.Fault("meta, id bound", "%d is out of range", c.IDBound)
@@ -108,14 +108,8 @@ func (c *Run) checkFacts() {
 	c.checkWrites()
 }
 
-// checkFormatFile compares the two layout versions. The file may be ahead: a crash has interrupted
-// a conversion.
 func (c *Run) checkFormatFile() {
-	version, _, err := c.Folder.ReadFormat(disk.FormatName)
-	if err == nil && version < c.Layout {
-		err = fmt.Errorf("version %d, and the database has %d", version, c.Layout)
-	}
-	if err != nil {
+	if _, _, err := c.Folder.ReadFormat(disk.FormatName); err != nil {
 		c.o.Faults.AddFile(c.Folder.Path(disk.FormatName), "%v", err)
 	}
 }

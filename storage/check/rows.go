@@ -95,6 +95,7 @@ type Join struct {
 	valid bool
 }
 
+// NewJoin returns a join with a table.
 func (c *Run) NewJoin(table byte) (*Join, error) {
 	keys := row.TableRange(table)
 	it, err := c.Reader.NewIter(&pebble.IterOptions{LowerBound: keys.Lower, UpperBound: keys.Upper})

@@ -75,5 +75,5 @@
 // and if they are wrong it reads elsewhere. What it has applied is a position, and its store keeps
 // that in the same batch as the entries.
 //
-// Files, leaves first: errors.go, position.go, entry.go, log.go, chain.go, registry.go, node.go
+// Files, leaves first: errors.go, position.go, entry.go, log.go, chain.go, registry.go, node.go.
 package clusterlog

@@ -28,7 +28,7 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// AckedFile is the file in use. Any goroutine may call raise.
+// AckedFile is the file in use. Any goroutine may call Raise.
 type AckedFile struct {
 	storeID [16]byte
 	log     *slog.Logger
@@ -108,6 +108,7 @@ func (a *AckedFile) Raise(number uint64) {
 	}
 }
 
+// Close closes the file, if it is open.
 func (a *AckedFile) Close() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -45,6 +45,7 @@ func (f *Folder) RemoveBackup() error {
 	return errors.Join(errs...)
 }
 
+// RemoveStream removes the StreamFolder of a folder, if there is one.
 func RemoveStream(of *Folder) error {
 	if err := of.FS.RemoveAll(of.Path(StreamName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("storage: removing the copy for a stream: %w", err)
@@ -93,19 +94,18 @@ func realPath(path string) string {
 	}
 }
 
-// WantBackup checks that the folder is a whole backup and returns its layout version.
-func (f *Folder) WantBackup() (layout uint32, err error) {
+// WantBackup checks that the folder is a whole backup.
+func (f *Folder) WantBackup() error {
 	state, err := f.Inspect()
 	switch {
 	case errors.Is(err, ErrBackup):
-		layout, _, err = f.ReadFormat(FormatName)
-		return layout, err
+		return nil
 	case err != nil:
-		return 0, err
+		return err
 	case state == Stored:
-		return 0, fmt.Errorf("%w: %s is a store and not a backup", ErrNotAStore, f.Dir)
+		return fmt.Errorf("%w: %s is a store and not a backup", ErrNotAStore, f.Dir)
 	}
-	return 0, fmt.Errorf("%w in %s", ErrNoStore, f.Dir)
+	return fmt.Errorf("%w in %s", ErrNoStore, f.Dir)
 }
 
 // WantRestorable checks that the folder is empty, or left by an interrupted restore.

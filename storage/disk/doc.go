@@ -7,7 +7,7 @@
 //	DIR/format       "shunt data, version 2": read before Pebble is opened
 //	DIR/db/          Pebble
 //	DIR/acked        the number of the last acknowledged write (acked.go)
-//	DIR/ballast      space to give up when the disk is full (space.go)
+//	DIR/ballast      space to give up when the disk is full
 //	DIR/journal/     the engine's hit journal
 //	DIR/shunt.sock   the command line's socket
 //
@@ -25,9 +25,9 @@
 // of its own (engine.NewHistory), and ends by renaming it to format. If either crashes, the folder
 // is neither a store nor empty: Open reports which it is, and Restore begins again.
 //
-// A store of a newer layout than this program's is refused and left unchanged. So is a store from
+// A store of another layout than this program's is refused and left unchanged. So is a store from
 // before the first release, when layouts had other numbers: its format file begins with "shunt
 // store, format", or "shunt backup, format" (ErrOldFormat).
 //
-// Files, leaves first: errors.go, lock.go, readonly.go, folder.go, patient.go, acked.go, backup.go
+// Files, leaves first: errors.go, lock.go, readonly.go, folder.go, patient.go, acked.go, backup.go.
 package disk

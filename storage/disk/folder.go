@@ -81,6 +81,7 @@ const (
 	Stored
 )
 
+// Path returns the path of a name in the folder.
 func (f *Folder) Path(name string) string { return f.FS.PathJoin(f.Dir, name) }
 
 // Inspect returns the state of the folder. It changes nothing. Errors: ErrOldFormat,
@@ -178,9 +179,13 @@ func (f *Folder) ReadFormat(name string) (version uint32, backup bool, err error
 	return uint32(number), backup, CheckLayout(uint32(number))
 }
 
+// CheckLayout refuses a layout that is not this program's.
 func CheckLayout(version uint32) error {
-	if version > row.LayoutVersion {
+	switch {
+	case version > row.LayoutVersion:
 		return fmt.Errorf("%w: it has version %d, and this program knows version %d", ErrNewerFormat, version, row.LayoutVersion)
+	case version < row.LayoutVersion:
+		return fmt.Errorf("%w: it has version %d, and the first release has version %d", ErrOldFormat, version, row.LayoutVersion)
 	}
 	return nil
 }
@@ -248,6 +253,7 @@ func (f *Folder) WriteFormat(name, prefix string, version uint32) error {
 	return f.SyncDir(f.Dir)
 }
 
+// WriteSynced makes or replaces a file, and syncs it, but not its name.
 func (f *Folder) WriteSynced(name, text string) error {
 	file, err := f.FS.Create(f.Path(name), vfs.WriteCategoryUnspecified)
 	if err != nil {
@@ -268,6 +274,7 @@ func (f *Folder) End(name string) error {
 	return f.SyncDir(f.Dir)
 }
 
+// SyncDir makes the names in a folder durable.
 func (f *Folder) SyncDir(dir string) error {
 	d, err := f.FS.OpenDir(dir)
 	if err != nil {

@@ -79,6 +79,7 @@ func (p *PatientFS) insist(name string, do func() error) error {
 	}
 }
 
+// WantsSpace reports whether an error says that there is no space.
 func WantsSpace(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }

@@ -23,6 +23,7 @@ func (h *Hits) Positions() (engine.Positions, error) {
 	return p, nil
 }
 
+// ReadPositions returns the positions of the journal; before the first flush they are zero.
 func ReadPositions(r pebble.Reader) (engine.Positions, error) {
 	v, err := kv.Read(r, row.MetaKey(row.MetaPositions))
 	if err != nil || v == nil {

@@ -26,13 +26,16 @@ func Read(r pebble.Reader, key []byte) ([]byte, error) {
 	return v, nil
 }
 
-// Set, remove and merge put an operation into a batch without index: those return no error.
+// Set puts a row into a batch without index.
 func Set(b *pebble.Batch, key, value []byte) { Must(b.Set(key, value, nil)) }
 
+// Remove puts the deletion of a row into one.
 func Remove(b *pebble.Batch, key []byte) { Must(b.Delete(key, nil)) }
 
+// Merge puts a merge operand into one.
 func Merge(b *pebble.Batch, key, value []byte) { Must(b.Merge(key, value, nil)) }
 
+// Must panics on an error of a batch without index, which returns none.
 func Must(err error) {
 	if err != nil {
 		panic(fmt.Sprintf("storage: putting an operation into a batch: %v", err))

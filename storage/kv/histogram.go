@@ -22,18 +22,22 @@ type Counting struct {
 	unit   float64       // of sum, in that of bounds
 }
 
+// NewCounting returns a histogram with these bounds, of values in a unit that is unit of theirs.
 func NewCounting(bounds []float64, unit float64) Counting {
 	return Counting{bounds: bounds, counts: make([]atomic.Uint64, len(bounds)+1), unit: unit}
 }
 
+// Observe counts a value. It allocates nothing.
 func (h *Counting) Observe(value uint64) {
 	at, _ := slices.BinarySearch(h.bounds, float64(value)*h.unit)
 	h.counts[at].Add(1)
 	h.sum.Add(value)
 }
 
+// ObserveSince counts the time since start, in nanoseconds.
 func (h *Counting) ObserveSince(start time.Time) { h.Observe(uint64(max(0, time.Since(start)))) }
 
+// Snapshot returns the counts.
 func (h *Counting) Snapshot() Histogram {
 	s := Histogram{Bounds: h.bounds, Counts: make([]uint64, len(h.counts)), Sum: float64(h.sum.Load()) * h.unit}
 	for i := range h.counts {

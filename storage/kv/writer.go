@@ -13,6 +13,7 @@ import (
 	"shunt/storage/row"
 )
 
+// ReadSequence returns how many batches the store has, and the highest number.
 func ReadSequence(r pebble.Reader) (row.Sequence, error) {
 	v, err := Read(r, row.MetaKey(row.MetaSequence))
 	if err != nil || v == nil {
@@ -41,6 +42,7 @@ type Writer struct {
 	}
 }
 
+// Init gives the writer its open database. fatal ends the process.
 func (w *Writer) Init(db *pebble.DB, fatal func(format string, args ...any)) {
 	w.db, w.Fatal = db, fatal
 }

@@ -126,7 +126,7 @@ func (p *coldPart) wantIndexRows(hot *engine.HotView, cold *engine.Cold) {
 	p.key = row.AppendByOwnerKey(p.key[:0], hot.Owner, hot.ID)
 	p.wantIndexRow("by owner", cold.Code)
 	for i, tag := range cold.Tags {
-		if engine.HasTag(cold.Tags[:i], tag) || p.c.Layout < row.FoldedTags { // of an older layout, the first start writes the index again
+		if engine.HasTag(cold.Tags[:i], tag) {
 			continue
 		}
 		p.c.matchedTags.Add(1)
@@ -148,7 +148,7 @@ func (p *coldPart) wantIndexRow(table, code string) {
 
 // index checks an index row alone.
 func (c *checks) index(key, value []byte) error {
-	if _, _, ok := row.SplitIndexKey(key); !ok && (key[0] != row.TableByTag || c.Layout >= row.FoldedTags) {
+	if _, _, ok := row.SplitIndexKey(key); !ok {
 		return errors.New("its length is wrong")
 	}
 	_, err := row.DecodeIndexValue(value)
@@ -175,8 +175,7 @@ func (c *checks) nameStrays() error {
 		{row.TableByOwner, "by owner, looking for strays", c.Report.ByOwner, c.matched.Load(), check.Each(c.strayIndex)},
 		{row.TableByTag, "by tag, looking for strays", c.Report.ByTag, c.matchedTags.Load(), check.Each(c.strayIndex)},
 	} {
-		if x.got == x.want || c.Edge && x.table != row.TableHot || // an edge has no index rows
-			x.table == row.TableByTag && c.Layout < row.FoldedTags {
+		if x.got == x.want || c.Edge && x.table != row.TableHot { // an edge has no index rows
 			continue
 		}
 		if _, err := c.Rows(x.step, row.TableRange(x.table), x.begin); err != nil {

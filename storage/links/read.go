@@ -23,6 +23,7 @@ func (l *Links) ReadRecord(code string) (engine.Record, error) {
 	return rec, err
 }
 
+// ReadRecord returns the record of a code: see Links.ReadRecord.
 func ReadRecord(r pebble.Reader, code string) (engine.Record, error) {
 	v, err := kv.Read(r, row.AppendHotKey(nil, code))
 	if err != nil {

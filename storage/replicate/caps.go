@@ -24,7 +24,7 @@ import (
 type capUses struct {
 	mu      sync.Mutex
 	links   map[uint64]engine.CapUse
-	flushed map[uint64]engine.CapUse // by the running flush, of the one who has flusher.turn
+	flushed map[uint64]engine.CapUse // by the running flush, of the one who has hits.Turn
 }
 
 // readCaps reads what is counted as used.

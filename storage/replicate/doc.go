@@ -70,5 +70,5 @@
 // deleted links.
 //
 // Files, leaves first: split.go, learned.go, rows.go, caps.go, state.go, nodeid.go, metrics.go, check.go, share.go,
-// learn.go, renew.go, outbox.go, copies.go, post.go, pulled.go, join.go, links.go, plug.go
+// learn.go, renew.go, outbox.go, copies.go, post.go, pulled.go, join.go, links.go, plug.go.
 package replicate
