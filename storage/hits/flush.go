@@ -60,7 +60,7 @@ func (h *Hits) collect(b *engine.FlushBatch) error {
 	f.rows = h.Adder(f.batch)
 	if b.Owners != nil {
 		err := b.Owners(func(hour uint32, owner uint32, t *engine.Tally) error {
-			return h.addFlushed(row.OutboxRow{Table: row.TableOwnerHours, Hour: hour, ID: uint64(owner)}, t)
+			return h.addFlushed(&row.OutboxRow{Table: row.TableOwnerHours, Hour: hour, ID: uint64(owner)}, t)
 		})
 		if err != nil {
 			return err
@@ -70,12 +70,12 @@ func (h *Hits) collect(b *engine.FlushBatch) error {
 		return nil
 	}
 	return b.Links(func(hour uint32, id uint64, t *engine.Tally) error {
-		return h.addFlushed(row.OutboxRow{Table: row.TableLinkHours, Hour: hour, ID: id}, t)
+		return h.addFlushed(&row.OutboxRow{Table: row.TableLinkHours, Hour: hour, ID: id}, t)
 	})
 }
 
 // addFlushed adds one row of a link or an owner.
-func (h *Hits) addFlushed(r row.OutboxRow, t *engine.Tally) error {
+func (h *Hits) addFlushed(r *row.OutboxRow, t *engine.Tally) error {
 	f := &h.flusher
 	if f.batch.Len()-f.postedBytes > h.MaxFlushBytes { // what is posted has a bound of its own
 		return fmt.Errorf("%w: more than %d bytes", engine.ErrFlushTooLarge, h.MaxFlushBytes)
@@ -85,11 +85,11 @@ func (h *Hits) addFlushed(r row.OutboxRow, t *engine.Tally) error {
 	}
 	f.value = row.AppendTally(f.value[:0], t)
 	if f.keep {
-		f.rows.Add(&r, f.value)
+		f.rows.Add(r, f.value)
 	}
 	if h.poster != nil {
 		before := f.batch.Len()
-		h.poster.Post(r, t, f.value)
+		h.poster.Post(*r, t, f.value)
 		f.postedBytes += f.batch.Len() - before
 	}
 	return nil

@@ -187,9 +187,6 @@ func loseNothing() vfs.CrashCloneCfg {
 	return vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rand.New(rand.NewPCG(0, 0))}
 }
 
-// manyHistories is how many histories of several nodes run by default.
-const manyHistories = 3
-
 const msPerHour = 3600 * 1000
 
 // newBatch returns a batch of mutations that nobody has made.
