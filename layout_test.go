@@ -103,7 +103,7 @@ var rooms = map[string]room{
 	"storage/crashtest":        {users: nobody},
 	"storage/etcdlog":          {knows: []string{"storage/clusterlog"}, users: []string{"cmd/shunt/node"}, never: []string{pebble}},
 	"storage/etcdlog/etcdtest": {users: nobody},
-	"storage/row":              {knows: []string{"engine"}, users: []string{"storage", "storage/", "bench/compare/batches"}, never: []string{pebble}},
+	"storage/row":              {knows: []string{"engine"}, users: []string{"storage", "storage/"}, never: []string{pebble}},
 	"storage/row/rowtest":      {knows: []string{"engine"}, users: nobody, never: []string{pebble}},
 
 	"api/accesslog": {knows: []string{"api/jsontext"}, never: noHTTP},
@@ -139,9 +139,8 @@ var rooms = map[string]room{
 	"api/wiretest":  {users: nobody},
 
 	"bench/compare":          {knows: []string{"bench/compare/load"}, users: nobody},
-	"bench/compare/batches":  {knows: []string{"engine", "storage/row", "bench/compare/load"}, users: nobody},
 	"bench/compare/constant": {users: nobody},
-	"bench/compare/load":     {users: []string{"bench/compare", "bench/compare/batches"}},
+	"bench/compare/load":     {users: []string{"bench/compare"}},
 
 	"cmd/shunt/activation":     {never: []string{cobra}},
 	"cmd/shunt/backups":        {knows: []string{"storage"}, never: []string{cobra}},

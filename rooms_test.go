@@ -1,9 +1,11 @@
 package shunt_test
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
-	"errors"
+	"flag"
+	"fmt"
 	"go/ast"
 	"go/importer"
 	"go/parser"
@@ -15,6 +17,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -42,209 +45,203 @@ func TestNoFolderHasMoreThan45Files(t *testing.T) {
 	}
 }
 
-// A use is a name that file from uses and file to declares: a name of the package, a method or a
-// field.
-type use struct{ from, to, name string }
+// orderedRooms are the packages in whose order of files few uses may run back.
+var orderedRooms = []string{"./engine/...", "./storage/...", "./api", "./api/wire", "./cmd/shunt"}
 
-func (u use) String() string { return u.from + " uses " + u.name + " of " + u.to }
+// maxBackShare is the share of the uses between files of a room that may run back.
+const maxBackShare = 0.15
 
-// usesBetween returns the distinct uses between the files of a package.
-func usesBetween(fset *token.FileSet, pkg *types.Package, info *types.Info) []use {
-	fileOf := func(pos token.Pos) string { return filepath.Base(fset.Position(pos).Filename) }
-	found := make(map[use]bool)
-	for id, o := range info.Uses {
-		from, to := fileOf(id.Pos()), fileOf(o.Pos())
-		if o.Pkg() == pkg && from != to {
-			found[use{from, to, o.Name()}] = true
-		}
-	}
-	return slices.SortedFunc(maps.Keys(found), func(a, b use) int { return strings.Compare(a.String(), b.String()) })
+// backShares has the rooms that are not there yet, with the share that they may have until then.
+var backShares = map[string]float64{
+	"engine": 0.16, "engine/journal": 0.17, "engine/tally": 0.28, "engine/target": 0.39,
+	"api/wire": 0.18, "storage/etcdlog/etcdtest": 0.40,
 }
 
-// backUses returns the uses that run back: of a name from a file that order has later than the file
-// that uses it. Files that order does not have come after all others, so nothing of theirs runs
-// back but what others use of them.
-func backUses(uses []use, order []string) (back []use) {
-	place := func(file string) int {
-		if i := slices.Index(order, file); i >= 0 {
-			return i
+// A reader who begins with the first file of a room needs little of later files. Which file is first says a line in
+// doc.go: "Files, leaves first: …" A room without it is measured in its best order. With -rewrite-order the best order
+// is written into each doc.go.
+func TestFewUsesRunBack(t *testing.T) {
+	rooms, exports := listRooms(t)
+	for _, room := range rooms {
+		folder := strings.TrimPrefix(room.ImportPath, module)
+		files, all := usesBetween(t, room.Dir, room.GoFiles, exports)
+		doc := filepath.Join(room.Dir, "doc.go")
+		order := orderIn(doc)
+		if order == nil || *rewriteOrder {
+			order = bestOrder(files, all)
 		}
-		return len(order)
-	}
-	for _, u := range uses {
-		if place(u.to) > place(u.from) {
-			back = append(back, u)
+		if *rewriteOrder && len(all) > 0 {
+			writeOrder(t, doc, order)
 		}
-	}
-	return back
-}
-
-// bestOrder returns an order of files in which few uses run back: it moves each file to the best
-// place for it until none has a better one.
-func bestOrder(uses []use, files []string) []string {
-	order := slices.Clone(files)
-	for least := len(backUses(uses, order)); ; {
-		start := least
-		for _, file := range files {
-			at := slices.Index(order, file)
-			rest := slices.Delete(slices.Clone(order), at, at+1)
-			for i := range len(order) {
-				moved := slices.Insert(slices.Clone(rest), i, file)
-				if n := len(backUses(uses, moved)); n < least {
-					least, order = n, moved
-				}
-			}
+		for _, problem := range misnamed(order, files, room.Dir) {
+			t.Errorf("%s/doc.go: %s", folder, problem)
 		}
-		if least == start {
-			return order
+		back := all.back(order)
+		share := max(part(len(back), len(all)), part(back.names(), all.names()))
+		t.Logf("%s: %.1f %% (%d of %d uses, between %d of %d pairs of files)", folder, 100*share, back.names(), all.names(), len(back), len(all))
+		if limit := cmp.Or(backShares[folder], maxBackShare); share > limit {
+			t.Errorf("%s: %.1f %% of the uses run back, want at most %.1f %%: %v. A better order: %s",
+				folder, 100*share, 100*limit, back, strings.Join(bestOrder(files, all), ", "))
 		}
 	}
 }
 
-// loadPackage type-checks the package in a folder of the module, without its tests.
-func loadPackage(t *testing.T, folder string) (files []string, uses []use) {
+var rewriteOrder = flag.Bool("rewrite-order", false, "write the best order of files into each room's doc.go")
+
+func part(of, all int) float64 { return float64(of) / float64(max(all, 1)) }
+
+type goPackage struct {
+	Dir, ImportPath, Export string
+	GoFiles                 []string
+	DepOnly                 bool
+}
+
+// listRooms returns orderedRooms, and the export data of all that they import.
+func listRooms(t *testing.T) (rooms []goPackage, exports importer.Lookup) {
 	t.Helper()
-	var own struct{ GoFiles []string }
-	exports := make(map[string]string)
-	for p := range listExports(t, "./"+folder) {
-		if exports[p.ImportPath] = p.Export; p.ImportPath == module+folder {
-			own.GoFiles = p.GoFiles
-		}
-	}
-	sources := make(map[string]string)
-	for _, name := range own.GoFiles {
-		text, err := os.ReadFile(filepath.Join(folder, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		sources[name] = string(text)
-	}
-	look := func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) }
-	return own.GoFiles, checkPackage(t, sources, look)
-}
-
-type exportedPackage struct {
-	ImportPath, Export string
-	GoFiles            []string
-}
-
-// listExports yields a package and all that it needs, with the files of their export data.
-func listExports(t *testing.T, path string) func(yield func(exportedPackage) bool) {
-	t.Helper()
-	out, err := exec.Command("go", "list", "-export", "-deps", "-json=ImportPath,Export,GoFiles", path).Output()
+	args := append([]string{"list", "-export", "-deps", "-json=Dir,ImportPath,Export,GoFiles,DepOnly"}, orderedRooms...)
+	out, err := exec.Command("go", args...).Output()
 	if err != nil {
 		t.Fatalf("go list: %v", err)
 	}
-	return func(yield func(exportedPackage) bool) {
-		for d := json.NewDecoder(strings.NewReader(string(out))); ; {
-			var p exportedPackage
-			if err := d.Decode(&p); errors.Is(err, io.EOF) {
-				return
-			} else if err != nil {
-				t.Fatalf("go list: %v", err)
-			}
-			if !yield(p) {
-				return
-			}
+	files := make(map[string]string)
+	for d := json.NewDecoder(strings.NewReader(string(out))); d.More(); {
+		var p goPackage
+		if err := d.Decode(&p); err != nil {
+			t.Fatalf("go list: %v", err)
+		}
+		if files[p.ImportPath] = p.Export; !p.DepOnly {
+			rooms = append(rooms, p)
 		}
 	}
+	return rooms, func(path string) (io.ReadCloser, error) { return os.Open(files[path]) }
 }
 
-// checkPackage type-checks sources, by file name, and returns the uses between them.
-func checkPackage(t *testing.T, sources map[string]string, look importer.Lookup) []use {
+// A pair is a file and another one, of which it uses names: of the package, methods or fields.
+type pair struct{ from, to string }
+
+type uses map[pair][]string
+
+func (u uses) names() (n int) {
+	for _, names := range u {
+		n += len(names)
+	}
+	return n
+}
+
+// back returns the uses that run back: of names from a file that order has later than the file that uses them.
+func (u uses) back(order []string) uses {
+	place := make(map[string]int, len(order))
+	for i, file := range order {
+		place[file] = i
+	}
+	back := maps.Clone(u)
+	maps.DeleteFunc(back, func(p pair, _ []string) bool { return place[p.to] <= place[p.from] })
+	return back
+}
+
+// usesBetween returns the uses between the files of a package, and its files without doc.go.
+func usesBetween(t *testing.T, dir string, names []string, exports importer.Lookup) (files []string, found uses) {
 	t.Helper()
 	fset := token.NewFileSet()
-	var files []*ast.File
-	for _, name := range slices.Sorted(maps.Keys(sources)) {
-		file, err := parser.ParseFile(fset, name, sources[name], parser.SkipObjectResolution)
+	var parsed []*ast.File
+	for _, name := range names {
+		file, err := parser.ParseFile(fset, filepath.Join(dir, name), nil, parser.SkipObjectResolution)
 		if err != nil {
 			t.Fatal(err)
 		}
-		files = append(files, file)
+		parsed = append(parsed, file)
+		if name != "doc.go" {
+			files = append(files, name)
+		}
 	}
 	info := &types.Info{Uses: make(map[*ast.Ident]types.Object)}
-	config := types.Config{Importer: importer.ForCompiler(fset, "gc", look)}
-	pkg, err := config.Check("checked", fset, files, info)
+	config := types.Config{Importer: importer.ForCompiler(fset, "gc", exports)}
+	pkg, err := config.Check("checked", fset, parsed, info)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return usesBetween(fset, pkg, info)
+	found = make(uses)
+	fileOf := func(pos token.Pos) string { return filepath.Base(fset.Position(pos).Filename) }
+	for id, o := range info.Uses {
+		p := pair{fileOf(id.Pos()), fileOf(o.Pos())}
+		if o.Pkg() == pkg && p.from != p.to && !slices.Contains(found[p], o.Name()) {
+			found[p] = append(found[p], o.Name())
+		}
+	}
+	return files, found
 }
 
-var goFileName = regexp.MustCompile("`([a-z0-9_]+\\.go)`")
-
-// codemapOrder returns the files that ARCHITECTURE's paragraph about a folder names, in its order.
-func codemapOrder(t *testing.T, folder string) (order []string) {
-	t.Helper()
-	text, err := os.ReadFile("ARCHITECTURE.md")
-	if err != nil {
-		t.Fatal(err)
+// bestOrder returns an order of files in which few uses run back: it moves each file to the best place for it until
+// none has a better one.
+func bestOrder(files []string, all uses) []string {
+	cost := func(order []string) float64 {
+		back := all.back(order)
+		return part(len(back), len(all)) + part(back.names(), all.names())
 	}
-	_, paragraph, found := strings.Cut(string(text), "\n- `"+folder+"/` ")
-	if !found {
-		t.Fatalf("ARCHITECTURE.md has no paragraph about %s/", folder)
-	}
-	paragraph, _, _ = strings.Cut(paragraph, "\n- ")
-	for _, m := range goFileName.FindAllStringSubmatch(paragraph, -1) {
-		order = append(order, m[1])
+	order := slices.Clone(files)
+	for least, start := cost(order), -1.0; least != start; {
+		start = least
+		for _, file := range files {
+			rest := slices.DeleteFunc(slices.Clone(order), func(other string) bool { return other == file })
+			for i := range files {
+				moved := slices.Insert(slices.Clone(rest), i, file)
+				if c := cost(moved); c < least {
+					least, order = c, moved
+				}
+			}
+		}
 	}
 	return order
 }
 
-// maxBackShare is the share of the uses between files of api that may run back.
-const maxBackShare = 0.25
+var (
+	orderLine  = regexp.MustCompile(`(?s)\n//\n// Files, leaves first: (.*?\.go)\.`)
+	goFileName = regexp.MustCompile(`[a-z0-9_]+\.go\b`)
+)
 
-// The codemap lists leaves first, so that a file uses names of files before it: a reader who begins
-// at the start needs nothing from later files.
-func TestFewUsesInTheFrontEndRunBack(t *testing.T) {
-	files, uses := loadPackage(t, "api")
-	order := codemapOrder(t, "api")
-	for _, problem := range misnamed(order, files) {
-		t.Error(problem)
+// orderIn returns the files that the line in a doc.go names, nil if it has no such line.
+func orderIn(doc string) []string {
+	text, _ := os.ReadFile(doc)
+	if line := orderLine.FindSubmatch(text); line != nil {
+		return goFileName.FindAllString(string(line[1]), -1)
 	}
-	if share := logBackShare(t, uses, order); share > maxBackShare {
-		t.Errorf("%.1f %% of the uses run back, want at most %.1f %%", 100*share, 100*maxBackShare)
-	}
-	if testing.Verbose() || t.Failed() {
-		best := bestOrder(uses, files)
-		t.Logf("a better order: %s", strings.Join(best, " "))
-		logBackShare(t, uses, best)
-	}
+	return nil
 }
 
-// logBackShare returns which share of the uses runs back, or which share of the pairs of files with
-// a use, if that is more. It logs them.
-func logBackShare(t *testing.T, uses []use, order []string) float64 {
+// writeOrder writes the line with the order into a doc.go, at the end of the package's comment.
+func writeOrder(t *testing.T, doc string, order []string) {
 	t.Helper()
-	back := backUses(uses, order)
-	all, backPairs := pairsOf(uses), pairsOf(back)
-	t.Logf("%d of %d uses run back, between %d of %d pairs of files", len(back), len(uses), len(backPairs), len(all))
-	pairs := slices.SortedFunc(maps.Keys(backPairs), func(a, b string) int {
-		return cmp.Or(len(backPairs[b])-len(backPairs[a]), strings.Compare(a, b))
-	})
-	for _, pair := range pairs {
-		t.Log(pair, backPairs[pair])
+	const maxLine = 120
+	line, lines := "// Files, leaves first:", ""
+	for i, file := range order {
+		if i < len(order)-1 {
+			file += ","
+		}
+		if len(line)+1+len(file) > maxLine {
+			lines, line = lines+line+"\n", "//"
+		}
+		line += " " + file
 	}
-	return max(float64(len(back))/float64(len(uses)), float64(len(backPairs))/float64(len(all)))
+	text, err := os.ReadFile(doc)
+	if err == nil {
+		text = orderLine.ReplaceAll(text, nil)
+		before, after, _ := bytes.Cut(text, []byte("\npackage "))
+		err = os.WriteFile(doc, fmt.Appendf(nil, "%s\n//\n%s%s.\npackage %s", before, lines, line, after), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
-// pairsOf returns the names that are used, by the pair of files.
-func pairsOf(uses []use) map[string][]string {
-	pairs := make(map[string][]string)
-	for _, u := range uses {
-		pair := u.from + " -> " + u.to
-		pairs[pair] = append(pairs[pair], u.name)
-	}
-	return pairs
-}
-
-// misnamed returns what is wrong with an order of files: each must be named once, and no other.
-func misnamed(order, files []string) (problems []string) {
+// misnamed returns what is wrong with an order of files: each must be named once, and no other, except for those of
+// another operating system, which are not in files.
+func misnamed(order, files []string, dir string) (problems []string) {
 	for i, name := range order {
-		switch {
-		case !slices.Contains(files, name):
+		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
 			problems = append(problems, name+" is named, and there is none")
-		case slices.Contains(order[:i], name):
+		}
+		if slices.Contains(order[:i], name) {
 			problems = append(problems, name+" is named twice")
 		}
 	}
@@ -257,28 +254,36 @@ func misnamed(order, files []string) (problems []string) {
 }
 
 func TestUsesThatRunBackAreFound(t *testing.T) {
-	uses := checkPackage(t, map[string]string{
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"doc.go":   "// Package p is a test.\n//\n// Files, leaves first: leaf.go, leaf.go,\n// gone.go, top.go.\npackage p\n",
 		"leaf.go":  "package p\ntype leaf struct{ size int }\nfunc (l leaf) grow() { top() }\n",
 		"other.go": "package p\nfunc other(l leaf, m leaf) int { l.grow(); m.grow(); return l.size }\n",
 		"top.go":   "package p\nfunc top() { own(); _ = other(leaf{}, leaf{}) }\nfunc own() {}\n",
-	}, nil)
-	want := []use{
-		{"leaf.go", "top.go", "top"},
-		{"other.go", "leaf.go", "grow"}, {"other.go", "leaf.go", "leaf"}, {"other.go", "leaf.go", "size"},
-		{"top.go", "leaf.go", "leaf"}, {"top.go", "other.go", "other"},
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if !slices.Equal(uses, want) {
-		t.Fatalf("got %v\nwant %v", uses, want)
+	files, found := usesBetween(t, dir, []string{"top.go", "other.go", "doc.go", "leaf.go"}, nil)
+	for _, names := range found {
+		slices.Sort(names)
 	}
-	files := []string{"top.go", "other.go", "leaf.go"}
-	if got := backUses(uses, files); len(got) != 5 {
+	want := uses{
+		{"leaf.go", "top.go"}: {"top"}, {"other.go", "leaf.go"}: {"grow", "leaf", "size"},
+		{"top.go", "leaf.go"}: {"leaf"}, {"top.go", "other.go"}: {"other"},
+	}
+	if !reflect.DeepEqual(found, want) {
+		t.Fatalf("got %v\nwant %v", found, want)
+	}
+	if got := found.back(files); len(got) != 3 || got.names() != 5 {
 		t.Errorf("in the worst order: got %v", got)
 	}
-	best := bestOrder(uses, files)
-	if got := backUses(uses, best); !slices.Equal(got, want[:1]) || !slices.Equal(best, []string{"leaf.go", "other.go", "top.go"}) {
-		t.Errorf("in the order %v: got %v, want %v", best, got, want[:1])
+	best := bestOrder(files, found)
+	if got := found.back(best); len(got) != 1 || got.names() != 1 || !slices.Equal(best, []string{"leaf.go", "other.go", "top.go"}) {
+		t.Errorf("in the order %v: got %v, want only what leaf.go uses of top.go", best, got)
 	}
-	if got := misnamed([]string{"leaf.go", "leaf.go", "gone.go"}, files); len(got) != 4 {
-		t.Errorf("got %v, want four problems", got)
+	if got := misnamed(orderIn(filepath.Join(dir, "doc.go")), files, dir); len(got) != 3 {
+		t.Errorf("got %q, want leaf.go twice, gone.go missing, other.go not named", got)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"log/slog"
@@ -33,10 +34,10 @@ type clustered struct {
 	backup    func(node string, w io.Writer) error
 	links     func(w io.Writer) error
 	ending    <-chan struct{} // closed when the server shuts down
-	outbox    func(node string, known [16]byte, after, kept uint64) (cluster.Outbox, error)
+	outbox    func(node string, q cluster.OutboxQuery) (cluster.Outbox, error)
 	giveCopy  func(ctx context.Context, node string, edge bool) error
 	noteCopy  func(ctx context.Context, node string, edge bool) error
-	caps      func(ctx context.Context, node cluster.Peer, m *engine.CapMessage) error
+	caps      func(ctx context.Context, asks []engine.CapAsk) ([]engine.CapAnswer, error)
 	uses      func([]account.Use) error
 	log       *slog.Logger
 }
@@ -155,12 +156,7 @@ func (c *clustered) answerFor(ctx *fasthttp.RequestCtx, peer cluster.Peer) error
 // answerPeer answers the own request of another node.
 func (c *clustered) answerPeer(ctx *fasthttp.RequestCtx, peer cluster.Peer, path string) error {
 	if path == cluster.CapsPath && ctx.IsPost() { // edges redirect, too
-		m, err := cluster.ReadCapMessage(ctx.PostBody())
-		if err == nil {
-			err = c.caps(ctx, peer, &m)
-		}
-		ctx.SetStatusCode(fasthttp.StatusNoContent)
-		return err
+		return c.grantCaps(ctx, peer)
 	}
 	copies := path == cluster.LinksPath || path == cluster.BackupPath
 	if copies && c.state.Edge() {
@@ -188,6 +184,27 @@ func (c *clustered) answerPeer(ctx *fasthttp.RequestCtx, peer cluster.Peer, path
 		return c.takeUses(ctx, peer)
 	}
 	return problem.New(problem.NotFound, "nodes have no such path")
+}
+
+// grantCaps answers a node that asks about links with a cap, if this one leads.
+func (c *clustered) grantCaps(ctx *fasthttp.RequestCtx, peer cluster.Peer) error {
+	if err := peer.In(ctx, c.state); err != nil {
+		return err
+	}
+	if !c.state.Leads() {
+		return problem.New(problem.Stale, notLeading)
+	}
+	asks, err := cluster.ReadCapAsks(ctx.PostBody())
+	if err != nil {
+		return err
+	}
+	answers, err := c.caps(ctx, asks)
+	if err != nil {
+		return err
+	}
+	body, err := json.Marshal(answers)
+	ctx.SetBody(body)
+	return err
 }
 
 // sendCopy answers with a copy of the data, which send writes, if the node was admitted to one.
@@ -250,11 +267,11 @@ func (c *clustered) takeUses(ctx *fasthttp.RequestCtx, peer cluster.Peer) error 
 
 // answerOutbox gives a full node the hits that this node has counted and that one has not.
 func (c *clustered) answerOutbox(ctx *fasthttp.RequestCtx, peer cluster.Peer) error {
-	known, after, kept, err := cluster.ParseOutboxQuery(ctx.QueryArgs())
+	q, err := cluster.ParseOutboxQuery(ctx.QueryArgs())
 	if err != nil {
 		return err
 	}
-	part, err := c.outbox(peer.Name, known, after, kept)
+	part, err := c.outbox(peer.Name, q)
 	if errors.Is(err, cluster.ErrLost) {
 		return problem.New(problem.Gone, "%s", err.Error())
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -58,8 +59,59 @@ func TestANodeThatIsCutOffRedirectsAndTellsNothing(t *testing.T) {
 	}
 }
 
-// TestANodeWithoutAPartOfACapSaysSo: it must not redirect, and the link is not used up.
-func TestANodeWithoutAPartOfACapSaysSo(t *testing.T) {
+// deciding is a cluster of one node, which leads as long as leads says so.
+type deciding struct {
+	engine *engine.Engine
+	leads  *atomic.Bool
+}
+
+func (d deciding) Applied() uint64 { return 0 }
+
+func (d deciding) Settled(context.Context, uint64) bool { return true }
+
+func (d deciding) grant(ctx context.Context, asks []engine.CapAsk) ([]engine.CapAnswer, error) {
+	if !d.leads.Load() {
+		return nil, engine.ErrNotLeader
+	}
+	return d.engine.GrantCaps(ctx, d, asks)
+}
+
+// TestTheLeaderDecidesRedirectsOfALinkWithACap by all doors. Bots, prefetches and HEAD use nothing up.
+func TestTheLeaderDecidesRedirectsOfALinkWithACap(t *testing.T) {
+	st, state := newClusteredSite(t)
+	var running sync.WaitGroup
+	ctx, stop := context.WithCancel(t.Context())
+	running.Go(func() { st.engine.AskCaps(ctx, deciding{st.engine, &state.leads}.grant) })
+	defer running.Wait()
+	defer stop()
+	st.shorten(`{"url": "https://example.com/", "alias": "capped", "max_hits": 3}`)
+	want := func(status int, fields ...string) {
+		t.Helper()
+		if r := st.get("/capped", fields...); r.status != status {
+			t.Errorf("status %d, want %d: %s", r.status, status, r.body)
+		}
+	}
+	want(302)
+	state.leads.Store(false)
+	want(503)
+	state.leads.Store(true)
+	want(302)
+	for range 5 {
+		want(302, "User-Agent: Googlebot/2.1")
+		want(503, "Sec-Purpose: prefetch")
+	}
+	want(302)
+	want(410)
+	want(410, "User-Agent: Googlebot/2.1")
+	state.leads.Store(false)
+	want(410) // all nodes know that it is used up
+	if d, err := st.engine.Read("capped"); err != nil || d.Hits != 3 || d.State != engine.StateExhausted {
+		t.Errorf("the link: %+v, %v", d, err)
+	}
+}
+
+// TestACapWithoutALeaderIsNotUsedUp: the node must not redirect, and says that it may later.
+func TestACapWithoutALeaderIsNotUsedUp(t *testing.T) {
 	st, _ := newClusteredSite(t)
 	st.shorten(`{"url": "https://example.com/", "alias": "capped", "max_hits": 10}`)
 	r := st.get("/capped", "Accept: application/json")
@@ -70,7 +122,7 @@ func TestANodeWithoutAPartOfACapSaysSo(t *testing.T) {
 		t.Errorf("the page: %d: %s", r.status, r.body)
 	}
 	if got := st.metric(`shunt_redirect_misses_total{reason="elsewhere"}`); got != "2" {
-		t.Errorf("%s redirects are counted that lacked a part of a cap, want 2", got)
+		t.Errorf("%s redirects are counted that nobody decided, want 2", got)
 	}
 }
 

@@ -194,4 +194,10 @@
 //
 // Rejected: redirects as a route of the router. It keeps captured values in a map, and gives some
 // paths meanings of its own.
+//
+// Files, leaves first: requestbody.go, https.go, session.go, clock.go, limiter.go, requestid.go, answer.go, pages.go,
+// auth.go, blockfile.go, cors.go, detached.go, docs.go, endpoint.go, heavy.go, operations.go, options.go, insecure.go,
+// panics.go, path.go, front.go, bodylimits.go, peek.go, preview.go, qrcode.go, public.go, links.go, bulk.go, plain.go,
+// login.go, setuplinks.go, live.go, export.go, clustered.go, router.go, server.go, reload.go, drain.go, counts.go,
+// dashboard.go, stats.go, tokens.go, users.go, routes.go.
 package api

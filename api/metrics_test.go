@@ -31,7 +31,7 @@ rollup_lag_seconds sessions clock_trusted clock_jumps_total ready loading_ratio 
 memory_limit_bytes memory_used_bytes{part} memory_full access_log_dropped_total shed_total{kind}
 last_reload_timestamp_seconds reload_failures_total journal_unprotected_records hit_parts_lost_total{part}
 
-cluster_role{role} cluster_epoch cluster_sequence{which} cluster_lag_seconds cluster_append_seconds cluster_cap_blocks cluster_outbox_bytes
+cluster_role{role} cluster_epoch cluster_sequence{which} cluster_lag_seconds cluster_append_seconds cluster_outbox_bytes
 cluster_outbox_age_seconds cluster_pull_behind_records{node} cluster_pull_behind_bytes{node} cluster_pull_behind_seconds{node}
 cluster_etcd_bytes{which} cluster_writes_refused
 storage_free_bytes storage_min_free_bytes storage_write_stalled storage_write_stalls_total
@@ -59,7 +59,7 @@ func allSources(t *testing.T) func(*Options) {
 			Cluster: func() admin.Cluster {
 				return admin.Cluster{
 					Role: "leader", Epoch: 2, Applied: 3, Head: 4, Lag: 5, Append: admin.Buckets{Bounds: []float64{1}, Counts: []uint64{1, 2}, Sum: 3},
-					CapBlocks: 6, OutboxBytes: 7, OutboxAge: 8, Pulls: []admin.ClusterPull{{Node: "b", Records: 9, Bytes: 10, Seconds: 11}},
+					OutboxBytes: 7, OutboxAge: 8, Pulls: []admin.ClusterPull{{Node: "b", Records: 9, Bytes: 10, Seconds: 11}},
 					Etcd: &admin.ClusterServer{Used: 12, Size: 13, Quota: 14}, WritesRefused: true,
 				}
 			},

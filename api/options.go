@@ -80,10 +80,10 @@ type Cluster struct {
 	// Outbox returns the records of this node's outbox after a position, for a node of that name, which
 	// has applied those through it, and will not need those through kept again. known is the id of the outbox that it knows. If that is not this
 	// outbox, the records begin with the first.
-	Outbox func(node string, known [16]byte, after, kept uint64) (cluster.Outbox, error)
+	Outbox func(node string, q cluster.OutboxQuery) (cluster.Outbox, error)
 
-	// Caps handles what a node of that name tells of caps. It is an error if this node does not lead.
-	Caps func(ctx context.Context, node cluster.Peer, m *engine.CapMessage) error
+	// Caps is engine.GrantCaps in the cluster.
+	Caps func(ctx context.Context, asks []engine.CapAsk) ([]engine.CapAnswer, error)
 
 	// GiveCopy ends the admission of a node of that name, and notes in the audit log that it gets a copy. The error is
 	// cluster.ErrNotAdmitted. NoteCopy does it at the node that leads.

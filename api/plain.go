@@ -17,8 +17,8 @@ import (
 
 // answerPlain appends the whole answer to r to out, with the bytes that fasthttp would send for
 // handle's. It sets r.Closes if the connection must be closed after it. If it appends nothing,
-// fasthttp must answer r, because it would read r in another way, or because the link is in the store
-// only, as long as links are loaded; then nothing is counted. A redirect
+// fasthttp must answer r, because it would read r in another way, or because the answer waits: for the store, as long as
+// links are loaded, or for the leader of a cluster, if the link has a cap. Then nothing is counted. A redirect
 // takes no lock, allocates nothing and calls no interface.
 func (f *front) answerPlain(out []byte, r *wire.Plain) []byte {
 	if f.drain.Begun() {
@@ -35,6 +35,7 @@ func (f *front) answerPlain(out []byte, r *wire.Plain) []byte {
 		Safe:      true,
 		Head:      r.Head,
 		Prefetch:  r.Purposes != nil && redirect.IsPrefetch(r.Purposes),
+		Quick:     true,
 		Heads:     f.heads.of(r),
 		Memo:      &r.Memo,
 	}
@@ -53,7 +54,11 @@ func (f *front) answerPlain(out []byte, r *wire.Plain) []byte {
 		out = append(out, "\r\nConnection: close"...)
 	}
 	out = append(out, "\r\n\r\n"...)
-	if o := f.redirects.Commit(d, &q); o != redirect.Redirected {
+	switch o := f.redirects.Commit(d, &q); o {
+	case redirect.Redirected:
+	case redirect.MustAsk:
+		return out[:start]
+	default:
 		return f.missPlain(out[:start], r, &q, d, o)
 	}
 	if f.access != nil {

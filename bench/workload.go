@@ -214,11 +214,9 @@ func (d *discard) SweepAudit(uint64) error { return nil }
 
 func (d *discard) SweepReceipts(engine.ReceiptSweep) (bool, error) { return false, nil }
 
-func (d *discard) LoadCaps(context.Context, func(uint64, engine.Cap, engine.CapUse)) error {
+func (d *discard) LoadCaps(context.Context, func(uint64, engine.Cap)) error {
 	return nil
 }
-
-func (d *discard) EndGenerations(map[uint64]uint64) (uint64, error) { return 0, nil }
 
 // nothing is a view without tallies, but the hits of the links of a store, and a listing without links.
 type nothing struct {

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 
@@ -12,10 +11,10 @@ import (
 	"shunt/engine/tally"
 )
 
-// CapChange is a new state of how the cap of a link is shared out.
+// CapChange is a new state of the cap of a link, in a cluster.
 type CapChange struct {
 	ID   uint64
-	Gone bool // it is not shared out any more; Cap is unused
+	Gone bool // the link is purged; Cap is unused
 	Cap  Cap
 }
 
@@ -23,79 +22,102 @@ type CapChange struct {
 type sharedCaps struct {
 	exists bool // this is a node of a cluster
 	table  caps.Table
+	asks   caps.Asks
 
-	mu struct { // of what only the leader uses
-		sync.Mutex
-		sessions map[caps.NodeID]liveSession
-		ended    map[uint64]endings   // of links whose cap is closed
-		nodes    map[caps.NodeID]bool // of the cluster, when that was asked the last time
-		looked   time.Time            // when that was
-	}
+	mu    sync.Mutex         // of what only a node that leads uses
+	later map[uint64]opening // caps that are to be opened, by link
+	ahead map[uint64]reserve // by link; changed by who has locked its code
 }
 
-// liveSession is the process of a node, and when it was last heard of.
-type liveSession struct {
-	caps.Session
-	heard time.Time
+// opening is what the cap of a link waits for until it is opened.
+type opening struct {
+	version uint64 // of the link: with another one, it may be another cap
+	after   uint64 // sequence of an entry of the log: all hits from before it must be known
 }
 
-// endings are the positions at which the hits before a generation end, by node.
-type endings struct {
-	generation uint64
-	at         map[caps.NodeID]uint64
-}
+// reserve is hits of a cap that are used in the log, and that this node has not granted yet. They are its own for ever:
+// no other leader grants them.
+type reserve struct{ generation, hits uint64 }
 
-// initCaps begins with no caps. Its session is that of the journal, whose epoch has just begun.
-func (e *Engine) initCaps() {
-	c := &e.caps
-	c.table.Init(e.options.CapNode, e.flusher.positions.Epoch)
-	c.mu.sessions, c.mu.ended = make(map[caps.NodeID]liveSession), make(map[uint64]endings)
+// maxOpenings bounds the caps that wait to be opened. When there are more, all begin to wait again.
+const maxOpenings = 1 << 16
+
+func (c *sharedCaps) init(exists bool) {
+	c.exists, c.later, c.ahead = exists, make(map[uint64]opening), make(map[uint64]reserve)
+	c.asks.Init()
 }
 
 // put makes changes known.
 func (c *sharedCaps) put(changes []CapChange) {
-	if !c.exists {
-		return
-	}
 	for i := range changes {
 		if changes[i].Gone {
-			c.table.Remove(changes[i].ID)
+			c.remove(changes[i].ID)
 		} else {
 			c.table.Put(changes[i].ID, changes[i].Cap)
 		}
 	}
 }
 
-// admit is index.Admit, or in a cluster, where a cap is shared out, what replaces it. Bots and the like use
-// nothing up, and are admitted until the cap is.
-func (e *Engine) admit(l index.Link, raise bool) bool {
-	id := l.ID()
-	switch {
-	case !e.caps.exists:
-		return e.index.Admit(l, id, raise)
-	case e.index.AdmitUncapped(l, id, raise):
-		return true
-	case !raise:
-		return !e.UsedUp(l)
-	case !e.caps.table.Take(id, func() string { return string(l.AppendCode(nil)) }):
-		return false
-	}
-	e.index.AddHits(id, 1)
-	return true
+// remove forgets the cap of a link that is purged.
+func (c *sharedCaps) remove(id uint64) {
+	c.table.Remove(id)
+	c.reserve(id, Cap{}, 0)
 }
 
-// hitShared is hitAtOnce in a cluster. It reserves the slot of the record first: what a node has admitted
-// must be in the records that it flushes when it ends a generation of a cap. A ring that is full makes an
-// exception, as in countAtOnce.
+// reserved returns the reserve of a cap.
+func (c *sharedCaps) reserved(id uint64, of Cap) uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if r := c.ahead[id]; r.generation == of.Generation {
+		return r.hits
+	}
+	return 0
+}
+
+// reserve sets the reserve of a cap.
+func (c *sharedCaps) reserve(id uint64, of Cap, hits uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if hits == 0 {
+		delete(c.ahead, id)
+		return
+	}
+	c.ahead[id] = reserve{of.Generation, hits}
+}
+
+// spent reports whether the cap of a link, which has that limit, is used up.
+func (c *sharedCaps) spent(id, limit uint64) bool {
+	now := c.table.Of(id)
+	return now.Open && now.Used >= limit
+}
+
+// admit is index.Admit, or in a cluster what replaces it: a link with a cap admits no hit without the leader.
+// Bots and the like use nothing up, and are admitted until the cap is.
+func (e *Engine) admit(l index.Link, raise bool) bool {
+	if !e.caps.exists {
+		return e.index.Admit(l, l.ID(), raise)
+	}
+	return e.index.AdmitUncapped(l, l.ID(), raise) || !raise && !e.UsedUp(l)
+}
+
+// hitShared is hitAtOnce in a cluster.
 func (e *Engine) hitShared(l index.Link, v journal.Visit) bool {
-	if l.Flags()&index.FlagCapped != 0 && !e.mayAdmit(l, v.Class == tally.ClassHit) {
+	raise := v.Class == tally.ClassHit
+	if l.Flags()&index.FlagCapped != 0 && (raise || e.UsedUp(l)) {
 		return false // without a void record in the journal
 	}
+	return e.hitReserved(l, v, func() bool { return e.admit(l, raise) })
+}
+
+// hitReserved records a hit if admit, which raises the counter, admits it. It reserves the slot of the record
+// first: what a node has admitted before it knew of a cap must be in the records that it flushes when the leader
+// asks for them (SettleHits). A ring that is full makes an exception, as in countAtOnce.
+func (e *Engine) hitReserved(l index.Link, v journal.Visit, admit func() bool) bool {
 	for r := e.journal.RingOf(l.ID()); ; {
 		switch seq, ok := r.Reserve(); {
 		case ok:
 			w := v.Words(l.ID(), l.Owner())
-			admitted := e.admit(l, v.Class == tally.ClassHit)
+			admitted := admit()
 			if admitted {
 				w.SetCounted()
 			} else {
@@ -104,256 +126,216 @@ func (e *Engine) hitShared(l index.Link, v journal.Visit) bool {
 			r.Put(seq, &w)
 			return admitted
 		case r.Full(seq):
-			return e.admit(l, v.Class == tally.ClassHit) && e.recordCounted(l, v)
+			return admit() && e.recordCounted(l, v)
 		}
 	}
 }
 
-// mayAdmit reports whether admit is worth a try for a link that was capped when it was resolved.
-func (e *Engine) mayAdmit(l index.Link, raise bool) bool {
-	if !raise {
-		return !e.UsedUp(l)
+// CapAsks reports whether Hit has refused a hit of l only because the node that leads must decide it.
+func (e *Engine) CapAsks(l index.Link) bool { return e.caps.exists && !e.UsedUp(l) }
+
+// HitAsked is Hit for a link of which CapAsks is true: it asks the node that leads. It waits for a write to the
+// cluster's log, or some seconds at most. decided is false if nobody could say whether the link may be followed.
+func (e *Engine) HitAsked(l index.Link, v journal.Visit) (admitted, decided bool) {
+	id := l.ID()
+	switch answer := e.caps.asks.Hit(id, string(l.AppendCode(nil))); {
+	case answer.Granted == 0:
+		return false, answer.Spent
+	default:
+		admitted = e.hitReserved(l, v, func() bool {
+			if !e.caps.table.Allows(id, answer.Generation) {
+				return false
+			}
+			e.index.AddHits(id, 1)
+			return true
+		})
+		return admitted, admitted
 	}
-	return e.caps.table.May(l.ID(), func() string { return string(l.AppendCode(nil)) })
 }
 
-// CapElsewhere reports whether a hit of l was refused only because this node has no block of its cap.
-func (e *Engine) CapElsewhere(l index.Link) bool { return e.caps.exists && !e.UsedUp(l) }
-
-// CapBlocks returns the number of links of whose cap this node holds hits.
-func (e *Engine) CapBlocks() int { return e.caps.table.Holding() }
-
-// newCap returns how the cap of a link that is being made is shared out; nil: it has none, or there is no
-// cluster.
+// newCap returns the cap of a link that is being made; nil: it has none, or there is no cluster.
 func (e *Engine) newCap(r *Record) *CapChange {
 	if !e.caps.exists || r.Hot.MaxHits == 0 {
 		return nil
 	}
-	return &CapChange{ID: r.Hot.ID, Cap: caps.New(r.Hot.Code, r.Cold.Version, r.Hot.MaxHits, r.Cold.ImportedHits, e.liveSessions())}
+	return &CapChange{ID: r.Hot.ID, Cap: Cap{Generation: r.Cold.Version, Used: r.Cold.ImportedHits, Open: true}}
 }
 
-// changedCap returns how the cap of a link that is being edited is shared out from now on; nil: as before.
+// changedCap returns the cap of a link that is being edited; nil: as before. One that is given later is opened by
+// the redirects that ask for it. One that changes gets the reserve back, so that a lower limit is exact, too.
 func (e *Engine) changedCap(old, edited *Record) *CapChange {
-	id, limit := edited.Hot.ID, edited.Hot.MaxHits
-	if !e.caps.exists || limit == old.Hot.MaxHits {
+	id := edited.Hot.ID
+	if !e.caps.exists || edited.Hot.MaxHits == old.Hot.MaxHits || old.Hot.MaxHits == 0 {
 		return nil
 	}
-	if limit == 0 {
-		return &CapChange{ID: id, Gone: true}
+	if edited.Hot.MaxHits == 0 {
+		return &CapChange{ID: id, Cap: Cap{Generation: edited.Cold.Version}}
 	}
-	if c, ok := e.caps.table.Cap(id); ok && old.Hot.MaxHits != 0 {
-		if after, ok := c.WithLimit(limit); ok {
-			return &CapChange{ID: id, Cap: after}
-		}
+	c := e.caps.table.Of(id)
+	own := e.caps.reserved(id, c)
+	if own == 0 {
+		return nil
 	}
-	return &CapChange{ID: id, Cap: caps.Closed(edited.Hot.Code, edited.Cold.Version, limit)}
+	e.caps.reserve(id, c, 0)
+	c.Used -= own
+	return &CapChange{ID: id, Cap: c}
 }
 
-// sessionLives is how long after its last message a process is given blocks of new links.
-const sessionLives = 5 * time.Second
-
-// liveSessions returns the processes of nodes that have been heard of lately, this one first.
-func (e *Engine) liveSessions() []caps.Session {
-	c := &e.caps
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	var live []caps.Session
-	for node, s := range c.mu.sessions {
-		if time.Since(s.heard) > sessionLives {
-			continue
-		}
-		if live = append(live, s.Session); node == e.options.CapNode {
-			live[0], live[len(live)-1] = live[len(live)-1], live[0]
-		}
-	}
-	return live
+// AskCaps has send ask the node that leads, by GrantCaps there, about redirects that wait here (HitAsked), until ctx is
+// done. send must return within some seconds, with an answer to each question.
+func (e *Engine) AskCaps(ctx context.Context, send func(ctx context.Context, asks []CapAsk) ([]CapAnswer, error)) {
+	e.caps.asks.Run(ctx, send)
 }
 
-// CapNodes is what the leader must know of the nodes of its cluster. Nodes are named by the ids of their
-// outboxes.
+// CapNodes is what the node that leads must know of its cluster.
 type CapNodes interface {
-	// All returns all nodes that the cluster has, live or not.
-	All(ctx context.Context) ([]caps.NodeID, error)
-	// Shown returns the position in a node's outbox before which all hits are in the counters here.
-	Shown(node caps.NodeID) (uint64, error)
+	// Applied returns the sequence of the last entry of the log that this node has applied.
+	Applied() uint64
+	// Settled reports whether the counters here have all hits that any other node of the cluster has admitted before it
+	// had applied the log through sequence. It has the others settle theirs (SettleHits) until that is so.
+	Settled(ctx context.Context, sequence uint64) bool
 }
 
-const (
-	capsPause = 50 * time.Millisecond             // between two messages
-	capsTick  = time.Second / caps.LooksPerSecond // between two messages without a reason
-
-	capsPatience = 10 * time.Second // until a log line says that no message arrives: a new leader takes three seconds
-)
-
-// ShareCaps tells the leader what this node uses of caps, by send, until ctx is done. Run must be running.
-// While this node leads, it also opens caps, and writes off what nodes hold that are in no cluster any more.
-func (e *Engine) ShareCaps(ctx context.Context, nodes CapNodes, send func(ctx context.Context, m *CapMessage) error) {
-	tick := time.NewTicker(capsTick)
-	defer tick.Stop()
-	told, said := time.Now(), false
-	for leads := false; ; {
-		ticked := false
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			ticked = true
-		case <-e.caps.table.Wake():
-		}
-		m := e.caps.table.Message(ticked)
-		if ticked || len(m.Reports) > 0 {
-			err := e.tellCaps(ctx, &m, send)
-			switch {
-			case err == nil:
-				told, said = time.Now(), false
-			case !said && ctx.Err() == nil && time.Since(told) > capsPatience:
-				said = true
-				e.log.Warn("the node that leads does not hear what this one uses of caps; links with a cap may soon be refused here", "error", err)
-			}
-			if err != nil {
-				e.caps.table.Failed(&m)
-			}
-		}
-		if ticked {
-			leads = e.openCaps(ctx, nodes, leads)
-		}
-		select {
-		case <-time.After(capsPause):
-		case <-ctx.Done():
-		}
-	}
-}
-
-// tellCaps ends the generations that a message is about, and sends it.
-func (e *Engine) tellCaps(ctx context.Context, m *CapMessage, send func(ctx context.Context, m *CapMessage) error) error {
-	if found := e.caps.table.Unended(m); found != nil {
-		if err := e.FlushRecorded(ctx); err != nil {
-			return err
-		}
-		position, err := e.store.EndGenerations(found)
-		if err != nil {
-			return err
-		}
-		e.caps.table.Ended(m, found, position)
-	}
-	return send(ctx, m)
-}
-
-// TakeCapMessage handles the message of a node while this one leads. It returns when what follows from it is
-// durable. The caller has checked that it is the node's own, and that the cluster has nodes nodes. Errors:
-// ErrNotLeader, ErrLoading, and those of Update.
-func (e *Engine) TakeCapMessage(ctx context.Context, m *CapMessage, nodes int) error {
+// GrantCaps answers another node, or this one, while this node leads. What it grants is durable when it returns. Hits
+// of links that it could not write in time may be used up, and are not granted. Errors: ErrNotLeader, ErrLoading.
+func (e *Engine) GrantCaps(ctx context.Context, nodes CapNodes, asks []CapAsk) ([]CapAnswer, error) {
 	if !e.Ready() {
-		return ErrLoading
+		return nil, ErrLoading
 	}
 	if err := e.gate.enter(); err != nil {
-		return err
+		return nil, err
 	}
 	defer e.gate.leave()
-	ctx, cancel := context.WithTimeout(ctx, CommitTimeout)
+	ctx, cancel := context.WithTimeout(ctx, grantTimeout)
 	defer cancel()
-	e.hear(m)
-	done, writes := make(chan error, len(m.Reports)), 0
-	var errs []error
-	for i := range m.Reports {
-		wrote, err := e.takeReport(ctx, m, &m.Reports[i], nodes, done)
-		if wrote {
-			writes++
-		}
-		if err != nil {
-			errs = append(errs, err)
-			break
-		}
+	answers, writes := make([]CapAnswer, len(asks)), make([]<-chan error, len(asks))
+	for i := range asks {
+		answers[i], writes[i] = e.grantCap(ctx, nodes, &asks[i])
 	}
-	for range writes {
-		select {
-		case err := <-done:
-			errs = append(errs, err)
-		case <-ctx.Done():
-			return ErrOutcomeUnknown
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// hear notes that a process lives, and which generations it has ended.
-func (e *Engine) hear(m *CapMessage) {
-	c := &e.caps
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if s := c.mu.sessions[m.Node]; m.Session < s.Number || m.Session == s.Number && m.Serial <= s.Serial {
-		return
-	}
-	c.mu.sessions[m.Node] = liveSession{caps.Session{Node: m.Node, Number: m.Session, Serial: m.Serial}, time.Now()}
-	for i := range m.Reports {
-		r := &m.Reports[i]
-		if !r.Ended || !c.closed(r.ID, r.Generation) {
+	for i, write := range writes {
+		if write == nil {
 			continue
 		}
-		x := c.mu.ended[r.ID]
-		if x.generation != r.Generation {
-			x = endings{r.Generation, make(map[caps.NodeID]uint64)}
-			c.mu.ended[r.ID] = x
+		select {
+		case err := <-write:
+			if err != nil {
+				answers[i] = CapAnswer{}
+			}
+		case <-ctx.Done():
+			answers[i] = CapAnswer{}
 		}
-		x.at[m.Node] = r.Position
 	}
+	return answers, nil
 }
 
-// closed reports whether a generation of a link's cap waits to be opened.
-func (c *sharedCaps) closed(id, generation uint64) bool {
-	now, known := c.table.Cap(id)
-	return known && !now.Open && now.Generation == generation
-}
+// grantTimeout bounds GrantCaps. A node that asks waits longer for its answer.
+const grantTimeout = 2 * time.Second
 
-// takeReport writes what follows from a report, if anything does; done gets the outcome then.
-func (e *Engine) takeReport(ctx context.Context, m *CapMessage, r *CapReport, nodes int, done chan<- error) (wrote bool, err error) {
-	c, known := e.caps.table.Cap(r.ID)
-	code := c.Code
-	if !known {
-		if code = r.Code; !index.ValidCode([]byte(code)) {
-			return false, nil
-		}
-	} else if !c.Open {
-		return false, nil
+// grantCap answers a with the code locked: so there is no other grant of the link meanwhile, and no edit. If it writes,
+// the answer counts only when write has said nil.
+func (e *Engine) grantCap(ctx context.Context, nodes CapNodes, a *CapAsk) (answer CapAnswer, write <-chan error) {
+	if !index.ValidCode([]byte(a.Code)) {
+		return answer, nil
 	}
-	return e.changeCap(ctx, r.ID, code, done, func(c Cap, known bool) (Cap, bool) {
-		if known {
-			return c.Told(m, r, nodes)
-		}
-		return e.missingCap(r.ID, code)
-	})
-}
-
-// missingCap returns the cap of a link that has none although it is capped: it was made before there was a
-// cluster. The caller has the lock of its code.
-func (e *Engine) missingCap(id uint64, code string) (Cap, bool) {
-	rec, err := e.readLive(code)
-	if err != nil || rec.Hot.ID != id || rec.Hot.MaxHits == 0 {
-		return Cap{}, false
-	}
-	return caps.Closed(code, rec.Cold.Version, rec.Hot.MaxHits), true
-}
-
-// changeCap has change change the cap of a link, with its code locked. done gets the outcome if wrote.
-func (e *Engine) changeCap(
-	ctx context.Context, id uint64, code string, done chan<- error, change func(c Cap, known bool) (Cap, bool),
-) (wrote bool, err error) {
-	l, err := e.lockCodeToWrite(ctx, code)
+	l, err := e.lockCodeToWrite(ctx, a.Code)
 	if err != nil {
-		return false, err
+		return answer, nil
 	}
-	after, changed := change(e.caps.table.Cap(id))
-	if !changed {
+	limit, before := e.capNow(a), e.caps.table.Of(a.ID)
+	c := before
+	if limit != 0 && !c.Open {
+		c = e.opened(ctx, nodes, a)
+	}
+	if limit == 0 || !c.Open {
 		l.unlock()
-		return false, nil
+		return answer, nil
 	}
-	m := Mutation{Cap: &CapChange{ID: id, Cap: after}}
+	own := e.caps.reserved(a.ID, c)
+	n := min(a.Hits, limit-min(limit, c.Used-own))
+	answer = CapAnswer{Granted: n, Generation: c.Generation, Spent: n < a.Hits}
+	if n <= own && c == before {
+		e.caps.reserve(a.ID, c, own-n)
+		l.unlock()
+		return answer, nil
+	}
+	e.caps.reserve(a.ID, c, 0)
+	c.Used += n - min(n, own)
+	ahead := min((limit-min(limit, c.Used))/aheadShare, aheadAsks*n)
+	c.Used += ahead
+	return answer, e.applyCap(l, a.ID, c, ahead)
+}
+
+// A write reserves at most one in aheadShare of the hits that are left, and as many as aheadAsks questions like the one
+// that needs it ask for. So most questions need no write, and a change of leaders uses up little.
+const (
+	aheadShare = 100
+	aheadAsks  = 16
+)
+
+// capNow returns the cap of the link that a is about; 0: it has none any more, which the node that asks is about to
+// learn.
+func (e *Engine) capNow(a *CapAsk) uint64 {
+	l, ok := e.Resolve([]byte(a.Code))
+	if !ok {
+		return 0
+	}
+	defer l.Release()
+	if l.ID() != a.ID {
+		return 0
+	}
+	return l.MaxHits()
+}
+
+// applyCap writes the cap of a link, whose code the caller has locked by l. Then ahead is the reserve.
+func (e *Engine) applyCap(l codeLock, id uint64, c Cap, ahead uint64) <-chan error {
+	done := make(chan error, 1)
+	m := Mutation{Cap: &CapChange{ID: id, Cap: c}}
 	e.store.Apply(m, func(err error) {
 		if err == nil {
 			err = e.publishMutation(&m)
+			e.caps.reserve(id, c, ahead)
 		}
 		l.unlock()
 		done <- err
 	})
-	return true, nil
+	return done
+}
+
+// opened returns the cap of a link, with the hits from before it, if these are known: only then it is open. The caller
+// has locked the code.
+func (e *Engine) opened(ctx context.Context, nodes CapNodes, a *CapAsk) Cap {
+	rec, err := e.readLive(a.Code)
+	if err != nil {
+		return Cap{}
+	}
+	after := e.caps.opens(a.ID, rec.Cold.Version, nodes.Applied())
+	if !nodes.Settled(ctx, after) || e.foldNow(ctx) != nil { // hits of this node are folded
+		return Cap{}
+	}
+	return Cap{Generation: rec.Cold.Version, Used: e.index.Hits(a.ID), Open: true}
+}
+
+// opens returns the entry of the log that the cap of a link waits for: applied, if nobody has asked for it before.
+func (c *sharedCaps) opens(id, version, applied uint64) uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	o, waits := c.later[id]
+	if waits && o.version == version {
+		return o.after
+	}
+	if len(c.later) >= maxOpenings {
+		clear(c.later)
+	}
+	c.later[id] = opening{version, applied}
+	return applied
+}
+
+// SettleHits makes every hit durable in the store that this node has admitted while it did not know of what the
+// cluster's log says by now. It fails while this node leads, or has writes of an earlier leadership: of these,
+// the log may know more than the index. Run must be running.
+func (e *Engine) SettleHits(ctx context.Context) error {
+	if open, used := e.gate.state(); open || used {
+		return ErrOverloaded
+	}
+	return e.FlushRecorded(ctx)
 }

@@ -20,7 +20,7 @@ type counting struct {
 // uncounted are the methods of a Store that a counting does not count: they write, or read no more
 // than memory.
 var uncounted = map[string]bool{
-	"AllocateIDs": true, "Apply": true, "ApplyAll": true, "EndGenerations": true, "Flush": true,
+	"AllocateIDs": true, "Apply": true, "ApplyAll": true, "Flush": true,
 	"Clock": true, "OldestAudit": true, "RollUp": true, "SweepAudit": true, "SweepReceipts": true,
 	"Identity": true, "Kept": true, "LowerKept": true, "ReadOnly": true, "Scanned": true,
 }
@@ -47,7 +47,7 @@ func (c *counting) LoadReceipts(ctx context.Context, fn func(engine.RequestKey))
 	return c.read().LoadReceipts(ctx, fn)
 }
 
-func (c *counting) LoadCaps(ctx context.Context, fn func(id uint64, c engine.Cap, use engine.CapUse)) error {
+func (c *counting) LoadCaps(ctx context.Context, fn func(id uint64, c engine.Cap)) error {
 	return c.read().LoadCaps(ctx, fn)
 }
 

@@ -105,12 +105,12 @@
 // folded first. The hit itself raises the counter of a capped link, by compare-and-swap and never
 // beyond the cap, and its record says so (counted). Before an uncapped link gets a cap, it is
 // published with a flag that makes its hits do the same, and everything is folded: then the counter
-// is complete.
+// is complete. In a cluster, the node that leads decides each hit of a capped link: see engine/caps.
 //
 // The cap that counts is the cap in force when a hit is admitted, not the cap that the redirect
 // found when it resolved the link: the hit looks the link up once more, after it has read the
 // counter and before it swaps it. An edit first publishes another cap and then changes the upper
-// bits of the counter, so that swaps that began earlier fail (engine/index, counter.go). So,
+// bits of the counter, so that swaps that began earlier fail (engine/index/counter.go). So,
 // whatever the edit (a cap given, lowered, raised, taken away and given again): once an edit to a
 // cap of n is published, and the link had h hits at that moment, at most max(n, h) hits are
 // admitted until the next edit; h is in the answer of the edit. This also holds for a redirect that

@@ -67,9 +67,6 @@ type Options struct {
 	// need not be one that takes writes. Writes fail, and Hit must not be called.
 	ReadOnly bool
 
-	// CapNode is what names this node in the caps of links, in a cluster: the id of its outbox.
-	CapNode [16]byte
-
 	// Full reports whether memory is short: then links are refused (ErrFull). Any goroutine calls
 	// it, for each link. Default: never.
 	Full func() bool
@@ -215,7 +212,7 @@ func Open(store Store, o Options) (*Engine, error) {
 	e.receipts.init(o.MaxReceipts)
 	e.owners.init()
 	e.gate.exists = o.Cluster
-	e.caps.exists = o.Cluster
+	e.caps.init(o.Cluster)
 	start := e.startEpoch
 	if o.ReadOnly {
 		start = e.startReading
@@ -225,7 +222,6 @@ func Open(store Store, o Options) (*Engine, error) {
 	if err := start(); err != nil {
 		return nil, err
 	}
-	e.initCaps()
 	return e, nil
 }
 

@@ -31,20 +31,15 @@ const (
 	TombstoneDays   = limits.TombstoneDays
 )
 
-// How caps are shared out in a cluster: see engine/caps.
+// Caps of links in a cluster: see engine/caps.
 type (
-	Cap        = caps.Cap
-	CapBlock   = caps.Block
-	CapUse     = caps.Use
-	CapMessage = caps.Message
-	CapReport  = caps.Report
+	Cap       = caps.Cap
+	CapAsk    = caps.Ask
+	CapAnswer = caps.Answer
 )
 
-// Limits of caps that are shared out: see engine/caps.
-const (
-	MaxCapBlocks  = caps.MaxBlocks
-	MaxCapReports = caps.MaxReports
-)
+// MaxCapAsks is caps.MaxAsks.
+const MaxCapAsks = caps.MaxAsks
 
 // Errors in the fields of a request: see engine/invalid.
 type (

@@ -67,6 +67,13 @@ func (g *gate) emptied() <-chan struct{} {
 	return g.mu.empty
 }
 
+// state reports whether the gate is open, and whether a write is inside.
+func (g *gate) state() (open, used bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.mu.open, g.mu.inside > 0
+}
+
 func (g *gate) set(open bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 type Learned struct {
 	Links []index.HotView // new hot records, tombstones too, in the order of their writes
 	Hits  []ImportedHits  // that imported links among them brought along
-	Caps  []CapChange     // how caps are shared out
+	Caps  []CapChange     // in the order of their writes
 	Freed []Freed         // hot records that were deleted, because nobody is to know the link any more
 
 	Receipts     []RequestKey // that the store did not have before

@@ -117,7 +117,7 @@ func (e *Engine) Load(ctx context.Context, progress func(loaded uint64)) (err er
 	if err := totals.LoadHits(ctx, e.index.AddHits); err != nil {
 		return fmt.Errorf("loading hits: %w", err)
 	}
-	if err := e.store.LoadCaps(ctx, e.caps.table.Load); err != nil {
+	if err := e.store.LoadCaps(ctx, e.caps.table.Put); err != nil {
 		return fmt.Errorf("loading caps: %w", err)
 	}
 	e.loading.hasTotals.Store(true)

@@ -11,7 +11,7 @@ import (
 
 // UsedUp reports whether l is capped and its hits have reached the cap.
 func (e *Engine) UsedUp(l index.Link) bool {
-	return l.Flags()&index.FlagCapped != 0 && (e.index.Hits(l.ID()) >= l.MaxHits() || e.caps.exists && e.caps.table.Spent(l.ID()))
+	return l.Flags()&index.FlagCapped != 0 && (e.index.Hits(l.ID()) >= l.MaxHits() || e.caps.exists && e.caps.spent(l.ID(), l.MaxHits()))
 }
 
 // CreatedAt returns when the link that has code and id was made; ErrNotFound if it no longer

@@ -164,8 +164,11 @@ func (b *purgeBatch) commit() {
 			b.again = true
 		case err != nil:
 			b.fail(fmt.Errorf("purging link %q: %w", p.Code, err))
-		case p.FreesCode:
-			b.engine.index.Forget(p.Code, p.ID)
+		default:
+			b.engine.caps.remove(p.ID)
+			if p.FreesCode {
+				b.engine.index.Forget(p.Code, p.ID)
+			}
 		}
 	}
 }

@@ -88,14 +88,8 @@ type Store interface {
 	// space.
 	ReadOnly() bool
 
-	// LoadCaps calls fn with how the cap of each link is shared out, and with how much this node has
-	// used of it. It calls fn from the caller's goroutine.
-	LoadCaps(ctx context.Context, fn func(id uint64, c Cap, use CapUse)) error
-
-	// EndGenerations makes later flushes count as used what they have of the links in generations, which has
-	// the present generation of the cap of each. All hits of earlier flushes are in records of this node's
-	// outbox before position.
-	EndGenerations(generations map[uint64]uint64) (position uint64, err error)
+	// LoadCaps calls fn with the caps of links in a cluster, from the caller's goroutine.
+	LoadCaps(ctx context.Context, fn func(id uint64, c Cap)) error
 
 	// Positions returns the positions that the last Flush committed.
 	Positions() (Positions, error)
@@ -264,8 +258,8 @@ type Mutation struct {
 	// Purge, if set, is the whole mutation. Only the flush goroutine sets it.
 	Purge *Purge
 
-	// Cap is how the cap of the link is shared out in a cluster from now on; nil: as before. Without a
-	// code in Hot, it is the whole mutation.
+	// Cap is the cap of the link in a cluster from now on; nil: as before. Without a code in Hot, it is the
+	// whole mutation.
 	Cap *CapChange
 }
 

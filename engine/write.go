@@ -437,8 +437,8 @@ func (e *Engine) Made(code string) (id uint64, created time.Time, err error) {
 // folded ones.
 func (e *Engine) detail(r *Record) Detail {
 	d := detailOf(r, e.index.Hits(r.Hot.ID), e.now())
-	if d.State == StateActive && r.Hot.MaxHits != 0 && e.caps.exists && e.caps.table.Spent(d.ID) {
-		d.State = StateExhausted // a node that is lost for ever had a part of the cap
+	if d.State == StateActive && r.Hot.MaxHits != 0 && e.caps.exists && e.caps.spent(d.ID, r.Hot.MaxHits) {
+		d.State = StateExhausted // a node that ended had hits that it had not counted
 	}
 	return d
 }

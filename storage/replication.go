@@ -3,7 +3,6 @@ package storage
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -32,9 +31,8 @@ type Replication interface {
 	// Renew adds to b what makes a restored store, which r reads, another one than that of the backup. Start need
 	// not have been called.
 	Renew(r pebble.Reader, b *pebble.Batch) error
-	// LoadCaps and EndGenerations are those of engine.Store.
-	LoadCaps(ctx context.Context, fn func(id uint64, c engine.Cap, use engine.CapUse)) error
-	EndGenerations(generations map[uint64]uint64) (position uint64, err error)
+	// LoadCaps is that of engine.Store.
+	LoadCaps(ctx context.Context, fn func(id uint64, c engine.Cap)) error
 	// Close is called when nobody uses the store any more, also if it could not be opened.
 	Close() error
 }
@@ -104,17 +102,9 @@ func (s *Store) closeParts() error {
 }
 
 // LoadCaps implements engine.Store.
-func (s *Store) LoadCaps(ctx context.Context, fn func(id uint64, c engine.Cap, use engine.CapUse)) error {
+func (s *Store) LoadCaps(ctx context.Context, fn func(id uint64, c engine.Cap)) error {
 	if s.replication == nil {
 		return nil
 	}
 	return s.replication.LoadCaps(ctx, fn)
-}
-
-// EndGenerations implements engine.Store.
-func (s *Store) EndGenerations(generations map[uint64]uint64) (position uint64, err error) {
-	if s.replication == nil {
-		return 0, fmt.Errorf("storage: ending generations of caps: %w", engine.ErrNotLeader)
-	}
-	return s.replication.EndGenerations(generations)
 }

@@ -57,8 +57,7 @@ func TestEveryWriteOfAccountsGoesThroughOnePlace(t *testing.T) {
 		"writelock.go writeThen writes": 1, // to the table of Accounts, which is a toldTable
 		"callers.go Write writes":       1, // to the table itself, and tells callers
 
-		"check.go setupCodeIndex makes Accounts": 1, // to read
-		"check.go tokenIndex makes Accounts":     1, // to read
+		"check.go accounts makes Accounts": 1, // to read
 	}
 	if !maps.Equal(found, want) {
 		t.Errorf("got %v, want %v", found, want)

@@ -148,94 +148,84 @@ func (c *tableCheck) name(key, value []byte) (string, error) {
 func (c *tableCheck) token(hash, value []byte) (string, error) {
 	c.report.Tokens++
 	t, kept, err := decodeToken(value)
-	switch {
-	case err != nil:
-		return err.Error(), nil
-	case !canonical(new(tokenRow), value):
-		return "it is not written as this program writes it", nil
-	case !bytes.Equal(kept, hash):
-		return "it is of another hash", nil
+	if why := hashFault(err, new(tokenRow), value, kept, hash); why != "" {
+		return why, nil
 	}
-	indexed, err := c.table.Get(tokenIndexKey(t.UserID, t.ID))
-	if err == nil && !bytes.Equal(indexed, hash) {
-		return fmt.Sprintf("it is not among the tokens of user %d", t.UserID), nil
-	}
-	if err != nil {
-		return "", err
-	}
-	return c.there(t.UserID)
+	return c.indexed(tokenIndexKey(t.UserID, t.ID), hash, "tokens", t.UserID)
 }
 
 func (c *tableCheck) session(hash, value []byte) (string, error) {
 	c.report.Sessions++
 	s, kept, err := decodeSession(value)
-	switch {
-	case err != nil:
-		return err.Error(), nil
-	case !canonical(new(sessionRow), value):
-		return "it is not written as this program writes it", nil
-	case !bytes.Equal(kept, hash):
-		return "it is of another hash", nil
+	if why := hashFault(err, new(sessionRow), value, kept, hash); why != "" {
+		return why, nil
 	}
-	indexed, err := c.table.Get(sessionIndexKey(s.UserID, hash))
-	if err == nil && indexed == nil {
-		return fmt.Sprintf("it is not among the sessions of user %d", s.UserID), nil
-	}
-	if err != nil {
-		return "", err
-	}
-	return c.there(s.UserID)
+	return c.indexed(sessionIndexKey(s.UserID, hash), nil, "sessions", s.UserID)
 }
 
 func (c *tableCheck) sessionIndex(user uint32, hash, value []byte) (string, error) {
 	if why := wantWidth(value, 0); why != "" {
 		return why, nil
 	}
-	text, err := c.table.Get(sessionKey(hash))
-	if err != nil {
-		return "", err
-	}
-	if text == nil {
-		return "there is no session of its hash", nil
-	}
-	if s, _, err := decodeSession(text); err == nil && s.UserID != user {
-		return fmt.Sprintf("its session is of user %d", s.UserID), nil
-	}
-	return "", nil
+	s, _, err := c.accounts().readSession(hash)
+	return indexFault(err, "session", s.UserID, user)
 }
 
 func (c *tableCheck) setupCode(hash, value []byte) (string, error) {
 	s, kept, err := decodeSetupCode(value)
+	if why := hashFault(err, new(setupCodeRow), value, kept, hash); why != "" {
+		return why, nil
+	}
+	return c.indexed(setupCodeIndexKey(s.UserID, hash), nil, "setup codes", s.UserID)
+}
+
+// accounts reads the table as others do.
+func (c *tableCheck) accounts() *Accounts { return &Accounts{table: c.table} }
+
+// hashFault returns the fault of a row that has a hash, "" if it has none. err is the error of decoding it, row
+// points to its form, and kept is the hash in it.
+func hashFault(err error, row any, value, kept, hash []byte) string {
 	switch {
 	case err != nil:
-		return err.Error(), nil
-	case !canonical(new(setupCodeRow), value):
-		return "it is not written as this program writes it", nil
+		return err.Error()
+	case !canonical(row, value):
+		return "it is not written as this program writes it"
 	case !bytes.Equal(kept, hash):
-		return "it is of another hash", nil
+		return "it is of another hash"
 	}
-	indexed, err := c.table.Get(setupCodeIndexKey(s.UserID, hash))
-	if err == nil && indexed == nil {
-		return fmt.Sprintf("it is not among the setup codes of user %d", s.UserID), nil
-	}
-	if err != nil {
+	return ""
+}
+
+// indexed checks that a row is in the index by user, with a value unless that is nil, and that its user is there.
+func (c *tableCheck) indexed(key, value []byte, rows string, user uint32) (string, error) {
+	found, err := c.table.Get(key)
+	switch {
+	case err != nil:
 		return "", err
+	case found == nil || value != nil && !bytes.Equal(found, value):
+		return fmt.Sprintf("it is not among the %s of user %d", rows, user), nil
 	}
-	return c.there(s.UserID)
+	return c.there(user)
 }
 
 func (c *tableCheck) setupCodeIndex(user uint32, hash, value []byte) (string, error) {
 	if why := wantWidth(value, 0); why != "" {
 		return why, nil
 	}
-	s, _, err := (&Accounts{table: c.table}).readSetupCode(hash)
+	s, _, err := c.accounts().readSetupCode(hash)
+	return indexFault(err, "setup code", s.UserID, user)
+}
+
+// indexFault returns the fault of a row in the index of a user: err is that of reading what it leads to, which is of
+// a user.
+func indexFault(err error, what string, of, user uint32) (string, error) {
 	switch {
-	case errors.Is(err, ErrNoSetupCode):
-		return "there is no setup code of its hash", nil
+	case errors.Is(err, ErrUnauthorized), errors.Is(err, ErrNoSetupCode):
+		return "there is no " + what + " of its hash", nil
 	case errors.Is(err, errFormat):
-		return "", nil // reported where the setup code is
-	case err == nil && s.UserID != user:
-		return fmt.Sprintf("its setup code is of user %d", s.UserID), nil
+		return "", nil // reported where it is
+	case err == nil && of != user:
+		return fmt.Sprintf("its %s is of user %d", what, of), nil
 	}
 	return "", err
 }
@@ -256,16 +246,11 @@ func (c *tableCheck) tokenIndex(user uint32, id string, hash []byte) (string, er
 	if why := wantWidth(hash, sha256.Size); why != "" {
 		return why, nil
 	}
-	t, _, err := (&Accounts{table: c.table}).readToken(hash)
-	switch {
-	case errors.Is(err, ErrUnauthorized):
-		return "there is no token of its hash", nil
-	case errors.Is(err, errFormat):
-		return "", nil // reported where the token is
-	case err == nil && (t.UserID != user || t.ID != id):
+	t, _, err := c.accounts().readToken(hash)
+	if err == nil && (t.UserID != user || t.ID != id) {
 		return fmt.Sprintf("its token is %s of user %d", t.ID, t.UserID), nil
 	}
-	return "", err
+	return indexFault(err, "token", t.UserID, user)
 }
 
 // checkLast checks that the highest number that was ever given is at least as high as every number

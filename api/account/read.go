@@ -20,38 +20,30 @@ func (a *Accounts) readUser(id uint32) (userRecord, error) {
 
 // readToken returns the token of a hash and the hash in its row, or ErrUnauthorized.
 func (a *Accounts) readToken(hash []byte) (Token, []byte, error) {
-	value, err := a.table.Get(tokenKey(hash))
-	if err != nil {
-		return Token{}, nil, fmt.Errorf("read token: %w", err)
-	}
-	if value == nil {
-		return Token{}, nil, ErrUnauthorized
-	}
-	return decodeToken(value)
+	return readHashed(a.table, "token", tokenKey(hash), decodeToken, ErrUnauthorized)
 }
 
 // readSession returns the session of a hash and the hash in its row, or ErrUnauthorized.
 func (a *Accounts) readSession(hash []byte) (session, []byte, error) {
-	value, err := a.table.Get(sessionKey(hash))
-	if err != nil {
-		return session{}, nil, fmt.Errorf("read session: %w", err)
-	}
-	if value == nil {
-		return session{}, nil, ErrUnauthorized
-	}
-	return decodeSession(value)
+	return readHashed(a.table, "session", sessionKey(hash), decodeSession, ErrUnauthorized)
 }
 
 // readSetupCode returns the setup code of a hash and the hash in its row, or ErrNoSetupCode.
 func (a *Accounts) readSetupCode(hash []byte) (setupCode, []byte, error) {
-	value, err := a.table.Get(setupCodeKey(hash))
-	if err != nil {
-		return setupCode{}, nil, fmt.Errorf("read setup code: %w", err)
+	return readHashed(a.table, "setup code", setupCodeKey(hash), decodeSetupCode, ErrNoSetupCode)
+}
+
+func readHashed[T any](
+	table Table, what string, key []byte, decode func(value []byte) (T, []byte, error), missing error,
+) (row T, hash []byte, err error) {
+	value, err := table.Get(key)
+	switch {
+	case err != nil:
+		return row, nil, fmt.Errorf("read %s: %w", what, err)
+	case value == nil:
+		return row, nil, missing
 	}
-	if value == nil {
-		return setupCode{}, nil, ErrNoSetupCode
-	}
-	return decodeSetupCode(value)
+	return decode(value)
 }
 
 // eachUser calls fn for each user, the lowest number first, until it returns false.

@@ -129,10 +129,18 @@ func encode(row any) []byte {
 	return b
 }
 
+// decode decodes a row, of which version is a field. Its error wraps errFormat.
+func decode(value []byte, row any, version *int) error {
+	if json.Unmarshal(value, row) != nil || *version != formatVersion {
+		return fmt.Errorf("%w (version %d)", errFormat, *version)
+	}
+	return nil
+}
+
 func decodeUser(value []byte) (userRecord, error) {
 	var row userRow
-	if err := json.Unmarshal(value, &row); err != nil || row.V != formatVersion {
-		return userRecord{}, fmt.Errorf("%w (version %d)", errFormat, row.V)
+	if err := decode(value, &row, &row.V); err != nil {
+		return userRecord{}, err
 	}
 	return userRecord{
 		User: User{
@@ -145,32 +153,32 @@ func decodeUser(value []byte) (userRecord, error) {
 
 func decodeSession(value []byte) (s session, hash []byte, err error) {
 	var row sessionRow
-	if err := json.Unmarshal(value, &row); err != nil || row.V != formatVersion {
-		return session{}, nil, fmt.Errorf("%w (version %d)", errFormat, row.V)
+	if err := decode(value, &row, &row.V); err != nil {
+		return session{}, nil, err
 	}
 	return session{row.User, time.UnixMilli(row.CreatedMs).UTC()}, row.Hash, nil
 }
 
 func decodeSetupCode(value []byte) (s setupCode, hash []byte, err error) {
 	var row setupCodeRow
-	if err := json.Unmarshal(value, &row); err != nil || row.V != formatVersion {
-		return setupCode{}, nil, fmt.Errorf("%w (version %d)", errFormat, row.V)
+	if err := decode(value, &row, &row.V); err != nil {
+		return setupCode{}, nil, err
 	}
 	return setupCode{row.User, time.UnixMilli(row.ExpiresMs).UTC()}, row.Hash, nil
 }
 
 func decodeUse(value []byte) (time.Time, error) {
 	var row useRow
-	if err := json.Unmarshal(value, &row); err != nil || row.V != formatVersion {
-		return time.Time{}, fmt.Errorf("%w (version %d)", errFormat, row.V)
+	if err := decode(value, &row, &row.V); err != nil {
+		return time.Time{}, err
 	}
 	return time.UnixMilli(row.AtMs).UTC(), nil
 }
 
 func decodeToken(value []byte) (t Token, hash []byte, err error) {
 	var row tokenRow
-	if err := json.Unmarshal(value, &row); err != nil || row.V != formatVersion {
-		return Token{}, nil, fmt.Errorf("%w (version %d)", errFormat, row.V)
+	if err := decode(value, &row, &row.V); err != nil {
+		return Token{}, nil, err
 	}
 	t = Token{
 		ID: row.ID, UserID: row.User, Name: row.Name, Scopes: row.Scopes,

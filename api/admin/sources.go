@@ -58,7 +58,6 @@ type Cluster struct {
 	Applied, Head uint64  // sequences of the log's entries
 	Lag           float64 // seconds; negative: the log has not been read since the start
 	Append        Buckets // seconds
-	CapBlocks     int     // links of whose cap this node holds a part
 
 	OutboxBytes   uint64         // of counted hits that some full node has not pulled
 	OutboxAge     float64        // seconds since the oldest of them were written; 0: there are none

@@ -40,11 +40,6 @@ var clusterMetrics = []metric{
 		send: ofCluster(func(c *Cluster, out sender) { out.histogram(c.Append) }),
 	},
 	{
-		name: "shunt_cluster_cap_blocks", help: "Links with a cap of which this node holds hits that it may admit by itself.",
-		words: "Links of whose cap this node holds a part",
-		send:  ofCluster(func(c *Cluster, out sender) { out.gauge(float64(c.CapBlocks)) }),
-	},
-	{
 		name: "shunt_cluster_outbox_bytes", help: "Bytes of this node's counted hits that some full node has not pulled yet.",
 		words: "Own hits that others have not pulled", unit: Bytes,
 		send: ofCluster(func(c *Cluster, out sender) { out.gauge(float64(c.OutboxBytes)) }),

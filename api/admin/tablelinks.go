@@ -59,7 +59,7 @@ var redirectMetrics = []metric{
 		values: []wording{
 			{"not_found", "unknown code"}, {"disabled", "link disabled"}, {"expired", "link expired"}, {"exhausted", "limit of hits reached"},
 			{"loading", "links were still loading"}, {"method", "wrong method"}, {"too_long", "address too long with its query"},
-			{"blocked", "target blocked"}, {"elsewhere", "other nodes of the cluster held what was left of the limit of hits"},
+			{"blocked", "target blocked"}, {"elsewhere", "the cluster could not count a hit of a link with a limit"},
 		},
 		send: func(s *snapshot, out sender) { out.counters(s.front.Misses) },
 	},

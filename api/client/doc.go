@@ -61,9 +61,8 @@
 // connection (HTTP pipelining, RFC 9112, 9.3.2). On one connection a server does one request after
 // the other, so links are imported in their order, although no request waits for the answer to the
 // one before it. After a failure everything without an answer is sent again. A request costs the
-// client about 1 µs of CPU for each link: links are copied into the body, and answers are scanned
-// for counts and problems, without a value for each link. Import, which decodes each answer, takes
-// ten times that.
+// client about 1 µs of CPU for each link: links are copied into the body, and of an answer only the
+// counts are read, unless it refuses links. Import, which decodes each answer, takes ten times that.
 //
 // Rejected: several connections (the server may do the second request before the first, so lists
 // would have another order, and of two links with one code the later might win); one request

@@ -2,35 +2,31 @@ package cluster
 
 import (
 	"encoding/json"
-	"fmt"
 
 	"shunt/api/problem"
 	"shunt/engine"
 )
 
-// CapsPath is where a node tells the one that leads what it has used of the caps of links:
+// CapsPath is where a node asks the one that leads whether links with a cap may be followed:
 //
 //	POST /cluster/caps
 //
-// with a CapMessage as JSON. The answer has status 204; what follows from the message is in the log then.
+// with a list of CapAsks as JSON. The answer is a list of CapAnswers, one for each.
 const CapsPath = PeerPrefix + "caps"
 
-// MaxCapMessageBytes bounds a CapMessage as JSON.
-const MaxCapMessageBytes = engine.MaxCapReports * 512
+// MaxCapsBytes bounds both lists as JSON.
+const MaxCapsBytes = engine.MaxCapAsks * 256
 
-// AppendCapMessage returns m as JSON.
-func AppendCapMessage(m *engine.CapMessage) ([]byte, error) { return json.Marshal(m) }
-
-// ReadCapMessage reads what AppendCapMessage returned. Errors are problems.
-func ReadCapMessage(body []byte) (m engine.CapMessage, err error) {
-	if len(body) > MaxCapMessageBytes {
-		return m, problem.New(problem.BadRequest, "a message about caps has at most %d bytes", MaxCapMessageBytes)
+// ReadCapAsks reads the list of a node. Errors are problems.
+func ReadCapAsks(body []byte) (asks []engine.CapAsk, err error) {
+	if len(body) > MaxCapsBytes {
+		return nil, problem.New(problem.BadRequest, "a list of questions about caps has at most %d bytes", MaxCapsBytes)
 	}
-	if err := json.Unmarshal(body, &m); err != nil {
-		return engine.CapMessage{}, problem.New(problem.BadRequest, "%s", fmt.Sprintf("not a message about caps: %v", err))
+	if err := json.Unmarshal(body, &asks); err != nil {
+		return nil, problem.New(problem.BadRequest, "not a list of questions about caps: %v", err)
 	}
-	if len(m.Reports) > engine.MaxCapReports {
-		return engine.CapMessage{}, problem.New(problem.BadRequest, "a message about caps has at most %d reports", engine.MaxCapReports)
+	if len(asks) > engine.MaxCapAsks {
+		return nil, problem.New(problem.BadRequest, "a node asks for at most %d links at a time", engine.MaxCapAsks)
 	}
-	return m, nil
+	return asks, nil
 }

@@ -15,36 +15,49 @@ import (
 
 // OutboxPath is where a full node asks for the hits that another has counted:
 //
-//	GET /cluster/outbox?id=HEX&after=N&kept=M
+//	GET /cluster/outbox?id=HEX&after=N&kept=M&settle=1
 //
 // id is of the outbox that it knows, and N the position of the last record that it has applied; with 0
 // it begins, or begins again if the id is another one now. It may yet need those after M, which is N
-// unless a copy of its data is about to become another node. The answer is an Outbox.
+// unless a copy of its data is about to become another node. With settle, the other one says how far it has
+// settled (Outbox.Settled), as far as it can. The answer is an Outbox.
 const OutboxPath = PeerPrefix + "outbox"
 
-// OutboxQuery returns the path and the query that ask for the records after a position.
-func OutboxQuery(known [16]byte, after, kept uint64) string {
-	return fmt.Sprintf("%s?id=%x&after=%d&kept=%d", OutboxPath, known, after, min(after, kept))
+// OutboxQuery is what a node asks for.
+type OutboxQuery struct {
+	Known       [16]byte
+	After, Kept uint64
+	Settle      bool
 }
 
-// ParseOutboxQuery is the inverse of OutboxQuery, for the query. Errors are problems.
-func ParseOutboxQuery(args *fasthttp.Args) (known [16]byte, after, kept uint64, err error) {
+// String returns q as path and query.
+func (q OutboxQuery) String() string {
+	text := fmt.Sprintf("%s?id=%x&after=%d&kept=%d", OutboxPath, q.Known, q.After, min(q.After, q.Kept))
+	if q.Settle {
+		text += "&settle=1"
+	}
+	return text
+}
+
+// ParseOutboxQuery is the inverse of String, for the query. Errors are problems.
+func ParseOutboxQuery(args *fasthttp.Args) (q OutboxQuery, err error) {
 	id := args.Peek("id")
-	if len(id) != 2*len(known) {
-		return known, 0, 0, problem.New(problem.BadRequest, "id must have %d hexadecimal digits", 2*len(known))
+	if len(id) != 2*len(q.Known) {
+		return q, problem.New(problem.BadRequest, "id must have %d hexadecimal digits", 2*len(q.Known))
 	}
-	if _, err := hex.Decode(known[:], id); err != nil {
-		return known, 0, 0, problem.New(problem.BadRequest, "id must be hexadecimal")
+	if _, err := hex.Decode(q.Known[:], id); err != nil {
+		return q, problem.New(problem.BadRequest, "id must be hexadecimal")
 	}
-	if after, err = strconv.ParseUint(string(args.Peek("after")), 10, 64); err != nil {
-		return known, 0, 0, problem.New(problem.BadRequest, "after must be a position")
+	if q.After, err = strconv.ParseUint(string(args.Peek("after")), 10, 64); err != nil {
+		return q, problem.New(problem.BadRequest, "after must be a position")
 	}
-	if kept = after; args.Has("kept") {
-		if kept, err = strconv.ParseUint(string(args.Peek("kept")), 10, 64); err != nil || kept > after {
-			return known, 0, 0, problem.New(problem.BadRequest, "kept must be a position, not behind that of after")
+	if q.Kept = q.After; args.Has("kept") {
+		if q.Kept, err = strconv.ParseUint(string(args.Peek("kept")), 10, 64); err != nil || q.Kept > q.After {
+			return q, problem.New(problem.BadRequest, "kept must be a position, not behind that of after")
 		}
 	}
-	return known, after, kept, nil
+	q.Settle = args.Has("settle")
+	return q, nil
 }
 
 // ErrLost: a node asks for records that are not kept any more, or that never were there.
@@ -66,15 +79,20 @@ type Outbox struct {
 	// Left and LeftBytes are what the outbox has after these records. LeftBytes is an estimate by the
 	// average record.
 	Left, LeftBytes uint64
+
+	// Settled is the sequence of an entry of the cluster's log: these records and those before them have all hits that
+	// this node has admitted before it had applied that entry. 0: unknown.
+	Settled uint64
 }
 
-// AppendTo appends the encoding of o: id 16, first 8, left 8, bytes left 8, more 1, and each record after its length 4, in
-// big-endian.
+// AppendTo appends the encoding of o: id 16, first 8, left 8, bytes left 8, settled 8, more 1, and each record after its
+// length 4, in big-endian.
 func (o *Outbox) AppendTo(dst []byte) []byte {
 	dst = append(dst, o.ID[:]...)
 	dst = binary.BigEndian.AppendUint64(dst, o.First)
 	dst = binary.BigEndian.AppendUint64(dst, o.Left)
 	dst = binary.BigEndian.AppendUint64(dst, o.LeftBytes)
+	dst = binary.BigEndian.AppendUint64(dst, o.Settled)
 	more := byte(0)
 	if o.More {
 		more = 1
@@ -88,7 +106,7 @@ func (o *Outbox) AppendTo(dst []byte) []byte {
 }
 
 // outboxHeadBytes is the size of an Outbox without records.
-const outboxHeadBytes = 16 + 8 + 8 + 8 + 1
+const outboxHeadBytes = 16 + 8 + 8 + 8 + 8 + 1
 
 var errOutbox = errors.New("not the outbox of a node")
 
@@ -103,7 +121,7 @@ func ReadOutbox(r io.Reader) (o Outbox, err error) {
 	}
 	copy(o.ID[:], b)
 	o.First, o.More = binary.BigEndian.Uint64(b[16:]), b[outboxHeadBytes-1] == 1
-	o.Left, o.LeftBytes = binary.BigEndian.Uint64(b[24:]), binary.BigEndian.Uint64(b[32:])
+	o.Left, o.LeftBytes, o.Settled = binary.BigEndian.Uint64(b[24:]), binary.BigEndian.Uint64(b[32:]), binary.BigEndian.Uint64(b[40:])
 	for b = b[outboxHeadBytes:]; len(b) > 0; {
 		if len(b) < 4 || uint64(len(b)-4) < uint64(binary.BigEndian.Uint32(b)) {
 			return Outbox{}, fmt.Errorf("%w: a record is cut off", errOutbox)

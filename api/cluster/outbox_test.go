@@ -9,7 +9,7 @@ import (
 func FuzzReadOutbox(f *testing.F) {
 	whole := Outbox{ID: [16]byte{1, 2}, First: 7, Records: [][]byte{[]byte("one"), {}, []byte("three")}, More: true}
 	f.Add(whole.AppendTo(nil))
-	f.Add(whole.AppendTo(nil)[:46])
+	f.Add(whole.AppendTo(nil)[:54])
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		o, err := ReadOutbox(bytes.NewReader(b))
@@ -26,7 +26,7 @@ func FuzzReadOutbox(f *testing.F) {
 }
 
 func TestAnOutboxIsReadAsItWasWritten(t *testing.T) {
-	want := Outbox{ID: [16]byte{1, 2}, First: 7, Records: [][]byte{[]byte("one"), []byte("two")}, More: true, Left: 3, LeftBytes: 900}
+	want := Outbox{ID: [16]byte{1, 2}, First: 7, Records: [][]byte{[]byte("one"), []byte("two")}, More: true, Left: 3, LeftBytes: 900, Settled: 12}
 	got, err := ReadOutbox(bytes.NewReader(want.AppendTo(nil)))
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, %v, want %+v", got, err, want)

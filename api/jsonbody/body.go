@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"shunt/api/problem"
 )
@@ -65,43 +64,27 @@ const oneObject = "the body must be one JSON object in UTF-8"
 // Object splits a JSON object into its members, in their order.
 func Object(text []byte) ([]Member, error) { return AppendMembers(nil, text) }
 
-// AppendMembers does what Object does, and appends the members to dst. The first 16 or so of a plain
-// object need no memory if dst has room for them.
+// AppendMembers does what Object does, and appends the members to dst. encoding/json limits the depth (10,000
+// levels); the size of the text limits the work.
 func AppendMembers(dst []Member, text []byte) ([]Member, error) {
-	members, after := appendPlainMembers(dst, text, afterSpace(text, 0))
-	if after != declined && afterSpace(text, after) == len(text) && utf8.Valid(text) {
-		return members, nil
-	}
-	return appendAnyMembers(dst, text)
-}
-
-// appendAnyMembers reads any object with encoding/json, which limits its depth (10,000 levels); the
-// size of the text limits the work.
-func appendAnyMembers(dst []Member, text []byte) ([]Member, error) {
 	text = withoutMark(text)
-	if !json.Valid(text) || !utf8.Valid(text) || loneSurrogate(text) >= 0 {
+	if !wellFormed(text) || loneSurrogate(text) >= 0 {
 		return nil, malformed(text, oneObject)
 	}
-	dec := json.NewDecoder(bytes.NewReader(text))
-	if open, err := dec.Token(); err != nil || open != json.Delim('{') {
+	if text = bytes.TrimSpace(text); text[0] != '{' {
 		return nil, FieldError("", "type", "the body must be a JSON object")
 	}
-	members := dst
-	for dec.More() {
-		if len(members)-len(dst) == maxMembers {
+	first := len(dst)
+	for part := range parts(text) {
+		if len(dst)-first == maxMembers {
 			return nil, errTooManyMembers
 		}
-		name, err := dec.Token()
-		if err != nil {
-			return nil, malformed(text, oneObject)
-		}
-		var value json.RawMessage
-		if err := dec.Decode(&value); err != nil {
-			return nil, malformed(text, oneObject)
-		}
-		members = append(members, Member{[]byte(name.(string)), value})
+		end := endOfString(part)
+		name := unescaped(part[:end])
+		_, value, _ := bytes.Cut(part[end:], []byte{':'})
+		dst = append(dst, Member{name, bytes.TrimSpace(value)})
 	}
-	return members, nil
+	return dst, nil
 }
 
 // loneSurrogate returns the index of a \u escape in well-formed JSON that is half of a surrogate pair, or -1.

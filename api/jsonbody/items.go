@@ -2,9 +2,7 @@ package jsonbody
 
 import (
 	"bytes"
-	"encoding/json"
 	"strconv"
-	"unicode/utf8"
 
 	"shunt/api/problem"
 )
@@ -51,29 +49,16 @@ func splitLines(text []byte, limit int) (items [][]byte, err error) {
 const oneArray = "the body must be one JSON array in UTF-8"
 
 func splitArray(text []byte, limit int) (items [][]byte, err error) {
-	if items, ok := plainItems(text, limit); ok {
-		return items, nil
-	}
-	return splitAnyArray(text, limit)
-}
-
-// splitAnyArray splits any array with encoding/json.
-func splitAnyArray(text []byte, limit int) (items [][]byte, err error) {
 	text = withoutMark(text)
-	if !json.Valid(text) || !utf8.Valid(text) {
+	if !wellFormed(text) {
 		return nil, malformed(text, oneArray)
 	}
-	dec := json.NewDecoder(bytes.NewReader(text))
-	if open, err := dec.Token(); err != nil || open != json.Delim('[') {
+	if text = bytes.TrimSpace(text); text[0] != '[' {
 		return nil, FieldError("", "type", "the body must be a JSON array")
 	}
-	for dec.More() {
+	for item := range parts(text) {
 		if len(items) == limit {
 			return nil, tooManyItems(limit)
-		}
-		var item json.RawMessage
-		if err := dec.Decode(&item); err != nil {
-			return nil, malformed(text, oneArray)
 		}
 		items = append(items, item)
 	}

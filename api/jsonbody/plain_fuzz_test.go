@@ -4,69 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
-	"time"
-
-	"shunt/api/problem"
+	"unicode/utf8"
 )
-
-// A value is what the readers of one implementation have read.
-type value struct {
-	Text  string
-	Flag  bool
-	Count int64
-	Words []string
-	At    time.Time
-}
-
-// fieldsFor returns fields of every type, read by the given readers of values.
-func fieldsFor(
-	text func(json.RawMessage) (string, error), flag func(json.RawMessage) (bool, error), count func(json.RawMessage) (int64, error),
-	words func(json.RawMessage) ([]string, error),
-) Fields[value] {
-	return NewFields(map[string]Reader[value]{
-		"text":  func(v *value, raw json.RawMessage) (err error) { v.Text, err = text(raw); return err },
-		"flag":  func(v *value, raw json.RawMessage) (err error) { v.Flag, err = flag(raw); return err },
-		"count": func(v *value, raw json.RawMessage) (err error) { v.Count, err = count(raw); return err },
-		"words": func(v *value, raw json.RawMessage) (err error) { v.Words, err = words(raw); return err },
-		"at":    func(v *value, raw json.RawMessage) (err error) { v.At, err = Time(raw); return err },
-	})
-}
-
-var (
-	fastFields    = fieldsFor(String, Bool, Int, Strings)
-	generalFields = fieldsFor(anyString, anyBool, anyInt, anyStrings)
-)
-
-// answerTo returns everything that a client or a caller sees of a body that split and fields read.
-func answerTo(text []byte, split func([]Member, []byte) ([]Member, error), fields Fields[value]) string {
-	var few [16]Member
-	var v value
-	members, err := split(few[:0], text)
-	if err != nil {
-		return shownError(err)
-	}
-	sent, null, invalid := Read(members, &v, fields)
-	if len(invalid) > 0 {
-		err = invalid
-	}
-	return fmt.Sprintf("%q %q %#v %s %s", sent, null, v, v.At, shownError(err))
-}
-
-// shownError returns the problem of err as clients get it.
-func shownError(err error) string {
-	if err == nil {
-		return ""
-	}
-	p, known := problem.Of(err)
-	body, _ := json.Marshal(p.Body())
-	if !known {
-		return "unknown " + err.Error()
-	}
-	return string(body)
-}
 
 // plainSeeds are bodies on both sides of every border of plain JSON.
 var plainSeeds = []string{
@@ -81,65 +24,95 @@ var plainSeeds = []string{
 	`{"` + strings.Repeat("long", 40) + `":1}`, `{"` + strings.Repeat("é", 40) + `":1}`,
 }
 
-// FuzzPlainJSONIsWhatTheGeneralParserReads checks that both ways to read a body, the items of a body
-// and a value give the same answers, byte for byte.
-func FuzzPlainJSONIsWhatTheGeneralParserReads(f *testing.F) {
+// FuzzJSONIsWhatEncodingJSONReads checks that a text is well-formed, has the items and the values that
+// encoding/json finds in it. FuzzObject does the same for members.
+func FuzzJSONIsWhatEncodingJSONReads(f *testing.F) {
 	for _, seed := range plainSeeds {
 		f.Add([]byte(seed))
 	}
-	f.Add([]byte("{" + strings.Repeat(`"a":1,`, maxMembers-1) + `"b":1}`))
-	f.Add([]byte("{" + strings.Repeat(`"a":1,`, maxMembers) + `"b":1}`))
-	f.Fuzz(sameAnswers)
+	f.Fuzz(sameAsEncodingJSON)
 }
 
-func sameAnswers(t *testing.T, text []byte) {
+func sameAsEncodingJSON(t *testing.T, text []byte) {
 	before := bytes.Clone(text)
-	if got, want := answerTo(text, AppendMembers, fastFields), answerTo(text, appendAnyMembers, generalFields); got != want {
-		t.Fatalf("%q: got\n%s\nwant\n%s", text, got, want)
+	if isPlain(text) && !json.Valid(text) {
+		t.Fatalf("%q is plain, and not JSON", text)
 	}
-	for _, limit := range []int{1, 3, 1000} {
-		got, err := splitArray(text, limit)
-		want, wantErr := splitAnyArray(text, limit)
-		if !slices.EqualFunc(got, want, bytes.Equal) || shownError(err) != shownError(wantErr) {
-			t.Fatalf("%q: got items %q, %v, want %q, %v", text, got, err, want, wantErr)
-		}
+	var items []json.RawMessage
+	well := utf8.Valid(text) && json.Unmarshal(withoutMark(text), &items) == nil && items != nil
+	got, err := splitArray(text, 1000)
+	if same := func(a []byte, b json.RawMessage) bool { return bytes.Equal(a, b) }; well != (err == nil) || well && !slices.EqualFunc(got, items, same) {
+		t.Fatalf("%q: got items %q, %v, want %q", text, got, err, items)
 	}
-	members, err := AppendMembers(nil, text)
-	want, _ := appendAnyMembers(nil, text)
-	if !slices.EqualFunc(members, want, func(a, b Member) bool { return bytes.Equal(a.Name, b.Name) && bytes.Equal(a.Value, b.Value) }) {
-		t.Fatalf("%q: got members %q, want %q", text, members, want)
+	for _, item := range got {
+		sameValues(t, item)
 	}
-	if err == nil {
+	if members, err := Object(text); err == nil {
 		for _, m := range members {
 			sameValues(t, m.Value)
 		}
-	}
-	if json.Valid(text) {
-		sameValues(t, bytes.TrimSpace(text))
 	}
 	if !bytes.Equal(text, before) {
 		t.Fatalf("%q was changed to %q", before, text)
 	}
 }
 
-// sameValues checks that every reader reads a value as its general form does.
-func sameValues(t *testing.T, raw json.RawMessage) {
-	for name, fast := range fastFields {
-		var got, want value
-		err, wantErr := fast.read(&got, raw), generalFields[name].read(&want, raw)
-		if g, w := fmt.Sprintf("%#v", got), fmt.Sprintf("%#v", want); g != w || shownError(err) != shownError(wantErr) {
-			t.Fatalf("%s of %q: got %s, %v, want %s, %v", name, raw, g, err, w, wantErr)
+// sameValues checks that each reader reads a value, other than null, as encoding/json does.
+func sameValues(t *testing.T, raw []byte) {
+	if string(raw) == "null" {
+		return
+	}
+	sameValue(t, raw, String)
+	sameValue(t, raw, Bool)
+	sameValue(t, raw, Int)
+	var pointers []*string
+	if json.Unmarshal(raw, &pointers) == nil && slices.Contains(pointers, nil) {
+		if words, err := Strings(raw); err == nil {
+			t.Fatalf("%q: got %q, want an error: null is not a string", raw, words)
+		}
+		return
+	}
+	sameValue(t, raw, Strings)
+}
+
+func sameValue[T any](t *testing.T, raw []byte, read func(json.RawMessage) (T, error)) {
+	var want T
+	wantErr := json.Unmarshal(raw, &want)
+	got, err := read(raw)
+	if (err == nil) != (wantErr == nil) || err == nil && !reflect.DeepEqual(got, want) {
+		t.Fatalf("%q: got %#v, %v, want %#v, %v", raw, got, err, want, wantErr)
+	}
+}
+
+func TestManyMembersAreRefused(t *testing.T) {
+	for n, refused := range map[int]bool{maxMembers: false, maxMembers + 1: true} {
+		text := "{" + strings.Repeat(`"a":1,`, n-1) + `"b":1}`
+		if _, err := Object([]byte(text)); (err != nil) != refused {
+			t.Errorf("%d members: got %v", n, err)
 		}
 	}
 }
 
-func TestPlainBodiesNeedOnlyTheirStrings(t *testing.T) {
+func TestBodiesNeedOnlyTheirStrings(t *testing.T) {
+	type value struct {
+		text  string
+		flag  bool
+		count int64
+		words []string
+	}
+	fields := NewFields(map[string]Reader[value]{
+		"text":  func(v *value, raw json.RawMessage) (err error) { v.text, err = String(raw); return err },
+		"flag":  func(v *value, raw json.RawMessage) (err error) { v.flag, err = Bool(raw); return err },
+		"count": func(v *value, raw json.RawMessage) (err error) { v.count, err = Int(raw); return err },
+		"words": func(v *value, raw json.RawMessage) (err error) { v.words, err = Strings(raw); return err },
+		"at":    func(v *value, raw json.RawMessage) (err error) { _, err = Time(raw); return err },
+	})
 	text := []byte(` {"text": "https://example.org/", "count":7, "flag":true, "words":["a","b"], "at":"2030-12-31T23:59:59Z"}`)
 	allocations := testing.AllocsPerRun(100, func() {
 		var few [16]Member
 		var v value
 		members, err := AppendMembers(few[:0], text)
-		if _, _, invalid := Read(members, &v, fastFields); err != nil || len(invalid) > 0 || v.Count != 7 {
+		if _, _, invalid := Read(members, &v, fields); err != nil || len(invalid) > 0 || v.count != 7 {
 			t.Fatal(err, invalid, v)
 		}
 	})
@@ -148,21 +121,20 @@ func TestPlainBodiesNeedOnlyTheirStrings(t *testing.T) {
 	}
 }
 
-func TestPlainJSONDeclinesBeforeAnyReaderIsCalled(t *testing.T) {
-	for _, text := range []string{`{"text":"a","other":{}}`, `{"text":"a","count":1.5}`, `{"text":"a","text":"\ud83c\udf55"}`, `{"text":"a"`, `[7]`, "{\"a\":\"\xff\"}"} {
-		if members, after := appendPlainMembers(nil, []byte(text), 0); after == len(text) && !strings.Contains(text, "\xff") {
-			t.Errorf("%s: got %q as plain", text, members)
-		}
-	}
-	for _, text := range []string{`{"count":1,"flag":false,"other":null,"words":["a\n"]}`, `{}`, `{"text":"\u00e9"}`} {
-		if _, after := appendPlainMembers(nil, []byte(text), 0); after != len(text) {
-			t.Errorf("%s was declined", text)
+func TestPlainJSONNeedsNoSecondParser(t *testing.T) {
+	for text, plain := range map[string]bool{
+		`{"count":1,"flag":false,"other":null,"words":["a\n"]}`: true, `{}`: true, ` [{"a":[]} , {}] `: true, `0`: true, "\"\u00e9\"": true,
+		`{"text":"a","count":1.5}`: false, `{"text":"\u00e9"}`: false, `[[[[[]]]]]`: false, `-1`: false,
+		`{"text":"a"`: false, `{"text":"a",}`: false, `[1 2]`: false, `01`: false, `{}{}`: false, `{"a" 1}`: false, "\"\n\"": false, ``: false,
+	} {
+		if got := isPlain([]byte(text)); got != plain {
+			t.Errorf("%s: got %v, want %v", text, got, plain)
 		}
 	}
 }
 
-// FuzzPlainStrings checks long strings with escapes, which random bytes seldom are.
-func FuzzPlainStrings(f *testing.F) {
+// FuzzStrings checks long strings with escapes, which random bytes seldom are.
+func FuzzStrings(f *testing.F) {
 	f.Add("Größe \u2028 \"x\" \\ / \x00 \U0001f355", uint8(3))
 	f.Fuzz(func(t *testing.T, text string, every uint8) {
 		raw, err := json.Marshal(text)
@@ -170,7 +142,7 @@ func FuzzPlainStrings(f *testing.F) {
 			t.Fatal(err)
 		}
 		sameValues(t, raw)
-		sameAnswers(t, fmt.Appendf(nil, `{"text":%s,"words":[%s,%s],"count":%d}`, raw, raw, raw, every))
+		sameAsEncodingJSON(t, fmt.Appendf(nil, `{"text":%s,"words":[%s,%s],"count":%d}`, raw, raw, raw, every))
 		var escaped []byte // every nth character as \u
 		for i, r := range []rune(strings.ToValidUTF8(text, "?")) {
 			if q, _ := json.Marshal(string(r)); r > 0xffff || i%(int(every)+1) != 0 {
@@ -179,6 +151,6 @@ func FuzzPlainStrings(f *testing.F) {
 				escaped = fmt.Appendf(escaped, `\u%04X`, r)
 			}
 		}
-		sameAnswers(t, fmt.Appendf(nil, `[{"text":"%s"},{"at":"%s"}]`, escaped, escaped))
+		sameAsEncodingJSON(t, fmt.Appendf(nil, `[{"text":"%s"},{"at":"%s"}]`, escaped, escaped))
 	})
 }

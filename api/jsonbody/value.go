@@ -2,30 +2,23 @@ package jsonbody
 
 import (
 	"encoding/json"
+	"strconv"
 	"time"
 
 	"shunt/api/when"
 )
 
 // Readers of single values, which are parts of a text that Object has read. Each returns an error of
-// code "type" if the value has another JSON type. The any… functions read every value with
-// encoding/json; plain values need none of that.
+// code "type" if the value has another JSON type.
 
 func typeError(want string) error { return FieldError("", "type", "must be "+want) }
 
 // String reads a string.
 func String(value json.RawMessage) (string, error) {
-	if s, ok := plainString(value); ok {
-		return s, nil
-	}
-	return anyString(value)
-}
-
-func anyString(value json.RawMessage) (s string, err error) {
-	if json.Unmarshal(value, &s) != nil {
+	if value[0] != '"' {
 		return "", typeError("a string")
 	}
-	return s, nil
+	return string(unescaped(value)), nil
 }
 
 // Bool reads true or false.
@@ -36,26 +29,13 @@ func Bool(value json.RawMessage) (bool, error) {
 	case "false":
 		return false, nil
 	}
-	return anyBool(value)
-}
-
-func anyBool(value json.RawMessage) (b bool, err error) {
-	if json.Unmarshal(value, &b) != nil {
-		return false, typeError("true or false")
-	}
-	return b, nil
+	return false, typeError("true or false")
 }
 
 // Int reads a whole number.
 func Int(value json.RawMessage) (int64, error) {
-	if n, after := plainInt(value, 0); after == len(value) {
-		return n, nil
-	}
-	return anyInt(value)
-}
-
-func anyInt(value json.RawMessage) (n int64, err error) {
-	if json.Unmarshal(value, &n) != nil {
+	n, err := strconv.ParseInt(string(value), 10, 64)
+	if err != nil {
 		return 0, typeError("a whole number")
 	}
 	return n, nil
@@ -63,23 +43,16 @@ func anyInt(value json.RawMessage) (n int64, err error) {
 
 // Strings reads an array of strings; null is not a string.
 func Strings(value json.RawMessage) ([]string, error) {
-	if texts, ok := plainStrings(value); ok {
-		return texts, nil
-	}
-	return anyStrings(value)
-}
-
-func anyStrings(value json.RawMessage) ([]string, error) {
-	var pointers []*string
-	if json.Unmarshal(value, &pointers) != nil {
+	if value[0] != '[' {
 		return nil, typeError("an array of strings")
 	}
-	texts := make([]string, len(pointers))
-	for i, p := range pointers {
-		if p == nil {
+	texts := make([]string, 0, 4)
+	for part := range parts(value) {
+		s, err := String(part)
+		if err != nil {
 			return nil, typeError("an array of strings")
 		}
-		texts[i] = *p
+		texts = append(texts, s)
 	}
 	return texts, nil
 }

@@ -26,7 +26,7 @@ var errorTexts = [redirect.NumOutcomes]struct {
 		"Ask whoever gave you this link for a new one.", true},
 	redirect.StillLoading: {problem.Loading, "One moment, please", "This server has just started and is still loading its links.",
 		"Try again in a few seconds.", false},
-	redirect.CapElsewhere: {problem.CapElsewhere, "One moment, please", "This link has a limit of uses, and this server has to ask for its share of them.",
+	redirect.CapElsewhere: {problem.CapElsewhere, "One moment, please", "This link has a limit of uses, and they cannot be counted at present.",
 		"Try again in a few seconds.", false},
 	redirect.WrongMethod: {problem.Method, "This method is not allowed", "This address can only be read, with GET or HEAD.",
 		"Open the address in a browser.", false},

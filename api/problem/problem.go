@@ -47,7 +47,7 @@ var (
 	Overloaded      = &Kind{503, "overloaded", "Too much to do at present", "1"}
 	MemoryFull      = &Kind{503, "overloaded", "Too much to do at present", "10"} // garbage is collected every 10 s
 	Stale           = &Kind{503, "stale", "This node has no connection to its cluster", "1"}
-	CapElsewhere    = &Kind{503, "cap_elsewhere", "This node has no part of the link's cap at present", "1"}
+	CapElsewhere    = &Kind{503, "cap_elsewhere", "The cluster cannot count a hit of the link at present", "1"}
 	OutcomeUnknown  = &Kind{503, "outcome_unknown", "The store did not answer in time", "1"}
 
 	IdempotencyMismatch = &Kind{422, "idempotency_mismatch", "The Idempotency-Key was used for another request", ""}

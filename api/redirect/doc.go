@@ -37,7 +37,8 @@
 // recommended. A redirect does not ask whether the cap is used up: Hit decides that, and reserves
 // the hit in the same step. Hit comes last, so that only what passes all other checks counts; it is
 // all of Commit that can change the outcome, to Exhausted. A redirect is in the journal before its
-// answer is sent.
+// answer is sent. In a cluster the node that leads decides about a link with a cap (engine/caps), which takes
+// milliseconds: so to a Quick request Commit says MustAsk, and counts nothing.
 //
 // The block list sees the whole target, the forwarded query included, before Location is made of it:
 // it reads escapes and the bytes that they stand for alike. A redirect pays a branch

@@ -28,6 +28,7 @@ type Request struct {
 	Safe      bool // GET or HEAD: what every link redirects
 	Head      bool
 	Prefetch  bool // see IsPrefetch
+	Quick     bool // who asks must not wait: see MustAsk
 
 	Heads *Heads     // of the answer; nil: Decide appends the location only
 	Memo  *[2]uint64 // what visit has found out about who asks; zero: nothing yet; nil: it is not kept
@@ -139,9 +140,10 @@ func (d Decision) Release() { d.link.Release() }
 
 // Commit counts what was decided about q, and releases the decision. It returns the outcome that
 // the client must get: of all outcomes only Redirected and Prefetched may differ from the decision's,
-// because only Hit decides whether a cap is Exhausted, or CapElsewhere. Hit comes last, so that only what passes every other check
-// counts. Commit does no I/O, takes no lock except to count an unknown code, and allocates nothing if
-// User-Agent and referrer were seen before.
+// because only Hit decides whether a cap is Exhausted, or in a cluster the node that leads (CapElsewhere, MustAsk). Hit
+// comes last, so that only what passes every other check counts. Commit does no I/O but for a link with a cap in a
+// cluster, takes no lock except to count an unknown code, and allocates nothing if User-Agent and referrer were seen
+// before.
 func (r *Redirector) Commit(d Decision, q *Request) Outcome {
 	switch d.Outcome {
 	case Redirected:
@@ -154,18 +156,30 @@ func (r *Redirector) Commit(d Decision, q *Request) Outcome {
 	}
 	visit := r.visit(q)
 	if !r.engine.Hit(d.link, visit) {
-		return r.refused(d)
+		if o := r.refused(d, q, visit); o != Redirected {
+			return o
+		}
 	}
 	d.Release()
 	r.counts.redirected(d.Status, visit.Visitor)
 	return Redirected
 }
 
-// refused releases a decision that Hit has refused, and counts why.
-func (r *Redirector) refused(d Decision) Outcome {
+// refused returns the outcome of a decision whose visit Hit has refused. It releases the decision and counts the miss,
+// unless the node that leads a cluster has admitted the visit.
+func (r *Redirector) refused(d Decision, q *Request, visit engine.Visit) Outcome {
 	o := Exhausted
-	if r.engine.CapElsewhere(d.link) {
-		o = CapElsewhere
+	if visit.Class == engine.ClassHit && r.engine.CapAsks(d.link) {
+		if q.Quick {
+			d.Release()
+			return MustAsk
+		}
+		switch admitted, decided := r.engine.HitAsked(d.link, visit); {
+		case admitted:
+			return Redirected
+		case !decided:
+			o = CapElsewhere
+		}
 	}
 	d.Release()
 	return r.miss(o)
@@ -174,8 +188,9 @@ func (r *Redirector) refused(d Decision) Outcome {
 // prefetched counts a prefetch, unless the link's cap is used up: a prefetch uses nothing up, but it
 // must not hide that a click would be in vain.
 func (r *Redirector) prefetched(d Decision, q *Request) Outcome {
-	if !r.engine.Hit(d.link, engine.Visit{NowMs: q.NowMs, Class: engine.ClassPrefetch}) {
-		return r.refused(d)
+	visit := engine.Visit{NowMs: q.NowMs, Class: engine.ClassPrefetch}
+	if !r.engine.Hit(d.link, visit) {
+		return r.refused(d, q, visit)
 	}
 	d.Release()
 	return r.miss(Prefetched)

@@ -19,8 +19,9 @@ const (
 	LocationTooLong
 	TooManyMisses // an unknown code, from a client that asked for too many; the front door decides that
 	TargetBlocked
-	CapElsewhere // a node of a cluster has no part of the link's cap at present
+	CapElsewhere // the node that leads the cluster cannot decide at present about the link's cap
 	Prefetched   // a redirect would follow, but nobody has asked for it yet
+	MustAsk      // to a Quick request: the node that leads the cluster decides, for which somebody else must wait; nothing is counted
 	NumOutcomes
 )
 
@@ -41,6 +42,7 @@ var outcomes = [NumOutcomes]struct {
 	TargetBlocked:   {"blocked", engine.StateBlocked},
 	CapElsewhere:    {"elsewhere", ""},
 	Prefetched:      {"", ""}, // counted by the engine as a prefetch; it is no failure
+	MustAsk:         {"", ""}, // nobody gets this answer
 }
 
 // Reason returns the label of o in redirect_misses_total, or "" if o has none.

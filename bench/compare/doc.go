@@ -35,7 +35,7 @@
 // that only writes and syncs as often, because that alone may stop a virtual machine's cores
 // (otherwork_linux.go). A turn begins when shunt has loaded its links. In long, turns are 20 times as
 // long, and shunt has a small limit of memory and with it small memtables, so that it compacts in each turn of a
-// minute. wrk is there to check our generator: its ratios should be those of hot.
+// minute.
 //
 // Two more are of shunt mostly. loops compares it on one core and on both, in pairs, at a rate that
 // two loops can bear; the generator needs a part of the second core then, as asleep as it can be.
@@ -45,25 +45,20 @@
 // # Writes
 //
 // With --writes (make compare-writes) creations, bulks and imports are measured in place of
-// redirects, in the same way: writes.go has the table of scenarios. Beside shunt run the parts that
-// a write cannot do without. HTTP alone is fasthttp, which reads the same request by encoding/json
-// and sends the same answer, and keeps nothing (constant/). Pebble alone writes the same rows with
-// the same options (batches/); in group it commits as shunt does, in each every writer commits for
-// itself. Redis makes a key durable before each answer. The sum of HTTP alone and Pebble alone, of
-// the same round, is what a creation is compared with.
+// redirects, in the same way: writes.go has the table of scenarios. What compares two programs is two
+// runs, each with its own.
 //
 // The client is in this program: a goroutine for each connection, which reads every answer whole and
 // ends the run at the first that is not what was asked for. Figures are of a link, not of a request.
 // CPU of an import is that of the server, and once more with that of shunt import.
 //
 // Each shunt begins with a copy of an empty folder, but for one that has 3 M links, which keeps
-// those of earlier turns. Pebble alone writes its memtables to tables at the end of a turn. shunt
-// does so only when one is full, and they double from 256 KiB, so that about half of what a turn has
-// written is in tables at its end; longer turns show more of it.
+// those of earlier turns. shunt writes its memtables to tables only when one is full, and they double
+// from 256 KiB, so that about half of what a turn has written is in tables at its end; longer turns
+// show more of it.
 //
 // beside has creations at half of the greatest rate of the same run, and 20,000 redirects a second,
-// each alone and both together. trip imports links, exports them, imports that into another shunt
-// and exports it again: both exports must be equal.
+// each alone and both together.
 //
 // # What is missing
 //

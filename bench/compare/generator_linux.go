@@ -9,10 +9,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"regexp"
-	"strconv"
 	"strings"
-	"time"
 
 	"shunt/bench/compare/load"
 )
@@ -109,58 +106,4 @@ func (p *process) hold(ctx context.Context, n int) (release func() error, err er
 		return nil, errors.Join(release(), err)
 	}
 	return release, nil
-}
-
-var (
-	wrkRequests = regexp.MustCompile(`(?m)^ *(\d+) requests in `)
-	wrkFailures = regexp.MustCompile(`(?m)^ *(Non-2xx or 3xx responses|Socket errors):.*`)
-)
-
-// applyWrk loads a running server with wrk. Its figures include the time before all is warm.
-func (p *process) applyWrk(ctx context.Context, spec load.Spec) (*load.Report, error) {
-	ids, err := p.ids()
-	if err != nil {
-		return nil, err
-	}
-	program, err := p.site.find("wrk")
-	if err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithTimeout(ctx, spec.Length+startTimeout)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, program, "-t1", "-c", strconv.Itoa(spec.Connections), "-d", fmt.Sprintf("%ds", max(1, int(spec.Length.Seconds()))),
-		"http://"+p.address+"/"+load.Code(0))
-	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
-	cores := []int{p.site.server, p.site.load}
-	before, err := load.ReadClocks(ids, cores)
-	if err != nil {
-		return nil, err
-	}
-	began := time.Now()
-	if err := p.site.start(cmd, p.site.load); err != nil {
-		return nil, err
-	}
-	if err := cmd.Wait(); err != nil {
-		return nil, fmt.Errorf("wrk: %w: %s", err, &out)
-	}
-	took := time.Since(began)
-	after, err := load.ReadClocks(ids, cores)
-	if err != nil {
-		return nil, err
-	}
-	answers, err := wrkAnswers(out.Bytes())
-	return &load.Report{
-		Answers: answers, Elapsed: took, CPU: after.Server - before.Server, Own: cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(),
-		Busy: after.Busy - before.Busy, Stolen: after.Stolen - before.Stolen,
-	}, err
-}
-
-// wrkAnswers reads the number of answers from what wrk prints.
-func wrkAnswers(out []byte) (uint64, error) {
-	found := wrkRequests.FindSubmatch(out)
-	if found == nil || wrkFailures.Match(out) {
-		return 0, fmt.Errorf("wrk: %s", out)
-	}
-	return strconv.ParseUint(string(found[1]), 10, 64)
 }

@@ -242,7 +242,7 @@ func (c *comparison) heading(began time.Time) string {
 }
 
 func (c *comparison) versions() []string {
-	return []string{c.version("nginx", "-v"), c.version("haproxy", "-v"), c.version("wrk", "-v"), c.version("gcc", "--version")}
+	return []string{c.version("nginx", "-v"), c.version("haproxy", "-v"), c.version("gcc", "--version")}
 }
 
 // commit returns the commit of the tree, with a mark if it was changed.

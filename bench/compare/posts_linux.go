@@ -20,7 +20,7 @@ const (
 	maxAnswerHead = 64 << 10
 )
 
-// A posts is a load of writes: requests that make links, over HTTP or by Redis's protocol.
+// A posts is a load of writes: requests that make links.
 type posts struct {
 	address     string
 	connections int

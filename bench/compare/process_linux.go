@@ -263,7 +263,7 @@ func (s *site) version(program string, args ...string) string {
 	if err != nil {
 		return filepath.Base(program) + " not installed"
 	}
-	out, _ := exec.Command(file, args...).CombinedOutput() // wrk prints it with exit code 1
+	out, _ := exec.Command(file, args...).CombinedOutput() // what prints its version may exit with 1
 	first, _, _ := bytes.Cut(out, []byte("\n"))
 	return strings.TrimSpace(string(first))
 }

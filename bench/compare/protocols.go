@@ -85,17 +85,3 @@ func answerOf(status int, part []byte) func(*bufio.Reader) error {
 		return err
 	}
 }
-
-// redisSet is Redis's protocol: SET of a code to a target.
-func redisSet() protocol {
-	return protocol{links: 1, append: func(b []byte, n uint64) []byte {
-		b = fmt.Appendf(b, "*3\r\n$3\r\nSET\r\n$13\r\n%013d\r\n$64\r\n", n)
-		return append(writtenTarget(b, n), "\r\n"...)
-	}, check: func(r *bufio.Reader) error {
-		line, err := r.ReadSlice('\n')
-		if err == nil && string(line) != "+OK\r\n" {
-			err = fmt.Errorf("the answer of Redis is %q", line)
-		}
-		return err
-	}}
-}

@@ -65,7 +65,7 @@ func (c *comparison) round(ctx context.Context, sc *scenario, round int) error {
 		if !sc.takesPart(sv.name) {
 			continue
 		}
-		report, err := c.turn(ctx, sv, sc.specFor(sv.links, c.links, c.length, round), sc.wrk)
+		report, err := c.turn(ctx, sv, sc.specFor(sv.links, c.links, c.length, round))
 		if err != nil {
 			return err
 		}
@@ -78,15 +78,12 @@ func (c *comparison) round(ctx context.Context, sc *scenario, round int) error {
 }
 
 // turn starts a server, loads it and stops it.
-func (c *comparison) turn(ctx context.Context, sv *server, spec load.Spec, wrk bool) (report *load.Report, err error) {
+func (c *comparison) turn(ctx context.Context, sv *server, spec load.Spec) (report *load.Report, err error) {
 	p, err := c.run(ctx, sv)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, p.stop()) }()
-	if wrk {
-		return p.applyWrk(ctx, spec)
-	}
 	if sv.name == nginxSyncs {
 		end, err := p.syncBeside(ctx)
 		if err != nil {

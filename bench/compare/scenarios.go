@@ -24,7 +24,6 @@ type scenario struct {
 	name, words string
 	spec        load.Spec // without the server's part
 	zipf        bool      // over all links of a server; otherwise one link
-	wrk         bool      // by wrk in place of our generator
 	guests      []string  // servers that take part only where they are named
 	only        []string  // no other servers take part; nil: all but guests do
 	times       int       // turns are so many times as long, and there is one round for three of others; 0 is 1
@@ -77,10 +76,6 @@ var scenarios = []scenario{
 		spec: load.Spec{Connections: pacedVisitors, Pipeline: 1, Rate: pacedRate, Visitors: true}, zipf: true,
 		only: []string{nginx, shuntCompacts}, times: 20,
 		targets: []target{{ofP99, shuntCompacts, nginx, 1.0}},
-	},
-	{
-		name: "wrk", words: "as hot, by wrk, as a check of our generator",
-		spec: load.Spec{Connections: connections, Pipeline: 1}, wrk: true,
 	},
 }
 

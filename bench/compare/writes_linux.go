@@ -36,7 +36,6 @@ func (c *comparison) compareWrites(ctx context.Context, chosen []string, w *stri
 			if err := c.measureWrites(ctx, x); err != nil {
 				return fmt.Errorf("%s: %w", x.name, err)
 			}
-			c.results.withSum(x.name)
 			scenarios = append(scenarios, x.asScenario())
 		}
 	}
@@ -53,20 +52,15 @@ func (c *comparison) compareWrites(ctx context.Context, chosen []string, w *stri
 			return fmt.Errorf("%s: %w", besideName, err)
 		}
 	}
-	if slices.Contains(chosen, tripName) {
-		if err := c.compareTrip(ctx, w); err != nil {
-			return fmt.Errorf("%s: %w", tripName, err)
-		}
-	}
 	return nil
 }
 
 // headingOfWrites returns the lines that say where, when and how the figures of writes were taken.
 func (c *comparison) headingOfWrites(began time.Time) string {
-	text := fmt.Sprintf("Machine: %s; %s; commit %s; %s UTC.\nServers on core %d, load on core %d; rounds: %d, and up to %d more where others used the machine; "+
+	text := fmt.Sprintf("Machine: %s; commit %s; %s UTC.\nServers on core %d, load on core %d; rounds: %d, and up to %d more where others used the machine; "+
 		"turns of %v; full: %s.\nMedians over calm turns (others used at most %.0f %% of both cores; all turns of a server that had no calm one), with their range. "+
 		"CPU is that of all processes of the server, in the kernel, too. Every answer was checked.\n",
-		machine(), c.version("redis-server", "--version"), commit(), began.UTC().Format("2006-01-02 15:04"), c.server, c.site.load,
+		machine(), commit(), began.UTC().Format("2006-01-02 15:04"), c.server, c.site.load,
 		c.rounds, c.rounds/2, c.length, many(c.many), 100*calmShare)
 	for name, why := range c.absent {
 		text += fmt.Sprintf("Without %s: %s.\n", name, why)
@@ -151,13 +145,11 @@ func (c *comparison) without(name string) bool {
 	return why != ""
 }
 
-// turnOfWrites measures a server, or Pebble alone, once.
+// turnOfWrites measures a server once.
 func (c *comparison) turnOfWrites(ctx context.Context, x *writing, name string, round int) error {
 	var report, both *load.Report
 	var err error
 	switch name {
-	case pebbleGroup, pebbleEach, pebbleBulks:
-		report, err = c.pebbleAlone(ctx, x, name)
 	case importServer:
 		report, both, err = c.importTurn(ctx)
 	default:
@@ -188,10 +180,7 @@ func (c *comparison) postsTurn(ctx context.Context, x *writing, name string) (r 
 		token = c.full.token
 	}
 	kind := shorten(p.address, token)
-	switch {
-	case name == redis:
-		kind = redisSet()
-	case x.bulk && !(x.imports && name == httpAlone):
+	if x.bulk {
 		kind = shortenBulk(p.address, token)
 	}
 	s, err := p.posts(kind, x.connections, c.length)
@@ -219,12 +208,10 @@ func ownTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// writeServers returns the servers that scenarios of writes start. Pebble alone is not a server.
+// writeServers returns the servers that scenarios of writes start.
 func (c *comparison) writeServers() map[string]*server {
 	empty := answers("x", http.StatusNotFound)
 	return map[string]*server{
-		httpAlone:    {httpAlone, "constant", 0, constant("json"), nil},
-		redis:        {redis, "redis-server", 0, redisServer, redisAnswers},
 		shuntEmpty:   {shuntEmpty, "shunt", 0, c.shuntOn(c.empty.data, true), empty},
 		importServer: {importServer, "shunt", 0, c.shuntOn(c.empty.data, true), empty},
 		shuntFull:    {shuntFull, "shunt", 0, c.shuntOn(c.full.data, false), empty},

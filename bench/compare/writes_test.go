@@ -16,16 +16,11 @@ func TestCodesOfImportsAreDistinct(t *testing.T) {
 	}
 }
 
-func TestTheSumIsOfTheSameRound(t *testing.T) {
+func TestTablesOfWritesHaveTheirTargets(t *testing.T) {
 	r := results{"create": {
-		httpAlone:   {{round: 0, cpu: 10, others: calm}, {round: 1, cpu: 20, others: calm}},
-		pebbleGroup: {{round: 1, cpu: 5, others: loud}, {round: 2, cpu: 7}},
-		shuntEmpty:  {{round: 1, cpu: 50, perSecond: 1000, others: calm}},
+		shuntEmpty: {{round: 1, cpu: 40, perSecond: 1000, others: calm}},
+		shuntFull:  {{round: 1, cpu: 50, perSecond: 900, others: calm}},
 	}}
-	r.withSum("create")
-	if got := r["create"][httpAndPebble]; len(got) != 1 || got[0] != (sample{round: 1, cpu: 25, others: loud}) {
-		t.Errorf("got %+v", got)
-	}
 	if got := r.halfRate(); got != 500 {
 		t.Errorf("half of 1,000 links a second: got %v", got)
 	}
@@ -33,7 +28,7 @@ func TestTheSumIsOfTheSameRound(t *testing.T) {
 	create := writings[0].asScenario()
 	r.writeTargets(&b, []scenario{create})
 	r.writeWrites(&b, &writings[0])
-	for _, want := range []string{"| create | CPU of a link of shunt, empty | at most 1.80 × HTTP + Pebble | 2.00 | **not met** |", "| HTTP + Pebble | 25.00 | – | – | – | 0 of 1 |"} {
+	for _, want := range []string{"| create | CPU of a link of shunt, full | at most 1.15 × shunt, empty | 1.25 | **not met** |", "| shunt, full | 50.00 | 900 |"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("%q is missing in\n%s", want, &b)
 		}
@@ -44,7 +39,7 @@ func TestEveryTargetIsOfServersThatAreMeasured(t *testing.T) {
 	for _, w := range writings {
 		for _, x := range w.targets {
 			for _, name := range []string{x.of, x.against} {
-				known := name == httpAndPebble || name == importBoth
+				known := name == importBoth
 				for _, s := range w.servers {
 					known = known || s == name
 				}

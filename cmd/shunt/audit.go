@@ -1,12 +1,10 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -40,8 +38,7 @@ func (s *auditSettings) apply(o *api.Options) { o.AuditClients = s.clients == "n
 // auditAsked has the flags of audit.
 type auditAsked struct {
 	client.AuditQuery
-	limit       int
-	all, asJSON bool
+	listed
 }
 
 func newAudit(stdout, stderr io.Writer) *cobra.Command {
@@ -83,10 +80,8 @@ line. Without --limit and --all, it lists the newest 50.
 // listChanges prints entries as they arrive, so that a long list takes no memory. It requests one
 // more than it prints, to know whether there are more.
 func listChanges(ctx context.Context, where *localTarget, asked auditAsked, stdout, stderr io.Writer) error {
-	out := &changePrinter{w: bufio.NewWriter(stdout), asJSON: asked.asJSON}
-	if asked.PageSize = maxPage; !asked.all {
-		asked.PageSize = min(asked.limit, maxPage-1) + 1
-	}
+	out := newListPrinter(stdout, asked.asJSON, "TIME", "WHO", "ACTION", "OF", "CHANGES", "REQUEST")
+	asked.PageSize = asked.pageSize()
 	name := linkName{}
 	if asked.Code != "" {
 		var err error
@@ -98,66 +93,14 @@ func listChanges(ctx context.Context, where *localTarget, asked auditAsked, stdo
 		if asked.Code, err = c.codeOf(ctx, name); err != nil {
 			return err
 		}
-		printed := 0
-		for entry, err := range c.Audit(ctx, asked.AuditQuery) {
-			if err != nil {
-				return err
-			}
-			if !asked.all && printed == asked.limit {
-				fmt.Fprintln(stderr, "shunt: there are more; --all lists them")
-				break
-			}
-			if err := out.print(&entry); err != nil {
-				return err
-			}
-			printed++
-		}
-		return nil
+		return printListed(&asked.listed, c.Audit(ctx, asked.AuditQuery), stderr, func(e *client.AuditEntry) error {
+			return out.print(e.Raw, console.Time(e.At), whoChanged(&e.Actor), e.Action, subjectOf(e), changesOf(e), e.RequestID)
+		})
 	})
 	if err := errors.Join(err, out.flush(err == nil)); err != nil {
 		return fmt.Errorf("audit: %w", err)
 	}
 	return nil
-}
-
-// A changePrinter prints entries: as they came, one a line, or as tables of maxPage rows, the first
-// with a head.
-type changePrinter struct {
-	w      *bufio.Writer
-	asJSON bool
-	headed bool
-	rows   [][]string // not printed yet
-}
-
-func (p *changePrinter) print(e *client.AuditEntry) error {
-	if p.asJSON {
-		_, err := fmt.Fprintf(p.w, "%s\n", e.Raw)
-		return err
-	}
-	p.rows = append(p.rows, []string{console.Time(e.At), whoChanged(&e.Actor), e.Action, subjectOf(e), changesOf(e), e.RequestID})
-	if len(p.rows) < maxPage {
-		return nil
-	}
-	return p.table()
-}
-
-func (p *changePrinter) table() error {
-	rows := p.rows
-	if !p.headed {
-		rows = slices.Insert(rows, 0, []string{"TIME", "WHO", "ACTION", "OF", "CHANGES", "REQUEST"})
-	}
-	p.headed, p.rows = true, nil
-	return console.PrintTable(p.w, rows)
-}
-
-// flush prints what is not printed yet. A complete list without entries is a head.
-func (p *changePrinter) flush(complete bool) error {
-	if !p.asJSON && (len(p.rows) > 0 || complete && !p.headed) {
-		if err := p.table(); err != nil {
-			return err
-		}
-	}
-	return p.w.Flush()
 }
 
 // whoChanged names an actor, with the way in which the server knew who it was.

@@ -118,8 +118,8 @@ func newClusterForget(stderr io.Writer) *cobra.Command {
 		Short: "Remove a node that is gone for good from a cluster",
 		Long: `Remove a node that is gone for good from its cluster, so that its name is free and nothing waits for it.
 A running node is not removed. One that comes back must join again. Hits that it has counted and no
-other node has pulled yet are lost, and its part of the caps of links counts as used. Its certificate is
-refused from then on, until 'shunt cluster admit' is run with its name.`,
+other node has pulled yet are lost. Its certificate is refused from then on, until 'shunt cluster admit'
+is run with its name.`,
 		Example: `  shunt cluster forget b --config /etc/shunt.toml`,
 		Args:    exactly("NODE"),
 		RunE: func(cmd *cobra.Command, args []string) error {

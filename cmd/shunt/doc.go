@@ -9,4 +9,10 @@
 // The rooms: settings (where the value of a setting comes from), console (what people read), certs
 // (certificates), memory (cache and heap) and socket (the way of local commands to their server).
 // None of them knows a command. e2e has the tests of the built binary.
+//
+// Files, leaves first: usage.go, version.go, stack.go, settings.go, baseurl.go, process.go, brand.go, servesettings.go,
+// client.go, core.go, local.go, user.go, metrics.go, https.go, operate.go, reload.go, shortaddress.go, journal.go,
+// showconfig.go, show.go, stats.go, help.go, health.go, completion.go, check.go, restore.go, cluster.go, backup.go,
+// token.go, tokens.go, setuplink.go, passwd.go, links.go, tag.go, import.go, audit.go, add.go, useredit.go, serve.go,
+// logs.go, limits.go, firststeps.go, main.go.
 package main

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"net/http"
 	"slices"
 	"strconv"
@@ -34,9 +35,8 @@ var linkStates = []string{
 // listAsked has the flags of ls.
 type listAsked struct {
 	client.LinksQuery
-	owner       []client.Option
-	limit       int
-	all, asJSON bool
+	listed
+	owner []client.Option
 }
 
 // addOwner gives cmd the flag owner, which becomes options of a call.
@@ -100,68 +100,83 @@ func listLinks(ctx context.Context, where *localTarget, asked listAsked, stdout,
 	return nil
 }
 
-// listLinks prints links as they arrive, so that a long list takes no memory. It requests one link
-// more than it prints, to know whether there are more.
+// listLinks prints links, and reports on stderr if there are more.
 func (c *connection) listLinks(ctx context.Context, asked listAsked, stdout, stderr io.Writer) error {
-	out := &linkPrinter{w: bufio.NewWriter(stdout), asJSON: asked.asJSON}
-	if asked.PageSize = maxPage; !asked.all {
-		asked.PageSize = min(asked.limit, maxPage-1) + 1
+	asked.PageSize = asked.pageSize()
+	out := newListPrinter(stdout, asked.asJSON, "CODE", "HITS", "STATE", "CREATED", "TARGET", "TITLE")
+	err := printListed(&asked.listed, c.Links(ctx, asked.LinksQuery, asked.owner...), stderr, func(l *client.Link) error {
+		return out.print(l.Raw, l.Code, strconv.FormatUint(l.Hits, 10), string(l.State), console.Time(l.CreatedAt), l.URL, l.Title)
+	})
+	return errors.Join(err, out.flush(err == nil))
+}
+
+// listed is how much of a list is asked for, and in which form.
+type listed struct {
+	limit       int
+	all, asJSON bool
+}
+
+func (a *listed) pageSize() int {
+	if a.all {
+		return maxPage
 	}
+	return min(a.limit, maxPage-1) + 1 // one more shows whether there are more
+}
+
+// printListed prints what is asked for of all items of a list, and reports on stderr if there are more.
+func printListed[T any](asked *listed, items iter.Seq2[T, error], stderr io.Writer, print func(*T) error) error {
 	printed := 0
-	for link, err := range c.Links(ctx, asked.LinksQuery, asked.owner...) {
+	for item, err := range items {
 		if err != nil {
-			return errors.Join(err, out.flush())
+			return err
 		}
 		if !asked.all && printed == asked.limit {
 			fmt.Fprintln(stderr, "shunt: there are more; --all lists them")
-			break
+			return nil
 		}
-		if err := out.print(&link); err != nil {
+		if err := print(&item); err != nil {
 			return err
 		}
 		printed++
 	}
-	if printed == 0 && !asked.asJSON {
-		return errors.Join(out.table(), out.flush())
-	}
-	return out.flush()
+	return nil
 }
 
-// A linkPrinter prints links: as they came, one a line, or as tables of maxPage rows, the first
-// with a head.
-type linkPrinter struct {
+// A listPrinter prints items: their objects, one a line, or tables of maxPage rows, the first with a head.
+type listPrinter struct {
 	w      *bufio.Writer
 	asJSON bool
-	headed bool
+	head   []string   // nil: printed
 	rows   [][]string // not printed yet
 }
 
-func (p *linkPrinter) print(l *client.Link) error {
+func newListPrinter(w io.Writer, asJSON bool, head ...string) *listPrinter {
+	return &listPrinter{w: bufio.NewWriter(w), asJSON: asJSON, head: head}
+}
+
+func (p *listPrinter) print(object []byte, row ...string) error {
 	if p.asJSON {
-		_, err := fmt.Fprintf(p.w, "%s\n", l.Raw)
+		_, err := fmt.Fprintf(p.w, "%s\n", object)
 		return err
 	}
-	p.rows = append(p.rows, []string{
-		l.Code, strconv.FormatUint(l.Hits, 10), string(l.State), console.Time(l.CreatedAt), l.URL, l.Title,
-	})
-	if len(p.rows) < maxPage {
+	if p.rows = append(p.rows, row); len(p.rows) < maxPage {
 		return nil
 	}
 	return p.table()
 }
 
-func (p *linkPrinter) table() error {
+func (p *listPrinter) table() error {
 	rows := p.rows
-	if !p.headed {
-		rows = slices.Insert(rows, 0, []string{"CODE", "HITS", "STATE", "CREATED", "TARGET", "TITLE"})
+	if p.head != nil {
+		rows = slices.Insert(rows, 0, p.head)
 	}
-	p.headed, p.rows = true, nil
+	p.head, p.rows = nil, nil
 	return console.PrintTable(p.w, rows)
 }
 
-// flush prints what is not printed yet.
-func (p *linkPrinter) flush() error {
-	if len(p.rows) > 0 {
+// flush prints what is not printed yet. A complete list without items is a head.
+func (p *listPrinter) flush(complete bool) error {
+	if !p.asJSON && (len(p.rows) > 0 || complete && p.head != nil) {
 		if err := p.table(); err != nil {
 			return err
 		}

@@ -363,7 +363,6 @@ func (s *server) openData(ctx context.Context) (err error) {
 		FlushInterval: s.cfg.flushInterval, KeptHours: s.cfg.keptHours, KeptDays: s.cfg.keptDays, KeptAuditDays: s.cfg.audit.keptDays,
 		Full: s.memory.Full, Logger: s.say.Log, Cluster: s.node != nil,
 	}
-	options.CapNode = node.OutboxOf(s.core.store)
 	if err := s.core.openEngine(s.parts, &s.cfg.data, options); err != nil {
 		return err
 	}
@@ -401,7 +400,7 @@ func (s *server) serveAPI(baseURL string) error {
 	}
 	if s.node != nil {
 		o.Metrics.Cluster = s.node.Figures
-		o.Cluster = api.Cluster{State: s.node, TLS: s.node.TLS(), Outbox: s.node.Outbox, Caps: s.node.TakeCaps, GiveCopy: s.node.GiveCopy, NoteCopy: s.node.NoteCopy, Backup: func(name string, w io.Writer) error {
+		o.Cluster = api.Cluster{State: s.node, TLS: s.node.TLS(), Outbox: s.node.Outbox, Caps: s.node.GrantCaps, GiveCopy: s.node.GiveCopy, NoteCopy: s.node.NoteCopy, Backup: func(name string, w io.Writer) error {
 			if err := s.node.HoldForCopy(name); err != nil {
 				return err
 			}

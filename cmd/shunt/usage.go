@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"shunt/cmd/shunt/settings"
@@ -86,4 +87,58 @@ func commandsOf(cmd *cobra.Command) []*cobra.Command {
 func bareFlag(f *pflag.Flag) error {
 	kind, _ := pflag.UnquoteUsage(f)
 	return fmt.Errorf("--%s needs a value: --%s %s", f.Name, f.Name, strings.ToUpper(kind))
+}
+
+// knownCommand refuses the arguments of a command that only has subcommands.
+func knownCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return noCommand(cmd, args, "command")
+}
+
+// noCommand is the error of a call of args[0], which cmd does not have.
+func noCommand(cmd *cobra.Command, args []string, what string) error {
+	var names []string
+	for _, sub := range cmd.Commands() {
+		if !sub.Hidden {
+			names = append(append(names, sub.Name()), sub.Aliases...)
+		}
+	}
+	return settings.UsageErrorf("there is no %s %q%s (see '%s --help')", what, cmd.CommandPath()+" "+args[0],
+		settings.DidYouMean(args[0], names, func(name string) string { return cmd.CommandPath() + " " + name }), cmd.CommandPath())
+}
+
+// exactly accepts one argument for each name. None may be empty, as an unset variable of a script
+// would be.
+func exactly(names ...string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) > len(names) {
+			return settings.UsageErrorf("unexpected argument %q (see '%s --help')", args[len(names)], cmd.CommandPath())
+		}
+		if len(args) < len(names) {
+			return settings.UsageErrorf("%s is missing (see '%s --help')", names[len(args)], cmd.CommandPath())
+		}
+		if i := slices.Index(args, ""); i >= 0 {
+			return settings.UsageErrorf("%s is empty (see '%s --help')", names[i], cmd.CommandPath())
+		}
+		return nil
+	}
+}
+
+// oneOrMore accepts at least one argument. None may be empty.
+func oneOrMore(name string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if empty := slices.Index(args, ""); empty >= 0 {
+			return exactly(name)(cmd, args[empty:empty+1])
+		}
+		return exactly(name)(cmd, args[:min(len(args), 1)])
+	}
+}
+
+// must is for errors that only a mistake in this program could cause.
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
 }

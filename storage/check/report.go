@@ -32,10 +32,9 @@ type Report struct {
 	Imports        uint64 `json:"imports"` // hours in which owners imported hits
 	Accounts       uint64 `json:"accounts"`
 	Audit          uint64 `json:"audit"`
-	Outbox         uint64 `json:"outbox,omitempty"`   // records that other nodes of the cluster have not pulled yet
-	Pulled         uint64 `json:"pulled,omitempty"`   // positions in the outboxes of other nodes
-	Caps           uint64 `json:"caps,omitempty"`     // of links, that are shared out among the nodes
-	CapUses        uint64 `json:"cap_uses,omitempty"` // of this node
+	Outbox         uint64 `json:"outbox,omitempty"` // records that other nodes of the cluster have not pulled yet
+	Pulled         uint64 `json:"pulled,omitempty"` // positions in the outboxes of other nodes
+	Caps           uint64 `json:"caps,omitempty"`   // of links, in a cluster
 	Meta           uint64 `json:"meta"`
 	Files          uint64 `json:"files"` // of the database
 	FileBytes      uint64 `json:"file_bytes"`

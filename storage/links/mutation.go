@@ -222,7 +222,7 @@ func creationBytes(m *engine.Mutation) int {
 		total += 2 * rowHeadBytes // of the link's life, and of its owner
 	}
 	if m.Cap != nil {
-		total += (1+len(m.Cap.Cap.Blocks))*rowHeadBytes + code
+		total += rowHeadBytes
 	}
 	return total
 }
@@ -277,10 +277,6 @@ func firstBytes(code string) uint64 {
 
 func (b *Batch) addCap(c *engine.CapChange) {
 	b.key = row.AppendCapKey(b.key[:0], c.ID)
-	if c.Gone {
-		kv.Remove(b.batch, b.key)
-		return
-	}
 	b.value = row.AppendCap(b.value[:0], &c.Cap)
 	kv.Set(b.batch, b.key, b.value)
 }

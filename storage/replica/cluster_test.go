@@ -24,6 +24,9 @@ type member struct {
 	name    string
 	options Options
 	disk    *vfs.MemFS
+
+	flushInterval time.Duration
+
 	store   *sharedStore
 	engine  *engine.Engine
 	replica *Replica
@@ -51,9 +54,16 @@ func newMembers(t testing.TB, log clusterlog.Log, id clusterlog.ID, names ...str
 
 // newMembersWith is newMembers with options of all of them.
 func newMembersWith(t testing.TB, log clusterlog.Log, id clusterlog.ID, o Options, names ...string) (members []*member) {
+	return newMembersFlushing(t, log, id, o, 10*time.Millisecond, names...)
+}
+
+// newMembersFlushing is newMembersWith that flush at an interval.
+func newMembersFlushing(
+	t testing.TB, log clusterlog.Log, id clusterlog.ID, o Options, flushInterval time.Duration, names ...string,
+) (members []*member) {
 	for _, name := range names {
 		o.Name = name
-		m := &member{t: t, name: name, options: o, disk: vfs.NewMem()}
+		m := &member{t: t, name: name, options: o, flushInterval: flushInterval, disk: vfs.NewMem()}
 		s := m.openStore(true)
 		if err := s.JoinLog(id, clusterlog.Origin(id)); err != nil {
 			t.Fatal(err)
@@ -87,10 +97,9 @@ type sharedStore struct {
 func (m *member) start(log clusterlog.Log) {
 	m.t.Helper()
 	m.store = m.openStore(false)
-	outbox, _ := m.store.OutboxID()
 	var err error
 	m.engine, err = engine.Open(m.store.Store, engine.Options{
-		JournalDir: m.t.TempDir(), Cluster: true, CapNode: outbox, ClockSettles: -1, FlushInterval: 10 * time.Millisecond, RingRecords: 256, Rings: 1,
+		JournalDir: m.t.TempDir(), Cluster: true, ClockSettles: -1, FlushInterval: m.flushInterval, RingRecords: 256, Rings: 1,
 	})
 	if err != nil {
 		m.t.Fatal(err)

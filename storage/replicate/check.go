@@ -25,7 +25,6 @@ func checkRows(run *check.Run) check.Subject {
 			{Table: row.TableOutbox, Name: "outbox", Edge: true, Begin: func() (check.Part, error) { return &outboxPart{c: c}, nil }, Rows: func(r *check.Report) *uint64 { return &r.Outbox }},
 			{Table: row.TablePulled, Name: "pulled", Edge: true, Begin: c.Alone("pulled", c.pulled), Rows: func(r *check.Report) *uint64 { return &r.Pulled }},
 			{Table: row.TableCaps, Name: "caps", Edge: true, Begin: c.Alone("caps", c.cap), Rows: func(r *check.Report) *uint64 { return &r.Caps }},
-			{Table: row.TableCapUses, Name: "cap uses", Edge: true, Begin: c.Alone("cap uses", c.capUse), Rows: func(r *check.Report) *uint64 { return &r.CapUses }},
 		},
 		Meta: []check.MetaRow{
 			{Name: row.MetaLog, What: "position in the log", Read: func(v []byte) error {
@@ -130,10 +129,7 @@ func (c *checks) pulled(key, value []byte) error {
 
 // cap checks a cap with its link: a row of a link that is purged would stay for ever.
 func (c *checks) cap(key, value []byte) error {
-	id, err := row.SplitCapKey(key)
-	if err == nil {
-		_, err = row.DecodeCap(value)
-	}
+	id, _, err := row.ReadCap(key, value)
 	if err != nil {
 		return err
 	}
@@ -148,15 +144,4 @@ func (c *checks) wantCold(table string, id uint64) error {
 		return fmt.Errorf("link %d does not exist", id)
 	}
 	return nil
-}
-
-func (c *checks) capUse(key, value []byte) error {
-	id, err := row.SplitCapUseKey(key)
-	if err == nil {
-		_, err = row.DecodeCapUse(value)
-	}
-	if err != nil {
-		return err
-	}
-	return c.wantCold("cap uses", id)
 }

@@ -161,7 +161,6 @@ func (s *Rows) learnBatch(b *pebble.Batch, to Learner) error {
 		return nil
 	}
 	defer b.Reset()
-	l.own.caps = l.Caps
 	if err := s.commitShared(b, l.own); err != nil {
 		return err
 	}

@@ -7,16 +7,14 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"shunt/engine"
-	"shunt/storage/kv"
 	"shunt/storage/row"
 )
 
 // own is what a batch of shared rows means for the node's own rows and memory.
 type own struct {
 	purged []uint64 // links whose tallies go, too
-	caps   []engine.CapChange
-	bound  uint64 // of ids; 0: unchanged
-	stamp  uint64 // the highest of the audit log; 0: none
+	bound  uint64   // of ids; 0: unchanged
+	stamp  uint64   // the highest of the audit log; 0: none
 }
 
 // learned collects what the engine is to know of a batch.
@@ -37,11 +35,7 @@ func (l *learned) noteSet(key, value []byte, known func(key []byte) (bool, error
 		}
 		l.Links = append(l.Links, h)
 	case row.TableCaps:
-		id, err := row.SplitCapKey(key)
-		if err != nil {
-			return err
-		}
-		c, err := row.DecodeCap(value)
+		id, c, err := row.ReadCap(key, value)
 		if err != nil {
 			return err
 		}
@@ -119,20 +113,12 @@ func (l *learned) noteMerge(key, value []byte) error {
 // ownRows returns what a batch that this node made means for its own rows: its memory knows it already.
 func ownRows(b *pebble.Batch) (o own) {
 	for r := b.Reader(); ; {
-		kind, key, value, ok, err := r.Next()
+		kind, key, _, ok, err := r.Next()
 		if !ok || err != nil {
 			return o
 		}
-		gone := kind == pebble.InternalKeyKindDelete
-		switch {
-		case gone && key[0] == row.TableCold:
+		if kind == pebble.InternalKeyKindDelete && key[0] == row.TableCold {
 			o.purged = append(o.purged, binary.BigEndian.Uint64(key[1:]))
-		case gone && key[0] == row.TableCaps:
-			o.caps = append(o.caps, engine.CapChange{ID: binary.BigEndian.Uint64(key[1:]), Gone: true})
-		case key[0] == row.TableCaps:
-			c, err := row.DecodeCap(value)
-			kv.Must(err) // it was just encoded
-			o.caps = append(o.caps, engine.CapChange{ID: binary.BigEndian.Uint64(key[1:]), Cap: c})
 		}
 	}
 }

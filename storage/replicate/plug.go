@@ -84,5 +84,5 @@ func (s *Rows) readLog() error {
 	s.pulls.purged = at.Sequence // what was purged before this start is not known
 	edge, edgeErr := s.writer.Get(row.MetaKey(row.MetaEdge))
 	s.shared.edge = edge != nil
-	return errors.Join(err, edgeErr, s.startOutbox(), s.readCaps())
+	return errors.Join(err, edgeErr, s.startOutbox())
 }

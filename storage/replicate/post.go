@@ -26,20 +26,15 @@ func (s *poster) Begin(b *pebble.Batch) (keep bool) {
 // Post implements hits.Poster.
 func (s *poster) Post(r row.OutboxRow, t *engine.Tally, whole []byte) {
 	s.post(r, t, whole)
-	if r.Table == row.TableLinkHours && t.Hits > 0 {
-		s.capUses.count(r.ID, t.Hits)
-	}
 }
 
 // End implements hits.Poster.
 func (s *poster) End() {
-	s.capUses.putFlushed(s.outbox.posting.batch)
 	s.endPosting()
 }
 
 // Ended implements hits.Poster.
 func (s *poster) Ended(durable bool) {
-	s.capUses.ended(durable)
 	if durable {
 		s.outbox.posted()
 	}

@@ -25,8 +25,6 @@ func renewOutbox(b *pebble.Batch, old row.OutboxState) (renewed row.OutboxState)
 	kv.Must(b.DeleteRange(keys.Lower, keys.Upper, nil))
 	kv.Set(b, row.AppendPulledKey(nil, old.ID), row.AppendPulled(nil, old.Next))
 	kv.Set(b, row.MetaKey(row.MetaOutbox), row.AppendOutboxState(nil, renewed))
-	uses := row.TableRange(row.TableCapUses) // of the node that was copied
-	kv.Must(b.DeleteRange(uses.Lower, uses.Upper, nil))
 	return renewed
 }
 
@@ -51,7 +49,7 @@ func (s *Rows) RenewOutbox() error {
 	}
 	s.outbox.oldestMs.Store(0)
 	s.outbox.set(renewed)
-	return s.readCaps()
+	return nil
 }
 
 // leaveOutbox adds rows to b that remove the outbox and all positions in others.

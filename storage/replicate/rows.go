@@ -26,10 +26,9 @@ type Rows struct {
 	links  *links.Links
 	log    *audit.Log
 
-	shared  shared
-	outbox  outbox
-	pulls   pulls
-	capUses capUses
+	shared shared
+	outbox outbox
+	pulls  pulls
 }
 
 // Store returns the store whose rows these are.

@@ -94,7 +94,7 @@ func (s *Rows) commitShared(b *pebble.Batch, own own) error {
 	if s.shared.edge {
 		own.purged = nil // it has no rows of their hits
 	}
-	if len(own.purged) > 0 || anyGone(own.caps) { // nothing else may make rows of these links again
+	if len(own.purged) > 0 { // nothing else may make rows of these links again
 		s.hits.Turn().Lock()
 		defer s.hits.Turn().Unlock()
 		for _, id := range own.purged {
@@ -102,14 +102,7 @@ func (s *Rows) commitShared(b *pebble.Batch, own own) error {
 				kv.Remove(b, row.AppendLinkHourKey(nil, hour, id))
 			}
 		}
-		for i := range own.caps {
-			if own.caps[i].Gone {
-				kv.Remove(b, row.AppendCapUseKey(nil, own.caps[i].ID))
-			}
-		}
-		if len(own.purged) > 0 {
-			s.pulls.purged = s.shared.whole.Sequence
-		}
+		s.pulls.purged = s.shared.whole.Sequence
 	}
 	kv.Set(b, row.MetaKey(row.MetaLog), appendPosition(s.shared.cluster, s.shared.whole))
 	if err := s.writer.Commit(b); err != nil {
@@ -118,7 +111,6 @@ func (s *Rows) commitShared(b *pebble.Batch, own own) error {
 	// Without its lock, whose holder may wait for shared.turn: nobody allocates ids while this node learns.
 	s.links.RaiseIDBound(own.bound)
 	s.log.Raise(own.stamp)
-	s.capUses.learned(own.caps)
 	s.shared.applied.Store(s.shared.whole.Sequence)
 	return nil
 }

@@ -111,15 +111,15 @@ func TestAllCreationsOfACommitAreWrittenHoweverMany(t *testing.T) {
 func writesOfAllKinds() []anyWrite {
 	gone, again, edited := rowtest.Link("gone", 2, 1, "tag"), rowtest.Link("gone", 4, 2, "other"), rowtest.Link("edited", 3, 1, "tag")
 	bulk := engine.Bulk{Creations: []engine.Mutation{rowtest.Creation(rowtest.Link("z", 10, 1, "tag")), rowtest.Creation(rowtest.Link("b", 11, 1))}}
-	change := &engine.CapChange{ID: 1, Cap: engine.Cap{Code: madeLink(1, 10).Hot.Code, Generation: 1, Limit: 7, Open: true}}
+	change := &engine.CapChange{ID: 1, Cap: engine.Cap{Generation: 1, Used: 7, Open: true}}
 	purge := purgeOf(engine.Deletion{Hour: uint32(deletedAt(gone, 5).Hot.DeletedAtMs / msPerHour), ID: 2, Code: "gone"}, true)
 	return []anyWrite{
-		{Mutation: capped(1, engine.Cap{Generation: 1, Limit: 9, Born: true})}, {Mutation: rowtest.Creation(gone)},
+		{Mutation: capped(1, engine.Cap{Generation: 1, Open: true})}, {Mutation: rowtest.Creation(gone)},
 		{Mutation: deletedAt(gone, 5)}, {Mutation: rowtest.Creation(edited)},
 		{Mutation: purge}, {Mutation: rowtest.Creation(again)},
-		{Mutation: engine.Mutation{Cap: change}}, {Mutation: capped(5, engine.Cap{Generation: 1, Limit: 3, Born: true})},
+		{Mutation: engine.Mutation{Cap: change}}, {Mutation: capped(5, engine.Cap{Generation: 1, Used: 3, Open: true})},
 		{bulk: &bulk}, {Mutation: rowtest.Creation(rowtest.Link("a", 6, 1, "tag"))},
-		{Mutation: rowtest.Edit(edited, rowtest.Link("edited", 3, 1, "new"))}, {Mutation: engine.Mutation{Cap: &engine.CapChange{ID: 5, Cap: engine.Cap{}, Gone: true}}},
+		{Mutation: rowtest.Edit(edited, rowtest.Link("edited", 3, 1, "new"))}, {Mutation: engine.Mutation{Cap: &engine.CapChange{ID: 5, Cap: engine.Cap{Generation: 2}}}},
 		{Mutation: rowtest.Creation(rowtest.Link("last", 7, 1))},
 	}
 }
@@ -217,12 +217,8 @@ func TestTheLargestCreationsOfACommitAreEachWholeInAnEntry(t *testing.T) {
 func TestTheBytesThatWaitAreThoseOfTheRowsOrALittleMore(t *testing.T) {
 	s := openMem(t, vfs.NewMem())
 	defer closeStore(t, s)
-	imported, withCap := rowtest.Creation(rowtest.Link("imported", 1, 1)), capped(1<<60, engine.Cap{Generation: 1 << 60, Limit: 1 << 60, Born: true})
+	imported, withCap := rowtest.Creation(rowtest.Link("imported", 1, 1)), capped(1<<60, engine.Cap{Generation: math.MaxUint64, Used: math.MaxUint64, Open: true})
 	imported.Cold.ImportedHits = math.MaxUint64
-	withCap.Cap.Cap.Blocks = make([]engine.CapBlock, 3)
-	for i := range withCap.Cap.Cap.Blocks {
-		withCap.Cap.Cap.Blocks[i] = engine.CapBlock{Session: math.MaxUint64, Serial: math.MaxUint64, Granted: math.MaxUint64, Used: math.MaxUint64}
-	}
 	for name, m := range map[string]engine.Mutation{
 		"the smallest": madeLink(1, 0), "with tags": rowtest.Creation(rowtest.Link("code", 1, 1, "a", "b", "c")),
 		"the largest": largest(math.MaxUint64), "with hits": imported, "with a cap": withCap,

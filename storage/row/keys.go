@@ -43,7 +43,6 @@ const LayoutVersion = 3
 //	├────┼─────────────┼───────────────────────────────────────────────┼──────────────────────────┤
 //	│ 70 │ outbox      │ position 8: 1, 2, 3 …                         │ outbox record            │
 //	│ 71 │ pulled      │ outbox id 16                                  │ position                 │
-//	│ 72 │ cap uses    │ link id 8                                     │ cap use                  │
 //	└────┴─────────────┴───────────────────────────────────────────────┴──────────────────────────┘
 //
 // Hours are Unix time / 3600, days hours / 24. The complement ^link id makes the newest link come
@@ -60,9 +59,8 @@ const LayoutVersion = 3
 // they are in no row of an hour or a day.
 //
 // In a cluster, each flush also leaves its rows in the outbox, from which other nodes pull them; pulled
-// has the positions that this node has reached in their outboxes. Caps say how the caps of links are
-// shared out among nodes, and cap uses how much of them this node has used. Without a cluster all four are
-// empty.
+// has the positions that this node has reached in their outboxes. Caps say how many hits of the caps of
+// links are used. Without a cluster all three are empty.
 const (
 	TableMeta       = 0x10
 	TableHot        = 0x20
@@ -82,7 +80,6 @@ const (
 	TableAudit      = 0x60
 	TableOutbox     = 0x70
 	TablePulled     = 0x71
-	TableCapUses    = 0x72
 )
 
 // Names in the meta table.

@@ -1,7 +1,5 @@
 // Constant answers every request with the same redirect, by fasthttp or by net/http, each with its
-// defaults. It is what a redirect costs at least on these servers. With json it also reads requests
-// for links, by encoding/json, and answers them as shunt would, without keeping anything: that is
-// what a creation costs at least.
+// defaults. It is what a redirect costs at least on these servers.
 package main
 
 import (
@@ -17,16 +15,13 @@ const target = "https://www.example.com/a/page/of/some/length/of/a/site/constant
 
 func main() {
 	if len(os.Args) != 3 {
-		fmt.Fprintln(os.Stderr, "usage: constant fasthttp|nethttp|json ADDRESS")
+		fmt.Fprintln(os.Stderr, "usage: constant fasthttp|nethttp ADDRESS")
 		os.Exit(2)
 	}
 	var err error
 	switch server, address := os.Args[1], os.Args[2]; server {
 	case "fasthttp":
 		err = fasthttp.ListenAndServe(address, redirect)
-	case "json":
-		s := fasthttp.Server{Handler: create, MaxRequestBodySize: maxBodyBytes}
-		err = s.ListenAndServe(address)
 	case "nethttp":
 		err = http.ListenAndServe(address, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Location", target)

@@ -11,14 +11,18 @@ import (
 )
 
 const (
-	capOfTest     = 1000
+	capOfTest     = 20000
 	capClients    = 64 // at each node
 	capKillPeriod = 2 * time.Second
+	capKills      = 3
+
+	// capReserve is what a leader that ends may use up at most: a hundredth.
+	capReserve = capOfTest / 100
 )
 
-// TestACapIsNeverExceeded has 64 clients at each of three nodes follow links with a cap of 1,000, while nodes
-// are killed. No link may be followed 1,001 times; when all nodes are back, each must have been followed
-// 1,000 times, and no node may redirect it any more. One link gets its cap with its creation; one after it
+// TestACapIsNeverExceeded has 64 clients at each of three nodes follow links with a cap of 20,000, while nodes
+// are killed. No link may be followed 20,001 times. In the end no node redirects any of them, and what is missing
+// in the figures was granted to clients that got no redirect, or was the reserve of a leader that was killed. One link gets its cap with its creation; one after it
 // was followed at all nodes; the cap of one is lowered and raised meanwhile.
 func TestACapIsNeverExceeded(t *testing.T) {
 	s := newSite(t, "a", "b", "c")
@@ -29,57 +33,47 @@ func TestACapIsNeverExceeded(t *testing.T) {
 	}
 	for round := range rounds {
 		born, late, changed := fmt.Sprintf("born%d", round), fmt.Sprintf("late%d", round), fmt.Sprintf("changed%d", round)
-		made := func(code string, max any) {
-			s.nodes[0].call("POST", "/shorten", map[string]any{"url": "https://example.com/" + code, "alias": code, "max_hits": max}).want(t, 201)
-		}
-		made(born, capOfTest)
-		made(late, nil)
-		made(changed, 50)
-		for _, n := range s.nodes { // hits that no block covers
+		codes := []string{born, late, changed}
+		s.makeCapped(born, capOfTest)
+		s.makeCapped(late, nil)
+		s.makeCapped(changed, 50)
+		for _, n := range s.nodes { // hits from before the cap
 			s.await(func() bool {
 				status, _, _ := n.redirect(late)
 				return status == 302
 			}, "an uncapped link is followed at "+n.name)
 		}
 		s.setCap(late, capOfTest)
-		stop := make(chan struct{})
-		var clients sync.WaitGroup
-		for _, n := range s.nodes {
-			for c := range capClients {
-				clients.Go(func() { n.followCapped(stop, []string{born, late, changed}, c) })
-			}
-		}
-		s.setCap(changed, 500)
-		for range 3 {
+		rest := s.followCapped(codes, capClients, s.nodes...)
+		s.setCap(changed, capOfTest/2)
+		for range capKills {
 			time.Sleep(capKillPeriod)
 			n := s.nodes[rng.IntN(len(s.nodes))]
 			n.kill()
 			n.start()
 		}
-		s.setCap(changed, 400+rng.IntN(200))
+		s.setCap(changed, capOfTest/4+rng.IntN(capOfTest/2))
 		s.setCap(changed, capOfTest)
 		calm := time.Now()
-		for _, code := range []string{born, late, changed} {
-			for _, n := range s.nodes {
-				s.await(func() bool {
-					status, _, _ := n.redirect(code)
-					return status == 410
-				}, fmt.Sprintf("%s says that %s is used up", n.name, code))
-			}
-		}
+		s.awaitUsedUp(codes, s.nodes...)
 		t.Logf("round %d: used up %v after the last kill", round, time.Since(calm).Round(time.Millisecond))
-		close(stop)
-		clients.Wait()
-		for _, code := range []string{born, late, changed} {
+		undecided := rest()
+		for _, code := range codes {
 			answered := s.ledger(code)
 			hits := s.nodes[0].hits(code)
-			t.Logf("round %d: %s was followed %d times, and has %v hits", round, code, answered, hits)
-			if hits != capOfTest {
+			t.Logf("round %d: %s was followed %d times, and has %v hits; %d answers were lost, %d were 503", round, code, answered, hits, s.lost(code).Load(), undecided[code])
+			if hits > capOfTest || hits+float64(s.lost(code).Load()+undecided[code]+capKills*capReserve) < capOfTest {
 				t.Errorf("%s has %v hits, and its cap is %d", code, hits, capOfTest)
 			}
 		}
 	}
 	s.alike()
+}
+
+// makeCapped makes a link; without a cap if that is nil.
+func (s *site) makeCapped(code string, limit any) {
+	s.t.Helper()
+	s.nodes[0].call("POST", "/shorten", map[string]any{"url": "https://example.com/" + code, "alias": code, "max_hits": limit}).want(s.t, 201)
 }
 
 // setCap sets the cap of a link, by way of any node that takes it.
@@ -95,68 +89,118 @@ func (s *site) setCap(code string, max int) {
 	}, fmt.Sprintf("the cap of %s is %d", code, max))
 }
 
-// followCapped follows links until stop. It waits a little where the node has no part of the cap.
-func (n *siteNode) followCapped(stop <-chan struct{}, codes []string, client int) {
-	for i := client; ; i++ {
-		select {
-		case <-stop:
-			return
-		default:
+// followCapped has clients at each node follow links. They wait a little where a link is not redirected. rest ends
+// that, and returns how many answers were 503, by code.
+func (s *site) followCapped(codes []string, clients int, nodes ...*siteNode) (rest func() map[string]int64) {
+	stop := make(chan struct{})
+	var running sync.WaitGroup
+	var mu sync.Mutex
+	undecided := make(map[string]int64)
+	follow := func(n *siteNode, client int) {
+		for i := client; ; i++ {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			code := codes[i%len(codes)]
+			switch status, _, _ := n.redirect(code); status {
+			case 302:
+			case 410:
+				time.Sleep(100 * time.Millisecond)
+			case 503:
+				mu.Lock()
+				undecided[code]++
+				mu.Unlock()
+				fallthrough
+			default:
+				time.Sleep(20 * time.Millisecond)
+			}
 		}
-		switch status, _, _ := n.redirect(codes[i%len(codes)]); status {
-		case 302:
-		case 410:
-			time.Sleep(100 * time.Millisecond)
-		default:
-			time.Sleep(20 * time.Millisecond)
+	}
+	for _, n := range nodes {
+		for c := range clients {
+			running.Go(func() { follow(n, c) })
+		}
+	}
+	return func() map[string]int64 {
+		close(stop)
+		running.Wait()
+		return undecided
+	}
+}
+
+// awaitUsedUp waits until nodes say of all codes that their caps are used up.
+func (s *site) awaitUsedUp(codes []string, nodes ...*siteNode) {
+	s.t.Helper()
+	for _, code := range codes {
+		for _, n := range nodes {
+			s.await(func() bool {
+				status, _, _ := n.redirect(code)
+				return status == 410
+			}, fmt.Sprintf("%s says that %s is used up", n.name, code))
 		}
 	}
 }
 
-// TestANodeThatIsForgottenTakesItsPartOfTheCapWithIt kills a node for ever. The others must not redirect more
-// than what it cannot have used, and say 503 until it is forgotten; then they say that the cap is used up.
-func TestANodeThatIsForgottenTakesItsPartOfTheCapWithIt(t *testing.T) {
+// TestLinksWithACapWaitForALeader kills a node that does not lead, which changes nothing for the others, and then
+// the servers of etcd: while nobody leads, links with a cap are 503, and say when to try again. At most the hit is lost
+// whose write was under way: so few hits are never reserved.
+func TestLinksWithACapWaitForALeader(t *testing.T) {
 	s := newSite(t, "a", "b", "c")
 	s.await(func() bool { return s.leader() != nil }, "a node leads")
-	dead := s.without(s.leader())[0]
-	time.Sleep(time.Second) // each node tells the one that leads that it is there
-	s.nodes[0].call("POST", "/shorten", map[string]any{"url": "https://example.com/", "alias": "shared", "max_hits": 90}).want(t, 201)
-	s.await(func() bool { return dead.metric("shunt_cluster_cap_blocks") == 1 }, "each node holds a part of the cap")
-	for range 3 {
-		if status, _, err := dead.redirect("shared"); status != 302 {
-			t.Fatalf("a node with a part of the cap answers %d, %v", status, err)
+	down := s.without(s.leader())[0]
+	rest := s.without(down)
+	const limit = 90
+	s.makeCapped("capped", limit)
+	s.makeCapped("uncapped", nil)
+	s.leads("uncapped", "https://example.com/uncapped")
+	follow := func(times int) {
+		t.Helper()
+		for i := range times {
+			if status, _, err := rest[i%2].redirect("capped"); status != 302 {
+				t.Fatalf("a redirect of a link with a cap, at %s: %d, %v", rest[i%2].name, status, err)
+			}
 		}
 	}
-	dead.kill()
-	rest := s.without(dead)
-	seen := make(map[int]int)
-	for range 400 {
-		for _, n := range rest {
-			status, _, _ := n.redirect("shared")
-			seen[status]++
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
-	if seen[410] > 0 || seen[503] == 0 || seen[302] == 0 || seen[302] > 90-3 {
-		t.Errorf("with a node down, the others answered %v", seen)
-	}
-	s.await(func() bool { // its lease ends some seconds after it
-		return shunt(t, "", nil, append([]string{"cluster", "forget", dead.name}, rest[0].flags()...)...).code == 0
-	}, "the node is forgotten")
-	for _, n := range rest {
-		s.await(func() bool {
-			status, _, _ := n.redirect("shared")
-			seen[status]++
-			return status == 410
-		}, n.name+" says that the cap is used up")
+	down.kill()
+	follow(40)
+	for _, m := range s.etcd.Members {
+		m.Kill()
 	}
 	for _, n := range rest {
-		if state := n.call("GET", "/links/shared", nil).want(t, 200).body["state"]; state != "exhausted" {
-			t.Errorf("%s says that the link is %v", n.name, state)
+		resp, err := s.requests.Get(n.url + "/capped")
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != 503 || resp.Header.Get("Retry-After") == "" {
+			t.Errorf("a link with a cap, at %s: %d, Retry-After %q, want 503", n.name, resp.StatusCode, resp.Header.Get("Retry-After"))
+		}
+		if status, _, err := n.redirect("uncapped"); status != 302 {
+			t.Errorf("a link without a cap, at %s: %d, %v", n.name, status, err)
 		}
 	}
-	t.Logf("answers: %v", seen)
-	if got := seen[302]; got > 90-3 || got < 90/2 {
-		t.Errorf("%d redirects with a cap of 90, of which a node that is lost had a part", got)
+	for _, m := range s.etcd.Members {
+		m.Start()
+	}
+	s.await(func() bool {
+		status, _, _ := rest[0].redirect("capped")
+		return status == 302
+	}, "the link is followed again")
+	rounds := s.followCapped([]string{"capped"}, 4, rest...)
+	s.awaitUsedUp([]string{"capped"}, rest...)
+	rounds()
+	down.start()
+	s.awaitUsedUp([]string{"capped"}, down)
+	for _, n := range s.nodes {
+		s.await(func() bool { return n.call("GET", "/links/capped", nil).status == 200 }, n.name+" answers reads")
+	}
+	s.ledger("capped")
+	for _, n := range s.nodes {
+		link := n.call("GET", "/links/capped", nil).want(t, 200).body
+		if hits, _ := link["hits"].(float64); hits > limit || hits < limit-1 || link["state"] != "exhausted" {
+			t.Errorf("%s: the link has %v hits, and its state is %v; its cap is %d", n.name, link["hits"], link["state"], limit)
+		}
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/maxmind/mmdbwriter" // of tests only: see api/country_test.go
+	"github.com/maxmind/mmdbwriter" // of tests only: see api/visitor/country_test.go
 	"github.com/maxmind/mmdbwriter/mmdbtype"
 )
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"slices"
 )
 
 const (
@@ -18,23 +19,17 @@ type position struct {
 }
 
 // lines reads the lines of a file from the first to the last, or backwards. It holds a block of the
-// file, or more if a line is longer.
-//
-//	            forwards                                  backwards
-//	┌──────────┬─────────────┬───────┐      ┌───────┬─────────────┬──────────┐
-//	│ read     │ held        │       │      │       │        held │ read     │
-//	└──────────┴─────────────┴───────┘      └───────┴─────────────┴──────────┘
-//	     at.Offset, heldAt                        heldAt      at.Offset
+// file, and of a line that is in several blocks a copy.
 type lines struct {
 	file      io.ReaderAt
 	size      int64
-	block     int // bytes that are read at once
-	longest   int // bytes of a line whose text is kept
+	block     int64 // bytes that are read at once
+	longest   int64 // bytes of a line whose text is kept
 	backwards bool
 	at        position
-	buffer    []byte
-	held      []byte // of the file: a part of buffer, which begins at the same byte if backwards
-	heldAt    int64  // the offset of held
+	held      []byte // a block of the file
+	heldAt    int64  // its offset, a multiple of block
+	buffer    []byte // of a line that is in several blocks
 }
 
 // A line is one line of a file, without the spaces around it. Of a line that is too long there is
@@ -47,7 +42,7 @@ type line struct {
 
 // linesFrom returns the lines of a file that are read from at on.
 func linesFrom(file io.ReaderAt, size int64, at position, backwards bool) *lines {
-	return &lines{file: file, size: size, block: blockBytes, longest: maxLineBytes, backwards: backwards, at: at, heldAt: at.Offset}
+	return &lines{file: file, size: size, block: blockBytes, longest: maxLineBytes, backwards: backwards, at: at}
 }
 
 // countLines returns how many lines a file has.
@@ -82,148 +77,81 @@ func readFull(file io.ReaderAt, p []byte, at int64) error {
 // byteOrderMark may begin a file made on Windows.
 var byteOrderMark = []byte("\ufeff")
 
-// errLong is the error of a line of which the text was not kept.
-var errLong = errors.New("the line is too long")
-
 // next returns the next line, io.EOF after the last one.
-func (l *lines) next() (line, error) {
-	read, step, find := line{number: l.at.Line}, int64(1), l.nextLine
-	if l.backwards {
-		step, find = -1, l.previousLine
+func (l *lines) next() (read line, err error) {
+	read.number = l.at.Line
+	start, end, step := l.at.Offset, l.at.Offset, int64(1)
+	switch {
+	case l.backwards && start == 0, !l.backwards && start == l.size:
+		return line{}, io.EOF
+	case l.backwards:
+		step = -1
+		start, err = l.startOf(end)
+	default:
+		end, err = l.endOf(start)
 	}
-	start := l.at.Offset
-	raw, err := find()
-	if read.tooLong = errors.Is(err, errLong) || len(raw) > l.longest; err != nil && !read.tooLong {
+	if read.tooLong = end-start > l.longest; err == nil && !read.tooLong {
+		read.text, err = l.textOf(start, end)
+	}
+	if err != nil {
 		return line{}, err
 	}
 	l.at.Line += step
-	if min(start, l.at.Offset) == 0 {
-		raw = bytes.TrimPrefix(raw, byteOrderMark)
-	}
-	if !read.tooLong {
-		read.text = bytes.TrimSpace(raw)
+	if l.at.Offset = end; l.backwards {
+		l.at.Offset = start
 	}
 	return read, nil
 }
 
-func (l *lines) nextLine() ([]byte, error) {
-	if l.at.Offset == l.size {
-		return nil, io.EOF
+// endOf returns where the line ends that begins at an offset, its line feed included.
+func (l *lines) endOf(at int64) (int64, error) {
+	for at < l.size {
+		if err := l.hold(at); err != nil {
+			return 0, err
+		}
+		rest := l.held[at-l.heldAt:]
+		if i := bytes.IndexByte(rest, '\n'); i >= 0 {
+			return at + int64(i) + 1, nil
+		}
+		at += int64(len(rest))
 	}
-	for searched := 0; ; {
-		if end := bytes.IndexByte(l.held[searched:], '\n'); end >= 0 {
-			return l.takeFirst(searched + end + 1), nil
-		}
-		if searched = len(l.held); l.heldAt+int64(searched) == l.size {
-			return l.takeFirst(searched), nil
-		}
-		if searched > l.longest {
-			return nil, l.skipForwards()
-		}
-		if err := l.holdAfter(); err != nil {
-			return nil, err
-		}
-	}
+	return l.size, nil
 }
 
-// skipForwards drops what is held and all that follows up to the end of the line.
-func (l *lines) skipForwards() error {
-	for {
-		l.takeFirst(len(l.held))
-		if l.at.Offset == l.size {
-			return errLong
+// startOf returns where the line begins that ends at an offset.
+func (l *lines) startOf(end int64) (int64, error) {
+	for at := end - 1; at > 0; at = l.heldAt { // without the last byte, which ends the line
+		if err := l.hold(at - 1); err != nil {
+			return 0, err
 		}
-		if err := l.holdAfter(); err != nil {
-			return err
-		}
-		if end := bytes.IndexByte(l.held, '\n'); end >= 0 {
-			l.takeFirst(end + 1)
-			return errLong
+		if i := bytes.LastIndexByte(l.held[:at-l.heldAt], '\n'); i >= 0 {
+			return l.heldAt + int64(i) + 1, nil
 		}
 	}
+	return 0, nil
 }
 
-// takeFirst takes the first n bytes of what is held.
-func (l *lines) takeFirst(n int) (taken []byte) {
-	taken, l.held = l.held[:n], l.held[n:]
-	l.heldAt += int64(n)
-	l.at.Offset = l.heldAt
-	return taken
-}
-
-// holdAfter reads the block after what is held.
-func (l *lines) holdAfter() error {
-	n := len(l.held)
-	after := l.heldAt + int64(n)
-	block := int(min(int64(l.block), l.size-after))
-	l.growTo(n + block)
-	copy(l.buffer, l.held)
-	l.held = l.buffer[:n+block]
-	return readFull(l.file, l.held[n:], after)
-}
-
-// growTo makes buffer as large as size. What is held may stay in the old one.
-func (l *lines) growTo(size int) {
-	if size > len(l.buffer) {
-		l.buffer = make([]byte, max(size, 2*l.block))
+// textOf returns the text of a line, valid until the next call.
+func (l *lines) textOf(start, end int64) (text []byte, err error) {
+	if l.heldAt <= start && end <= l.heldAt+int64(len(l.held)) {
+		text = l.held[start-l.heldAt : end-l.heldAt]
+	} else {
+		l.buffer = slices.Grow(l.buffer[:0], int(end-start))[:end-start]
+		text, err = l.buffer, readFull(l.file, l.buffer, start)
 	}
-}
-
-func (l *lines) previousLine() ([]byte, error) {
-	if l.at.Offset == 0 {
-		return nil, io.EOF
+	if start == 0 {
+		text = bytes.TrimPrefix(text, byteOrderMark)
 	}
-	for fresh := len(l.held) - 1; ; { // without the last byte, which ends the line
-		if start := bytes.LastIndexByte(l.held[:max(fresh, 0)], '\n'); start >= 0 {
-			return l.takeLast(start + 1), nil
-		}
-		if l.heldAt == 0 {
-			return l.takeLast(0), nil
-		}
-		if len(l.held) > l.longest {
-			return nil, l.skipBackwards()
-		}
-		had := len(l.held)
-		if err := l.holdBefore(); err != nil {
-			return nil, err
-		}
-		if fresh = len(l.held) - had; had == 0 {
-			fresh--
-		}
+	return bytes.TrimSpace(text), err
+}
+
+// hold reads the block that has the byte at an offset, unless it is held.
+func (l *lines) hold(at int64) error {
+	block := at - at%l.block
+	if l.heldAt == block && l.held != nil {
+		return nil
 	}
-}
-
-// skipBackwards drops what is held and all that is before it up to the beginning of the line.
-func (l *lines) skipBackwards() error {
-	for {
-		l.takeLast(0)
-		if l.at.Offset == 0 {
-			return errLong
-		}
-		if err := l.holdBefore(); err != nil {
-			return err
-		}
-		if start := bytes.LastIndexByte(l.held, '\n'); start >= 0 {
-			l.takeLast(start + 1)
-			return errLong
-		}
-	}
-}
-
-// takeLast takes what is held from start on.
-func (l *lines) takeLast(start int) (taken []byte) {
-	taken, l.held = l.held[start:], l.held[:start]
-	l.at.Offset = l.heldAt + int64(start)
-	return taken
-}
-
-// holdBefore reads the block before what is held.
-func (l *lines) holdBefore() error {
-	n := len(l.held)
-	block := int(min(int64(l.block), l.heldAt))
-	l.growTo(block + n)
-	copy(l.buffer[block:], l.held)
-	l.held = l.buffer[:block+n]
-	l.heldAt -= int64(block)
-	return readFull(l.file, l.held[:block], l.heldAt)
+	n := min(l.block, l.size-block)
+	l.held, l.heldAt = slices.Grow(l.held[:0], int(n))[:n], block
+	return readFull(l.file, l.held, block)
 }

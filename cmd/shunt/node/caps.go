@@ -2,64 +2,66 @@ package node
 
 import (
 	"context"
-	"errors"
+	"encoding/json"
 	"fmt"
+	"net/http"
 
 	"shunt/api/cluster"
 	"shunt/engine"
-	"shunt/storage/clusterlog"
 )
 
-// Each node tells the one that leads what it has used of the caps of links, and that one answers through the
-// log: see engine/caps.
+// The node that leads decides the redirects of links with a cap: see engine/caps.
 
-// shareCaps tells the leader about caps until ctx is done.
-func (n *Node) shareCaps(ctx context.Context) {
-	s := sender{node: n}
-	defer s.close()
-	n.engine.ShareCaps(ctx, n, func(ctx context.Context, m *engine.CapMessage) error {
+// askCaps asks the node that leads about redirects that wait here, until ctx is done.
+func (n *Node) askCaps(ctx context.Context) {
+	leader := sender{node: n}
+	defer leader.close()
+	n.engine.AskCaps(ctx, func(ctx context.Context, asks []engine.CapAsk) (answers []engine.CapAnswer, err error) {
 		if n.Leads() {
-			return n.TakeCaps(ctx, cluster.Peer{Name: n.settings.Name}, m)
+			return n.GrantCaps(ctx, asks)
 		}
-		body, err := cluster.AppendCapMessage(m)
+		body, err := json.Marshal(asks)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		return s.post(ctx, cluster.CapsPath, body)
+		if body, err = leader.post(ctx, cluster.CapsPath, body, http.StatusOK, cluster.MaxCapsBytes); err != nil {
+			return nil, err
+		}
+		if err := json.Unmarshal(body, &answers); err != nil {
+			return nil, fmt.Errorf("an answer about caps: %w", err)
+		}
+		return answers, nil
 	})
 }
 
-// TakeCaps handles a message about caps from another node, while this one leads.
-func (n *Node) TakeCaps(ctx context.Context, peer cluster.Peer, m *engine.CapMessage) error {
-	outboxes, err := n.members.outboxes(ctx)
-	if errors.Is(err, clusterlog.ErrUnavailable) { // soon: it leads, so etcd has answered
-		return fmt.Errorf("%w: %w", engine.ErrNotLeader, err)
+// GrantCaps answers a node that asks about caps, while this one leads.
+func (n *Node) GrantCaps(ctx context.Context, asks []engine.CapAsk) ([]engine.CapAnswer, error) {
+	return n.engine.GrantCaps(ctx, n, asks)
+}
+
+// Settled implements engine.CapNodes.
+func (n *Node) Settled(ctx context.Context, sequence uint64) bool {
+	if !n.settledBy(ctx, sequence) {
+		return false
 	}
+	n.members.forget() // a node may have come since
+	return n.settledBy(ctx, sequence)
+}
+
+// settledBy is Settled as far as the nodes are known.
+func (n *Node) settledBy(ctx context.Context, sequence uint64) bool {
+	all, err := n.members.outboxes(ctx)
 	if err != nil {
-		return err
+		return false
 	}
-	if err := n.mayHave(outboxes, peer, m.Node); err != nil {
-		n.members.forget() // it may have come since
-		return fmt.Errorf("%w: node %s is another one here: %w", engine.ErrNotLeader, peer.Name, err)
-	}
-	return n.engine.TakeCapMessage(ctx, m, len(outboxes))
-}
-
-// All implements engine.CapNodes.
-func (n *Node) All(ctx context.Context) ([][16]byte, error) {
-	n.members.forget()
-	outboxes, err := n.members.outboxes(ctx)
-	all := make([][16]byte, 0, len(outboxes))
-	for _, outbox := range outboxes {
-		all = append(all, outbox)
-	}
-	return all, err
-}
-
-// Shown implements engine.CapNodes.
-func (n *Node) Shown(outbox [16]byte) (uint64, error) {
 	p := n.pulls
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.shown[outbox], nil
+	p.wanted = max(p.wanted, sequence)
+	for name, outbox := range all {
+		if name != n.settings.Name && p.settled[outbox] < sequence {
+			return false
+		}
+	}
+	return true
 }

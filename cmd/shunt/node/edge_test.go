@@ -174,7 +174,7 @@ func TestAnotherNodeOfANameHasAcknowledgedNothing(t *testing.T) {
 	n.pulledByAll([]clusterlog.Member{member})
 	id, _ := s.OutboxID()
 	ask := func(after uint64) error {
-		_, err := n.Outbox("f", id, after, after)
+		_, err := n.Outbox("f", cluster.OutboxQuery{Known: id, After: after, Kept: after})
 		return err
 	}
 	if err := ask(4); err != nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 
 	"shunt/api/cluster"
@@ -44,7 +45,7 @@ func (n *Node) GiveCopy(ctx context.Context, name string, edge bool) error {
 	}
 	s := sender{node: n}
 	defer s.close()
-	err := s.post(ctx, cluster.CopiesPath, cluster.AppendCopy(nil, name, edge))
+	_, err := s.post(ctx, cluster.CopiesPath, cluster.AppendCopy(nil, name, edge), http.StatusNoContent, maxProblemBytes)
 	var said *answerError
 	if errors.As(err, &said) && said.status == cluster.StatusNotAdmitted {
 		return fmt.Errorf("%w: %s", cluster.ErrNotAdmitted, name)

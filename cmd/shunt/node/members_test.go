@@ -7,8 +7,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"shunt/api/cluster"
-	"shunt/engine"
 	"shunt/storage/clusterlog"
 )
 
@@ -115,17 +113,4 @@ func TestNobodyIsRefusedWhileItIsUnknownWhoIsThere(t *testing.T) {
 	there = there[:1]
 	m.forget()
 	want("edge", false, true)
-}
-
-// TestCapsAreStaleWhileNodesAreUnknown: what a node says of caps is said again.
-func TestCapsAreStaleWhileNodesAreUnknown(t *testing.T) {
-	n := nodeOf(Full)
-	n.members.list = func(context.Context) ([]clusterlog.Member, error) { return nil, clusterlog.ErrUnavailable }
-	if err := n.TakeCaps(t.Context(), cluster.Peer{Name: "edge", Edge: true}, &engine.CapMessage{}); !errors.Is(err, engine.ErrNotLeader) {
-		t.Errorf("got %v, want %v", err, engine.ErrNotLeader)
-	}
-	n.members.list = func(context.Context) ([]clusterlog.Member, error) { return nil, clusterlog.ErrCorrupt }
-	if err := n.TakeCaps(t.Context(), cluster.Peer{Name: "edge", Edge: true}, &engine.CapMessage{}); !errors.Is(err, clusterlog.ErrCorrupt) || errors.Is(err, engine.ErrNotLeader) {
-		t.Errorf("got %v, want %v", err, clusterlog.ErrCorrupt)
-	}
 }

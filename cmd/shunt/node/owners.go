@@ -11,7 +11,7 @@ import (
 
 // A node announces the id of its outbox, in etcd and in each answer, and hits are pulled from an outbox by
 // position. So a node that answered with another node's id and empty records would make others skip that node's
-// hits. Therefore records, and messages about caps, are accepted only from the owner of an outbox: the node that
+// hits. Therefore records are accepted only from the owner of an outbox: the node that
 // the peer's certificate names must have announced that outbox in etcd. An edge can write anything about itself
 // there, so an edge is not believed if another node announced the same outbox before.
 

@@ -38,7 +38,8 @@ type pulls struct {
 	complete map[string]time.Time  // by node: when everything that it had was applied here
 	running  map[string]pullingOne // by node
 	behind   map[string]behind     // by node that is pulled from
-	shown    map[[16]byte]uint64   // by outbox: the position before which all hits are in the engine's counters
+	settled  map[[16]byte]uint64   // by outbox: an entry of the log; all hits from before it are in the engine's counters (cluster.Outbox.Settled)
+	wanted   uint64                // settled should be
 }
 
 type pullingOne struct {
@@ -51,8 +52,8 @@ func (n *Node) initPulls() {
 	n.members.asking = make(chan struct{}, 1)
 	n.pulls = &pulls{
 		acked: make(map[string]uint64), nodes: make(map[string][16]byte), asked: make(map[[16]byte]uint64), complete: make(map[string]time.Time), running: make(map[string]pullingOne),
-		behind: make(map[string]behind),
-		shown:  make(map[[16]byte]uint64),
+		behind:  make(map[string]behind),
+		settled: make(map[[16]byte]uint64),
 	}
 }
 
@@ -175,9 +176,9 @@ func (n *Node) pull(ctx context.Context, client *http.Client, name, address stri
 	if err != nil {
 		return false, err
 	}
-	n.show(*outbox, next)
+	query := cluster.OutboxQuery{Known: *outbox, After: next - 1, Kept: n.kept(*outbox, next-1), Settle: n.wantsSettled(*outbox)}
 	asked := time.Now()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+address+cluster.OutboxQuery(*outbox, next-1, n.kept(*outbox, next-1)), nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+address+query.String(), nil)
 	if err != nil {
 		return false, err
 	}
@@ -221,6 +222,7 @@ func (n *Node) pull(ctx context.Context, client *http.Client, name, address stri
 	if !part.More {
 		n.pulls.mu.Lock()
 		n.pulls.complete[name] = asked
+		n.pulls.settled[part.ID] = max(n.pulls.settled[part.ID], part.Settled)
 		n.pulls.mu.Unlock()
 	}
 	return part.More, nil
@@ -247,27 +249,31 @@ func (n *Node) applyPart(ctx context.Context, part *cluster.Outbox) error {
 		case err != nil:
 			return err
 		case next >= last:
-			n.show(part.ID, next)
 			return nil
 		}
 	}
 }
 
-// show notes that all hits before a position in an outbox are in the engine's counters.
-func (n *Node) show(outbox [16]byte, next uint64) {
+// wantsSettled reports whether a node is to say how far its outbox is settled.
+func (n *Node) wantsSettled(outbox [16]byte) bool {
 	p := n.pulls
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.shown[outbox] = next
+	return p.settled[outbox] < p.wanted
 }
 
 // Outbox returns records of this node's outbox for another node: see api.Cluster.
-func (n *Node) Outbox(name string, known [16]byte, after, kept uint64) (cluster.Outbox, error) {
+func (n *Node) Outbox(name string, q cluster.OutboxQuery) (cluster.Outbox, error) {
+	settled := uint64(0)
+	if q.Settle {
+		settled = n.settle()
+	}
 	id, ok := n.store.OutboxID()
 	if !ok {
 		return cluster.Outbox{}, errors.New("this node has no outbox")
 	}
-	if known != id {
+	after := q.After
+	if q.Known != id {
 		after = 0 // it knows another history of this node, or none
 	}
 	part, err := n.store.Outbox(after, cluster.MaxOutboxBytes)
@@ -276,12 +282,27 @@ func (n *Node) Outbox(name string, known [16]byte, after, kept uint64) (cluster.
 		return cluster.Outbox{}, fmt.Errorf("%w: %w", cluster.ErrLost, err)
 	case err != nil:
 		return cluster.Outbox{}, err
-	case known == id: // what it says that it has is here
-		n.acknowledge(name, min(kept, after))
+	case q.Known == id: // what it says that it has is here
+		n.acknowledge(name, min(q.Kept, after))
 	}
-	o := cluster.Outbox{ID: part.ID, First: part.First, Records: part.Records, More: part.More}
+	o := cluster.Outbox{ID: part.ID, First: part.First, Records: part.Records, More: part.More, Settled: settled}
 	n.countLeft(&o)
 	return o, nil
+}
+
+// settleTimeout bounds how long a node that pulls waits for a flush.
+const settleTimeout = 5 * time.Second
+
+// settle returns an entry of the log: all hits that this node has admitted before it had applied that are in its
+// outbox. 0: it cannot say so at present.
+func (n *Node) settle() uint64 {
+	applied := n.Applied() // before: what it says must not be younger than the hits that are flushed
+	ctx, cancel := context.WithTimeout(context.Background(), settleTimeout)
+	defer cancel()
+	if n.engine.SettleHits(ctx) != nil {
+		return 0
+	}
+	return applied
 }
 
 // dropPulled drops what all other full nodes have applied, every second until ctx is done.

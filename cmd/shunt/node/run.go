@@ -20,7 +20,7 @@ func (n *Node) Run(ctx context.Context) error {
 	go func() { announced <- n.announce(offering) }()
 	var running sync.WaitGroup
 	running.Go(func() { n.followMembers(following) })
-	running.Go(func() { n.shareCaps(following) })
+	running.Go(func() { n.askCaps(following) })
 	running.Go(func() { n.followRefusals(offering) })
 	running.Go(func() { n.dropPulled(offering) })
 	defer running.Wait()

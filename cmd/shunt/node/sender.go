@@ -15,7 +15,7 @@ import (
 	"shunt/engine"
 )
 
-// senderTimeout bounds one message to the leader. A lost message is repeated.
+// senderTimeout bounds one message to the leader. A lost message is repeated, except one about caps: those who wait are told.
 const senderTimeout = 3 * time.Second
 
 // sender sends messages to the node that leads. It belongs to one goroutine.
@@ -31,13 +31,17 @@ func (s *sender) close() {
 	}
 }
 
+// maxProblemBytes is enough for the text of an answer that says why something is not done.
+const maxProblemBytes = 4096
+
 var errNoLeader = errors.New("no node of the cluster is known to lead")
 
-// post sends body to a path of the node that leads, which is not this one.
-func (s *sender) post(ctx context.Context, path string, body []byte) error {
+// post sends body to a path of the node that leads, which is not this one, and returns the body of its answer, which
+// must have a status, up to a number of bytes.
+func (s *sender) post(ctx context.Context, path string, body []byte, status, maxBytes int) ([]byte, error) {
 	name, address := s.node.Leader()
 	if address == "" {
-		return errNoLeader
+		return nil, errNoLeader
 	}
 	if s.name != name {
 		s.close()
@@ -45,18 +49,18 @@ func (s *sender) post(ctx context.Context, path string, body []byte) error {
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+address+path, bytes.NewReader(body))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	resp, err := s.client.Do(req)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer resp.Body.Close()
-	said, _ := io.ReadAll(io.LimitReader(resp.Body, 4096))
-	if resp.StatusCode != http.StatusNoContent {
-		return &answerError{resp.StatusCode, fmt.Sprintf("%s answered %s: %s", name, resp.Status, said)}
+	said, err := io.ReadAll(io.LimitReader(resp.Body, int64(maxBytes)))
+	if resp.StatusCode != status {
+		return nil, &answerError{resp.StatusCode, fmt.Sprintf("%s answered %s: %s", name, resp.Status, said)}
 	}
-	return nil
+	return said, err
 }
 
 // answerError is an unexpected answer.
@@ -75,7 +79,7 @@ func newClient(gate *cluster.Gate, config *tls.Config) *http.Client {
 func (n *Node) sendUses(uses []account.Use) error {
 	s := sender{node: n}
 	defer s.close()
-	err := s.post(context.Background(), cluster.UsesPath, account.AppendUses(nil, uses))
+	_, err := s.post(context.Background(), cluster.UsesPath, account.AppendUses(nil, uses), http.StatusNoContent, maxProblemBytes)
 	if errors.Is(err, errNoLeader) { // as if this node could write: it will be tried again
 		return fmt.Errorf("%w: %w", engine.ErrNotLeader, err)
 	}

@@ -1,6 +1,6 @@
 package limits
 
-// Limits of a link's fields, as api.md states them. All code that reads bytes from outside checks
+// Limits of a link's fields, which are part of the contract with clients. All code that reads bytes from outside checks
 // against them.
 const (
 	MaxCodeBytes   = 64

@@ -1,0 +1,89 @@
+package shunt_test
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// fileNames are names of Go files and documents, alone or with folders. An … stands for more than one file.
+var fileNames = regexp.MustCompile(`[\w./…-]*\w\.(?:go|md)\b`)
+
+// Names of files in comments and documents are held, so that whoever follows one finds the file.
+func TestFilesThatTextsNameExist(t *testing.T) {
+	var files []string
+	err := filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && d.Name() == ".git" {
+			return fs.SkipDir
+		}
+		files = append(files, filepath.ToSlash(file))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		for _, text := range textsOf(t, file) {
+			for _, name := range fileNames.FindAllString(text, -1) {
+				if !strings.Contains(name, "…") && !exists(files, file, name) {
+					t.Errorf("%s names %s, and there is none", file, name)
+				}
+			}
+		}
+	}
+}
+
+// exists reports whether a name in a text of file is one of files. A Go comment may name its neighbours, and other Go
+// files with their folder; a document may be anywhere.
+func exists(files []string, file, name string) bool {
+	if slices.Contains(files, path.Join(path.Dir(file), name)) {
+		return true
+	}
+	alone := path.Ext(file) == ".go" && path.Ext(name) == ".go" && !strings.Contains(name, "/") && name != "doc.go"
+	return !alone && slices.ContainsFunc(files, func(f string) bool { return f == name || strings.HasSuffix(f, "/"+name) })
+}
+
+// textsOf returns the comments of a Go file, or a document.
+func textsOf(t *testing.T, file string) (texts []string) {
+	t.Helper()
+	switch path.Ext(file) {
+	case ".md":
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return []string{string(text)}
+	case ".go":
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, group := range parsed.Comments {
+			texts = append(texts, group.Text())
+		}
+	}
+	return texts
+}
+
+func TestNamesOfMissingFilesAreFound(t *testing.T) {
+	files := []string{"README.md", "a/doc.go", "a/x.go", "a/b/y.go"}
+	for _, c := range []struct {
+		file, name string
+		want       bool
+	}{
+		{"a/x.go", "doc.go", true}, {"a/x.go", "b/y.go", true}, {"a/x.go", "a/b/y.go", true}, {"a/b/y.go", "README.md", true},
+		{"README.md", "y.go", true}, {"a/x.go", "../README.md", true},
+		{"a/x.go", "y.go", false}, {"README.md", "z.go", false}, {"a/x.go", "api.md", false}, {"a/x.go", "b/x.go", false},
+	} {
+		if got := exists(files, c.file, c.name); got != c.want {
+			t.Errorf("%s in %s: got %v, want %v", c.name, c.file, got, c.want)
+		}
+	}
+}
