@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"sync"
+	"time"
 
 	"github.com/valyala/fasthttp"
 
@@ -68,6 +69,7 @@ func (d *detached) appendTo(out []byte, r *wire.Plain) []byte {
 		d.ctx.SetConnectionClose()
 	}
 	d.out = out
+	wire.RefreshDate(time.UnixMilli(r.NowMs))
 	_, _ = d.ctx.Response.WriteTo(d) // Write does not fail
 	return d.out
 }

@@ -82,8 +82,8 @@ func TestAHitOfAnUnknownClassCountsNothing(t *testing.T) {
 }
 
 func TestRacingForASlotIsNotCountedAsWaiting(t *testing.T) {
-	const writers, each = 4, 100_000
-	e := newTestEngine(t, engine.Options{Rings: 1, RingRecords: 1 << 19})
+	const writers, each = 4, 1<<14 - 1
+	e := newTestEngine(t, engine.Options{Rings: 1, RingRecords: 1 << 16})
 	l := e.create(t, "x")
 	defer l.Release()
 	var wg sync.WaitGroup

@@ -120,7 +120,7 @@
 // resolved the link before is treated as if it had come before. If a link was deleted and its code
 // taken again, a late hit counts for the link that was resolved, under its cap.
 //
-// Goroutines. Run has four. One folds every 10 ms. One flushes every interval, and rolls up, purges
+// Goroutines. Run has four. One folds every 10 ms, or, after 3 s without hits, once a hit wakes it. One flushes every interval, and rolls up, purges
 // deleted links and sweeps receipts in between: only it calls Store.Flush, Store.RollUp and
 // Store.SweepReceipts. One allocates ids. One keeps pages of the journal writable (journal.Keeper).
 // A fifth goroutine reports when the first three have ended, because a store or a disk may hang:

@@ -42,7 +42,7 @@ func (e *Engine) startEpoch() error {
 	if err := e.startClock(); err != nil {
 		return err
 	}
-	if err := e.commitLast(&p, e.options.Rings); err != nil {
+	if err := e.commitLast(&p, journal.RingCount(e.options.Rings, e.options.RingRecords)); err != nil {
 		return err
 	}
 	e.removeOldEpochs(p.Epoch) // before the new files: they may need the room
@@ -169,7 +169,7 @@ func (e *Engine) mayRead(p Positions) error {
 }
 
 // commitLast commits the records of p's epoch that are beyond p. The same batch begins the next
-// epoch, with rings rings and as many standby rings; commitLast sets p to its start.
+// epoch, with rings rings in all; commitLast sets p to its start.
 func (e *Engine) commitLast(p *Positions, rings int) (err error) {
 	left, hours := pair{limit: e.options.PendingEntries}, e.countedHours()
 	names := sync.OnceValue(func() *journal.Referrers { return e.oldReferrers(*p) })
@@ -201,7 +201,7 @@ func (e *Engine) commitLast(p *Positions, rings int) (err error) {
 		old = names()
 	}
 	e.countNameless(old, named)
-	p.Epoch, p.FlushSeq, p.Rings = journal.NextEpoch(p.Epoch), seq+1, make([]uint64, 2*rings)
+	p.Epoch, p.FlushSeq, p.Rings = journal.NextEpoch(p.Epoch), seq+1, make([]uint64, rings)
 	if err := e.commitPair(&left, *p, old, e.clock.unsaved(true)); err != nil {
 		return fmt.Errorf("committing the replayed hits: %w", err)
 	}

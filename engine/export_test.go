@@ -96,6 +96,9 @@ func NoMapping(f *os.File, err error) error {
 // AskFilesBy has the keeper probe journal files by f. Run must not have begun.
 func (e *Engine) AskFilesBy(f func(*os.File) error) { e.keeper.Ask = f }
 
+// Rests reports whether the journal rests and nothing looks for hits.
+func (e *Engine) Rests() bool { return e.flusher.idle.Load() && e.journal.Resting() }
+
 // UseStandby sends hits to the standby rings, or to the files, as if the disk had stalled or
 // answered again.
 func (e *Engine) UseStandby(standby bool) { e.journal.UseStandby(standby) }

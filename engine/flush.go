@@ -18,6 +18,12 @@ const (
 	// are 10,000 records.
 	foldInterval = 10 * time.Millisecond
 
+	// restAfter is how long no hit comes until nothing looks for hits any more: the next one wakes the
+	// fold, which takes well under a millisecond. idleTurn is the time between two turns of the flush
+	// goroutine from then on.
+	restAfter = 3 * time.Second
+	idleTurn  = 20 * time.Second
+
 	// rollUpGrace is how long an hour stays open after its end, for records that a slow writer
 	// stamped in it.
 	rollUpGrace = time.Minute
@@ -34,6 +40,8 @@ const (
 type flusher struct {
 	soon      chan struct{} // a ring is half full: do not wait for the interval
 	asked     chan flushAsked
+	idle      atomic.Bool                   // the fold waits for a hit
+	woken     chan struct{}                 // there are hits again
 	ended     atomic.Pointer[chan struct{}] // of the last Run; closed when its flush goroutine has ended
 	positions Positions                     // the flush goroutine's
 	watch     clockWatch                    // the flush goroutine's
@@ -58,6 +66,7 @@ type flusher struct {
 func (f *flusher) init(p Positions) {
 	f.soon = make(chan struct{}, 1)
 	f.asked = make(chan flushAsked)
+	f.woken = make(chan struct{}, 1)
 	f.ended.Store(new(chan struct{}))
 	f.positions = p
 	f.limits = RollUpLimits{OpenHour: p.OpenHour}
@@ -111,12 +120,20 @@ func (e *Engine) Run(ctx context.Context) error {
 }
 
 func (e *Engine) foldLoop(ctx context.Context) {
+	defer e.journal.EndRest() // nobody would wake it
 	tick := time.NewTicker(foldInterval)
 	defer tick.Stop()
+	folded, since := uint64(0), time.Now()
 	for {
 		select {
 		case <-ctx.Done():
 			return
+		case <-e.journal.Woken():
+			e.keeper.EndRest()
+			if since = time.Now(); e.endIdle() {
+				tick.Reset(foldInterval) // a hit asks again and again, and must not put the tick off
+			}
+			continue
 		case <-tick.C:
 			e.pending.fold()
 			e.journal.CountDown()
@@ -124,7 +141,30 @@ func (e *Engine) foldLoop(ctx context.Context) {
 			e.keeper.Watch() // first: the log lines of watchStall may wait for the same disk
 			e.watchStall()
 		}
+		if n, settled := e.pending.progress(); n != folded || !settled {
+			folded, since = n, time.Now()
+		}
+		switch {
+		case time.Since(since) < restAfter:
+		case !e.journal.Resting():
+			e.journal.Rest() // and look once more: a writer may have picked its ring before
+		default:
+			tick.Stop()
+			e.flusher.idle.Store(true)
+		}
 	}
+}
+
+// endIdle makes the flush goroutine keep the flush interval again. It reports whether the fold was idle.
+func (e *Engine) endIdle() bool {
+	if !e.flusher.idle.Swap(false) {
+		return false
+	}
+	select {
+	case e.flusher.woken <- struct{}{}:
+	default: // it was already told
+	}
+	return true
 }
 
 func (e *Engine) flushSoonIfFull() {
@@ -142,13 +182,20 @@ func (e *Engine) flushSoon() {
 
 func (e *Engine) flushLoop(ctx context.Context) {
 	defer close(*e.flusher.ended.Load())
-	tick := time.NewTicker(e.options.FlushInterval)
+	every := e.options.FlushInterval
+	tick := time.NewTicker(every)
 	defer tick.Stop()
 	soon := e.flusher.soon
 	for {
+		if now := e.turnEvery(); now != every {
+			every = now
+			tick.Reset(every)
+		}
 		select {
 		case <-ctx.Done():
 			return
+		case <-e.flusher.woken:
+			continue
 		case <-tick.C:
 		case <-soon:
 		case asked := <-e.flusher.asked:
@@ -164,6 +211,17 @@ func (e *Engine) flushLoop(ctx context.Context) {
 		e.stall.end(e.log, e.pending.dropped())
 		e.rollUpOrSay(ctx)
 	}
+}
+
+// turnEvery returns the time between two turns of the flush goroutine: the flush interval, or longer
+// if there is nothing to do.
+func (e *Engine) turnEvery() time.Duration {
+	f := &e.flusher
+	purges := !e.options.Cluster && len(f.purge.spans) > 0
+	if !f.idle.Load() || f.rollUp || purges || e.pending.waits() {
+		return e.options.FlushInterval
+	}
+	return max(e.options.FlushInterval, idleTurn)
 }
 
 // flushAsked asks the flush goroutine to make all records below heads durable in the store.
@@ -357,10 +415,17 @@ func (e *Engine) limits(openHour, firstDay uint32) RollUpLimits {
 // for. It waits for the next flush. If that stalls, the record takes the slot of a record that is
 // folded and not durable. It never gives up, because folding always makes progress.
 func (e *Engine) appendSlow(linkID uint64, w *journal.Words) {
-	e.flusher.waits.Add(1)
 	r := e.journal.RingOf(linkID)
+	rested := e.journal.Resting()
+	if !rested {
+		e.flusher.waits.Add(1)
+	}
 	for start := time.Now(); time.Since(start) < stallAfter; time.Sleep(appendPause) {
-		e.flushSoon()
+		if rested {
+			e.journal.Wake()
+		} else {
+			e.flushSoon()
+		}
 		if e.pending.mu.TryLock() {
 			e.pending.foldRingLocked(r)
 			e.pending.mu.Unlock()
@@ -370,6 +435,7 @@ func (e *Engine) appendSlow(linkID uint64, w *journal.Words) {
 		}
 	}
 	for !r.Append(w) {
+		e.journal.EndRest()
 		e.pending.freeFolded(r)
 		r = e.journal.RingOf(linkID)
 	}

@@ -278,6 +278,19 @@ func (p *pending) passedLocked() bool {
 	return false
 }
 
+// progress returns how many records were folded in all, and whether there is nothing else to watch: every
+// record is folded, and no flush is under way.
+func (p *pending) progress() (folded uint64, settled bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	settled = !p.mu.inFlight
+	for _, r := range p.journal.Rings {
+		folded += r.Folded()
+		settled = settled && r.Folded() == r.Head()
+	}
+	return folded, settled
+}
+
 // setOpenHour sets the hour before which hours may be rolled up once the next flush is durable.
 func (p *pending) setOpenHour(hour uint32) {
 	p.mu.Lock()

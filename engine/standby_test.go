@@ -11,15 +11,19 @@ import (
 	"time"
 
 	"shunt/engine"
+	"shunt/engine/tally"
 )
 
 // sickDisk decides how a journal's disk answers the keeper.
 type sickDisk struct {
 	hold atomic.Pointer[chan struct{}] // it answers once this is closed
 	fail atomic.Pointer[error]         // it answers with this
+
+	asked atomic.Uint64
 }
 
 func (d *sickDisk) ask(*os.File) error {
+	d.asked.Add(1)
 	if hold := d.hold.Load(); hold != nil {
 		<-*hold
 	}
@@ -88,10 +92,12 @@ func TestHitsGoToMemoryWhileTheJournalDiskStalls(t *testing.T) {
 		l.wantLog(0)
 
 		resume := d.stall()
-		time.Sleep(12 * time.Second) // without hits the keeper asks every ten seconds
+		time.Sleep(12 * time.Second) // without hits nobody asks the disk
+		l.wantStandby(false)
+		l.wantLog(0)
+		l.hit(0, 5, 2)
 		l.wantStandby(true)
 		l.wantLog(1, "does not answer", "folder=")
-		l.hit(0, 5, 2)
 		l.wantHits(8)
 		l.wantUnprotected(5)
 		if err := l.FlushRecorded(context.Background()); err != nil {
@@ -173,9 +179,9 @@ func TestAFailingJournalDiskIsTreatedLikeAStalledOne(t *testing.T) {
 func TestHitsThatFillTheirPagesSwitchToMemorySooner(t *testing.T) {
 	for hits, want := range map[int]bool{1: false, 200: true} {
 		onSickDisk(t, engine.Options{Rings: 1, RingRecords: 1024}, func(l *life, d *sickDisk) {
-			time.Sleep(5 * time.Second)
+			time.Sleep(time.Second)
 			resume := d.stall()
-			time.Sleep(5 * time.Second)
+			time.Sleep(300 * time.Millisecond) // the keeper asks
 			l.hit(0, hits, 1)
 			time.Sleep(500 * time.Millisecond)
 			l.wantStandby(want)
@@ -205,6 +211,65 @@ func TestNoHitIsLostWhileBothJournalDiskAndStoreStall(t *testing.T) {
 		if m := l.Metrics(); m.HitsMissing != 0 {
 			t.Errorf("%d hits are missing", m.HitsMissing)
 		}
+	})
+}
+
+// TestAJournalWithoutHitsRests has nobody look for hits or ask the disk while there are none, and the next
+// hit counted as soon as any other.
+func TestAJournalWithoutHitsRests(t *testing.T) {
+	onSickDisk(t, engine.Options{FlushInterval: time.Second}, func(l *life, d *sickDisk) {
+		for i := range 3 {
+			time.Sleep(10 * time.Second)
+			asked := d.asked.Load()
+			if !l.Rests() || asked == 0 {
+				t.Fatalf("round %d: it rests: %v; the disk was asked %d times", i, l.Rests(), asked)
+			}
+			time.Sleep(time.Hour)
+			if now := d.asked.Load(); now != asked {
+				t.Errorf("round %d: in an hour without hits the disk was asked %d times", i, now-asked)
+			}
+			l.hit(0, 1, uint64(i))
+			l.wantUnprotected(0)
+			if l.Rests() {
+				t.Errorf("round %d: it rests although a hit came", i)
+			}
+			time.Sleep(20 * time.Millisecond)
+			if m := l.Metrics(); m.Redirects[tally.ClassHit] != uint64(i+1) || m.JournalWaits != 0 {
+				t.Errorf("round %d: %d hits were folded, %d waited for room", i, m.Redirects[tally.ClassHit], m.JournalWaits)
+			}
+			time.Sleep(1100 * time.Millisecond)
+			l.wantDurable(uint64(i + 1))
+		}
+		l.wantLog(0)
+	})
+}
+
+// TestANewReferrerWakesAJournalThatRests looks a name up before there is a hit, as a redirect does.
+func TestANewReferrerWakesAJournalThatRests(t *testing.T) {
+	onSickDisk(t, engine.Options{}, func(l *life, d *sickDisk) {
+		time.Sleep(10 * time.Second)
+		if n := l.Referrer([]byte("new.example")); n == tally.OtherReferrer || l.Rests() {
+			t.Errorf("the name has number %d; it rests: %v", n, l.Rests())
+		}
+		time.Sleep(10 * time.Second)
+		defer d.stall()()
+		if n := l.Referrer([]byte("newer.example")); n != tally.OtherReferrer {
+			t.Errorf("while the disk stalls the name has number %d", n)
+		}
+		l.wantStandby(true)
+		l.log.take()
+	})
+}
+
+// TestHitsAfterTheLoopsHaveEndedDoNotWaitForThem has hits come in the last moment of a journal that rests.
+func TestHitsAfterTheLoopsHaveEndedDoNotWaitForThem(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLife(t, 1)
+		defer l.stop()
+		l.open(engine.Options{})
+		l.running(func() { time.Sleep(10 * time.Second) })
+		l.hit(0, 2, 1)
+		l.wantHits(2)
 	})
 }
 

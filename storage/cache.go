@@ -22,9 +22,11 @@ const (
 	// that.
 	memTableRoom = 2*maxQueuedMemTables + 2
 
-	// settleInterval is the time between two runs of settle. The room may be too large by one
-	// memtable for up to twice that time. A call costs some 10 µs.
+	// settleInterval is the time between two runs of settle after a log was made. The room may be too
+	// large by one memtable for up to twice that time. A call costs some 10 µs. If none was made and nothing has
+	// changed, settle runs each restInterval: what readers still have of memtables is given back later.
 	settleInterval = time.Second
+	restInterval   = 30 * time.Second
 )
 
 // A blockCache is Pebble's cache of blocks, with room of its own. Any goroutine may call its
@@ -40,11 +42,12 @@ const (
 //	capacity = size + room of memtables = reserved by Pebble + held here + room of blocks
 //
 // Pebble makes a log first and its memtable after that (DB.makeRoomForWrite). So expect, which
-// Pebble calls when it makes a log, releases the size of a memtable, and settle, once a second,
+// Pebble calls when it makes a log, releases the size of a memtable, and settle, within seconds,
 // reserves the surplus again. Between the two the room is too large, never too small.
 type blockCache struct {
 	cache         *pebble.Cache
-	memTableBytes int64 // of a full one
+	memTableBytes int64         // of a full one
+	made          chan struct{} // a log was made
 
 	mu struct {
 		sync.Mutex
@@ -55,7 +58,7 @@ type blockCache struct {
 }
 
 func newBlockCache(o *Options) *blockCache {
-	return &blockCache{cache: pebble.NewCache(o.CacheBytes + memTableRoom*o.MemTableBytes), memTableBytes: o.MemTableBytes}
+	return &blockCache{cache: pebble.NewCache(o.CacheBytes + memTableRoom*o.MemTableBytes), memTableBytes: o.MemTableBytes, made: make(chan struct{}, 1)}
 }
 
 // use sets the cache in the options of a database.
@@ -70,6 +73,10 @@ func (c *blockCache) expect(pebble.WALCreateInfo) {
 	defer c.mu.Unlock()
 	c.mu.logs++
 	c.holdLocked(c.mu.held - c.memTableBytes)
+	select {
+	case c.made <- struct{}{}:
+	default:
+	}
 }
 
 // opened settles for the first time. By now the logs that were made while db was opened have their
@@ -81,24 +88,33 @@ func (c *blockCache) opened(db *pebble.DB) {
 	c.settle(db)
 }
 
-// watch settles once a second until ctx is done.
+// watch settles until ctx is done.
 func (c *blockCache) watch(ctx context.Context, db *pebble.DB) {
-	tick := time.NewTicker(settleInterval)
-	defer tick.Stop()
-	for {
+	timer := time.NewTimer(settleInterval)
+	defer timer.Stop()
+	for made := (<-chan struct{})(nil); ; { // c.made while settle rests
 		select {
 		case <-ctx.Done():
 			return
-		case <-tick.C:
-			c.settle(db)
+		case <-made:
+			made = nil // the next one must not put off settle
+			timer.Reset(settleInterval)
+		case <-timer.C:
+			if made = nil; c.settle(db) {
+				timer.Reset(settleInterval)
+			} else {
+				made = c.made
+				timer.Reset(restInterval)
+			}
 		}
 	}
 }
 
 // settle reserves the memory that memtables have not reserved. If a log was made since the last
 // call, its memtable may be about to be made; then settle leaves the memory for it until the next
-// call. Pebble makes one at a time, also where small memtables make several logs a second.
-func (c *blockCache) settle(db *pebble.DB) {
+// call. Pebble makes one at a time, also where small memtables make several logs a second. It reports
+// whether anything has changed.
+func (c *blockCache) settle(db *pebble.DB) (changed bool) {
 	taken := reserved(db.Metrics())
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -106,8 +122,11 @@ func (c *blockCache) settle(db *pebble.DB) {
 	if c.mu.logs > 0 {
 		held -= c.memTableBytes
 	}
+	before := c.mu.held
 	c.holdLocked(held)
+	changed = c.mu.logs > 0 || c.mu.held != before
 	c.mu.logs = 0
+	return changed
 }
 
 // holdLocked releases before it reserves, so that the room is never too small.

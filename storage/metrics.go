@@ -5,6 +5,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
+	"shunt/storage/disk"
 	"shunt/storage/kv"
 )
 
@@ -51,7 +52,7 @@ type Metrics struct {
 // Metrics returns the store's figures. It takes Pebble's mutex for some microseconds.
 func (s *Store) Metrics() Metrics {
 	p, commits := s.db.Metrics(), s.Commits()
-	log := logDiskBytes(p, uint64(s.cache.memTableBytes))
+	log := logDiskBytes(p)
 	var compacted uint64
 	for i := range p.Levels {
 		compacted += p.Levels[i].TableBytesCompacted
@@ -91,11 +92,11 @@ func (s *Store) Metrics() Metrics {
 }
 
 // logDiskBytes returns the disk space of the log. WAL.PhysicalSize lacks the file that is being
-// written, for which Pebble reserves 110 % of a memtable.
-func logDiskBytes(p *pebble.Metrics, memTableBytes uint64) uint64 {
-	reserved := memTableBytes/10 + memTableBytes
+// written, which grows by steps (package disk).
+func logDiskBytes(p *pebble.Metrics) uint64 {
 	older := p.WAL.PhysicalSize
-	return older + max(reserved, p.WAL.Size-min(p.WAL.Size, older))
+	newest := p.WAL.Size - min(p.WAL.Size, older)
+	return older + max(1, (newest+disk.LogStepBytes-1)/disk.LogStepBytes)*disk.LogStepBytes
 }
 
 // Roll-up can wait, and hits and commits of links cannot. So a chunk runs only if what Pebble has

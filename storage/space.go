@@ -19,16 +19,22 @@ import (
 )
 
 const (
-	// spaceInterval is the time between two checks of the free space. If a file system fills up
-	// faster, the operation that finds it full reports it.
+	// spaceInterval is the time between two checks of the free space while links are written, or
+	// refused; otherwise it is idleInterval. If a file system fills up faster, the operation that finds it
+	// full reports it.
 	spaceInterval = time.Second
+	idleInterval  = 30 * time.Second
 
 	defaultFloorBytes   = 512 << 20
 	defaultFloorPercent = 5
 
 	// The ballast is a file that occupies space while there is some, and is removed when there is
-	// none. It is large enough for operations under way to end, and for an operator to log in.
-	maxBallastBytes = 64 << 20
+	// none. It is large enough for the store to be opened, for operations under way to end, and for an
+	// operator to log in. It is made only if there is room above the floor for what a start takes after
+	// it, too: the journal (18 MiB) and the log's first steps. So a disk on which a start fails would be too small
+	// without a ballast, too.
+	ballastBytes = 2 * startBytes
+	afterBallast = 32 << 20
 
 	// startBytes is the space that opening a store needs in addition to the content of its log: for
 	// a manifest and a log. The journal is separate.
@@ -73,6 +79,8 @@ type space struct {
 	log   *slog.Logger
 
 	readOnly atomic.Bool
+	wanted   atomic.Bool   // somebody has written since the last check
+	woken    chan struct{} // so it has, and the watch waits for idleInterval
 	free     atomic.Uint64 // bytes at the last check, including the ballast
 	least    atomic.Uint64 // bytes of the floor at the last check
 	kept     atomic.Uint64 // bytes of the ballast at the last check; mu is held while it is made
@@ -85,7 +93,7 @@ type space struct {
 }
 
 func (s *space) init(dir string, o *Options) {
-	s.fs, s.dir, s.floor, s.log = o.FS, dir, o.MinFree, o.Logger
+	s.fs, s.dir, s.floor, s.log, s.woken = o.FS, dir, o.MinFree, o.Logger, make(chan struct{}, 1)
 }
 
 func (s *space) path() string { return s.fs.PathJoin(s.dir, disk.BallastName) }
@@ -136,20 +144,49 @@ func (s *space) wantFreeSpace(f *disk.Folder) error {
 	return s.fs.Remove(s.path())
 }
 
-// watch checks the space once a second until ctx is done.
+// watch checks the space until ctx is done.
 func (s *space) watch(ctx context.Context) error {
-	tick := time.NewTicker(spaceInterval)
-	defer tick.Stop()
 	for said := false; ; {
-		select {
-		case <-ctx.Done():
+		if !s.pause(ctx) {
 			return nil
-		case <-tick.C:
 		}
 		if err := s.look(); err != nil && !said {
 			said = true
 			s.log.Warn("free space cannot be watched", "folder", s.dir, "error", err)
 		}
+	}
+}
+
+// pause waits until the space is to be checked. It returns false if ctx is done.
+func (s *space) pause(ctx context.Context) bool {
+	timer := time.NewTimer(idleInterval)
+	defer timer.Stop()
+	if !s.readOnly.Load() && !s.wanted.Swap(false) {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-timer.C:
+			return true
+		case <-s.woken:
+		}
+	}
+	timer.Reset(spaceInterval)
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+// want makes the next check come soon.
+func (s *space) want() {
+	if s.wanted.Load() || s.wanted.Swap(true) {
+		return
+	}
+	select {
+	case s.woken <- struct{}{}:
+	default:
 	}
 }
 
@@ -173,15 +210,12 @@ func (s *space) look() error {
 		return nil
 	}
 	s.changeLocked(free < floor, "free_bytes", free, "floor_bytes", floor)
-	if size := ballastBytes(floor); floor > 0 && s.mu.ballast == 0 && usage.AvailBytes >= floor+size {
-		s.makeBallastLocked(size)
+	if floor > 0 && s.mu.ballast == 0 && usage.AvailBytes >= floor+ballastBytes+afterBallast {
+		s.makeBallastLocked(ballastBytes)
+		s.kept.Store(s.mu.ballast)
 	}
 	return nil
 }
-
-// ballastBytes returns the size of the ballast: a quarter of the floor, but enough to open the
-// store.
-func ballastBytes(floor uint64) uint64 { return min(maxBallastBytes, max(floor/4, 2*startBytes)) }
 
 // full is called by an operation that found no space. It removes the ballast and makes the store
 // refuse new writes until there is space again.
@@ -189,6 +223,7 @@ func (s *space) full() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.lastFull = time.Now()
+	s.want()
 	s.changeLocked(true, "cause", "no space left")
 	if s.mu.ballast == 0 {
 		return
@@ -239,6 +274,7 @@ func (s *Store) ReadOnly() bool { return s.space.readOnly.Load() }
 // check returns engine.ErrReadOnly below the floor. It is called before a write of links or
 // accounts.
 func (s *space) check() error {
+	s.want()
 	if s.readOnly.Load() {
 		return fmt.Errorf("storage: %w", engine.ErrReadOnly)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"shunt/engine"
+	"shunt/storage/disk"
 	"shunt/storage/row/rowtest"
 )
 
@@ -104,7 +105,7 @@ func TestAFullDiskGivesUpItsBallastAndRecovers(t *testing.T) {
 		s := open(t, "/data/store", Options{FS: disk})
 		stop := start(t, s)
 		path := "/data/store/ballast"
-		if info, err := disk.Stat(path); err != nil || info.Size() != maxBallastBytes {
+		if info, err := disk.Stat(path); err != nil || info.Size() != ballastBytes {
 			t.Fatalf("ballast: got %v, %v", info, err)
 		}
 		disk.avail.Store(0)
@@ -124,7 +125,7 @@ func TestAFullDiskGivesUpItsBallastAndRecovers(t *testing.T) {
 		if s.ReadOnly() {
 			t.Error("it has not recovered")
 		}
-		if info, err := disk.Stat(path); err != nil || info.Size() != maxBallastBytes {
+		if info, err := disk.Stat(path); err != nil || info.Size() != ballastBytes {
 			t.Errorf("ballast: got %v, %v", info, err)
 		}
 		wantWritable(t, s, 1, true)
@@ -133,7 +134,7 @@ func TestAFullDiskGivesUpItsBallastAndRecovers(t *testing.T) {
 
 		disk.avail.Store(2 * startBytes) // a ballast of an earlier run is known
 		s = openMem(t, disk)
-		if got := ballastOf(s); got != maxBallastBytes || !s.ReadOnly() {
+		if got := ballastOf(s); got != ballastBytes || !s.ReadOnly() {
 			t.Errorf("opened again: got a ballast of %d bytes, read only is %v", got, s.ReadOnly())
 		}
 		closeStore(t, s)
@@ -176,13 +177,13 @@ func TestAStoreWithoutSpaceDoesNotOpenAndLosesNothing(t *testing.T) {
 
 func TestMetricsCountTheLogAndTheBallast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		disk := &limited{FS: vfs.NewMem()}
-		disk.avail.Store(10 << 30)
-		s := open(t, "/data/store", Options{FS: disk})
+		mem := &limited{FS: vfs.NewMem()}
+		mem.avail.Store(10 << 30)
+		s := open(t, "/data/store", Options{FS: mem})
 		stop := start(t, s)
-		time.Sleep(3 * spaceInterval)
+		time.Sleep(idleInterval)
 		m := s.Metrics()
-		if m.LogDiskBytes < DefaultMemTableBytes || m.DiskBytes <= m.LogDiskBytes || m.BallastBytes != maxBallastBytes {
+		if m.LogDiskBytes != disk.LogStepBytes || m.DiskBytes <= m.LogDiskBytes || m.BallastBytes != ballastBytes {
 			t.Errorf("got %d bytes of which %d are the log, and a ballast of %d", m.DiskBytes, m.LogDiskBytes, m.BallastBytes)
 		}
 		stop()

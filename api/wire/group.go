@@ -324,6 +324,7 @@ func (g *Group) serveHanded(c *conn) { _ = g.server().ServeConn(c) } // the erro
 // the row counts those that loop and lane have answered, too. If the server ends the connection and
 // the client has not asked for that, other requests may be on their way, so Close lingers.
 func (g *Group) handle(ctx *fasthttp.RequestCtx) {
+	RefreshDate(ctx.Time())
 	c := connOf(ctx.Conn())
 	if c == nil {
 		g.Handle(ctx)
@@ -356,6 +357,7 @@ func (g *Group) server() *fasthttp.Server {
 			ReadBufferSize:               maxHeaderBytes,
 			MaxRequestBodySize:           MaxBodyBytes,
 			MaxRequestsPerConn:           maxRequestsPerConn,
+			MaxIdleWorkerDuration:        time.Minute, // it looks for idle ones as often
 			DisablePreParseMultipartForm: true,
 			NoDefaultServerHeader:        true,
 			NoDefaultContentType:         true,

@@ -34,6 +34,7 @@ type listener struct {
 	first       atomic.Int64         // how long a first head may take, in nanoseconds; written by sweep
 	fruitless   atomic.Int64         // the second in which evictIdle last found nothing
 	nextWarning atomic.Int64         // on the sweeper's clock; see warnTrying
+	joined      chan struct{}        // there is a connection again
 	closed      chan struct{}
 	closing     sync.Once
 	failed      error // why the loops cannot accept; set before closed is closed
@@ -44,6 +45,7 @@ type listener struct {
 	mu struct {
 		sync.Mutex
 		rows
+		unswept   bool                       // the sweeper waits for a connection
 		addresses map[netip.Addr]addressRows // those that are counted; see evict.go
 	}
 }
@@ -72,7 +74,7 @@ func newListener(ln net.Listener, lim Limits, p Patience, log *slog.Logger) *lis
 	}
 	l := &listener{
 		Listener: ln, patience: p, limits: lim, slots: make(chan struct{}, min(lim.Connections, MaxConnections)), log: log,
-		closed: make(chan struct{}), large: newLargeBodies(),
+		joined: make(chan struct{}, 1), closed: make(chan struct{}), large: newLargeBodies(),
 	}
 	l.fruitless.Store(-1)
 	l.first.Store(int64(p.Head))
@@ -251,6 +253,7 @@ func (l *listener) join(peer netip.Addr, owner int32) *row {
 		}
 	}
 	crowded := l.crowdedLocked(peer, counted)
+	l.wakeLocked()
 	r := l.mu.take()
 	r.addr, r.requests, r.flags, r.rest, r.finished = peer.As16(), 0, 0, nil, false
 	r.state.Store(uint32(l.seconds.Load())<<stateBits | stateBusy | stateInHead)

@@ -29,16 +29,40 @@ const minRate = 16 << 10
 // SweepInterval is the time between two sweeps, and so the precision of Patience.
 const SweepInterval = time.Second
 
-// sweepUntil sweeps until done is closed.
+// sweepUntil sweeps until done is closed, while there are connections.
 func (l *listener) sweepUntil(done <-chan struct{}) {
 	tick := time.NewTicker(SweepInterval)
 	defer tick.Stop()
 	for {
 		select {
 		case <-tick.C:
-			l.sweep()
+			if l.sweep(); l.rest() {
+				tick.Stop()
+			}
+		case <-l.joined:
+			tick.Reset(SweepInterval)
 		case <-done:
 			return
+		}
+	}
+}
+
+// rest makes the next connection wake the sweeper, unless there is something to sweep or to warn of. The
+// sweeper's clock stands still meanwhile.
+func (l *listener) rest() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.mu.unswept = l.mu.used == 0 && l.waiting.Load() == 0 && l.seconds.Load() >= l.nextWarning.Load()
+	return l.mu.unswept
+}
+
+// wakeLocked wakes the sweeper if it rests.
+func (l *listener) wakeLocked() {
+	if l.mu.unswept {
+		l.mu.unswept = false
+		select {
+		case l.joined <- struct{}{}:
+		default: // it is about to wake up
 		}
 	}
 }

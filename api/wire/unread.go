@@ -3,6 +3,7 @@ package wire
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/valyala/fasthttp"
 
@@ -12,6 +13,7 @@ import (
 // refuseUnread is fasthttp's ErrorHandler. It answers a request that the gate or fasthttp has
 // refused, and closes the connection.
 func (g *Group) refuseUnread(ctx *fasthttp.RequestCtx, err error) {
+	RefreshDate(time.Now())
 	r := problem.Problem{Kind: problem.BadRequest, Detail: "the request could not be read"}
 	c := connOf(ctx.Conn())
 	var small *fasthttp.ErrSmallBuffer

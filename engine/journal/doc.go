@@ -29,8 +29,9 @@
 //
 // Files are filled with zeros and synced before they are mapped, because a store into a sparse page
 // is slow, and is SIGBUS on a full disk. By default there are 8 rings of 2^18 records, 8 MiB each,
-// which hold 10 s of 200,000 hits/s, and 8 standby rings of an eighth of that size. The id of a
-// link chooses the ring that its hits go to.
+// which hold 10 s of 200,000 hits/s, and 8 standby rings of an eighth of that size. They are sparse
+// files until hits need them: a start fills 8 rings of a quarter of the size, which hits use until
+// then (grow.go). The id of a link chooses the ring that its hits go to.
 //
 // # Concurrency
 //
@@ -70,6 +71,13 @@
 //
 // The keeper makes pages writable before hits reach them, and sends hits to the standby rings while
 // the disk does not answer (keeper.go).
+//
+// # Rest
+//
+// While there are no hits, the journal rests (Journal.Rest): every ring looks full, so that neither the
+// fold nor the keeper has to look or write, and yet a hit pays nothing for it. The first hit takes the
+// way of a hit that finds its ring full, calls Wake, and waits until the keeper has asked the disk and made pages
+// writable, or has sent hits to the standby rings.
 //
 // # Referrers
 //

@@ -3,7 +3,6 @@ package journal
 import (
 	"errors"
 	"os"
-	"path/filepath"
 	"sync/atomic"
 	"time"
 
@@ -26,20 +25,38 @@ type Positions struct {
 	Rings []uint64 // per ring: records with sequence numbers below it are in the store; empty: the epoch has no rings
 }
 
-// OnDisk returns how many rings have files: the first half. The others are standby rings.
-func (p Positions) OnDisk() int { return len(p.Rings) / 2 }
+// OnDisk returns how many rings have files: the first half, or two thirds if there are larger rings (see RingCount). The
+// others are standby rings.
+func (p Positions) OnDisk() int {
+	if n := len(p.Rings); n%3 == 0 {
+		return n / 3 * 2
+	}
+	return len(p.Rings) / 2
+}
 
 // Journal is the files of one epoch: the rings in which hits are recorded, and the dictionary of
 // referrers. Any number of writers, one reader, the keeper and readers of figures may use it at
 // once.
 type Journal struct {
-	Rings     []*Ring    // first those on the disk, a power of two, then the same number of standby rings, in memory
+	Rings     []*Ring    // those on the disk, a power of two; as many larger ones, if the journal can grow; as many standby rings, in memory
 	Referrers *Referrers // the dictionary
 
 	in     Folder
-	tables [2]ringTable              // of the rings on the disk, and of the standby rings
+	ops    Disk
+	set    int // rings in each set
+	tables [4]ringTable
 	active atomic.Pointer[ringTable] // the table whose rings hits go to
+	grown  atomic.Bool               // hits go to the larger rings instead of the first ones
+	woken  chan struct{}             // somebody has called Wake
 }
+
+// The tables of a journal.
+const (
+	first   = iota // the rings on the disk that a start fills
+	larger         // those that are filled when they are needed; the same as first if the journal cannot grow
+	standby        // in memory
+	full           // a ring that is always full, for a journal that rests
+)
 
 // ringTable has a ring for each value of a hash of ringHashBits. If there are fewer rings, they
 // repeat.
@@ -50,6 +67,18 @@ func (j *Journal) RingOf(linkID uint64) *Ring {
 	return j.active.Load()[linkID*0x9e3779b97f4a7c15>>(64-ringHashBits)]
 }
 
+// startRecords is how many records the rings have that a start fills, unless Spec asks for fewer: 2 MiB a ring. Those of
+// the full size are sparse files until hits need them.
+const startRecords = 1 << 16
+
+// RingCount returns how many rings Create makes, those in memory included.
+func RingCount(rings, records int) int {
+	if records > startRecords {
+		return 3 * rings
+	}
+	return 2 * rings
+}
+
 // A standby ring has 1/standbyShare of the records of a ring on the disk.
 const standbyShare = 8
 
@@ -57,7 +86,7 @@ const standbyShare = 8
 type Spec struct {
 	Epoch   uint64
 	Rings   int              // on the disk: a power of two up to MaxRings
-	Records int              // of each: a power of two from MinRingRecords to MaxRingRecords
+	Records int              // of each, once it has grown: a power of two from MinRingRecords to MaxRingRecords
 	Now     func() time.Time // of the dictionary
 	Disk    Disk             // for tests
 }
@@ -81,37 +110,34 @@ func Create(in Folder, n Spec) (*Journal, error) {
 
 // createAllRings makes the rings of an epoch, and returns a journal without a dictionary.
 func createAllRings(in Folder, n Spec) (j *Journal, err error) {
-	j = &Journal{in: in}
-	h := ringHeader{storeID: in.storeID, epoch: n.Epoch, rings: 2 * uint32(n.Rings), records: uint32(n.Records)}
-	if j.Rings, err = createRings(&n.Disk, in.path, h, n.Rings); err != nil {
-		return nil, err
+	j = &Journal{in: in, ops: n.Disk, woken: make(chan struct{}, 1)}
+	h := ringHeader{storeID: in.storeID, epoch: n.Epoch, rings: uint32(RingCount(n.Rings, n.Records))}
+	h.records = uint32(min(n.Records, startRecords))
+	for onDisk := h.rings - uint32(n.Rings); h.index < onDisk; h.index++ {
+		if int(h.index) == n.Rings {
+			h.records = uint32(n.Records)
+		}
+		r, err := createRing(&n.Disk, in.path, h, int(h.index) >= n.Rings)
+		if err != nil {
+			return nil, errors.Join(err, j.removeRings())
+		}
+		j.Rings = append(j.Rings, r)
 	}
-	h.records = max(MinRingRecords, h.records/standbyShare)
-	for h.index = uint32(n.Rings); h.index < h.rings; h.index++ {
+	h.records = uint32(max(MinRingRecords, n.Records/standbyShare))
+	for ; h.index < h.rings; h.index++ {
 		j.Rings = append(j.Rings, newMemoryRing(h))
 	}
-	for i := range j.tables[0] {
-		j.tables[0][i], j.tables[1][i] = j.Rings[i%n.Rings], j.Rings[n.Rings+i%n.Rings]
-	}
-	j.UseStandby(false)
+	j.initTables(n.Rings)
 	return j, nil
 }
 
-// createRings makes n rings and their files, or none.
-func createRings(d *Disk, dir string, h ringHeader, n int) ([]*Ring, error) {
-	var rings []*Ring
-	for range n {
-		r, err := createRing(d, dir, h)
-		if err != nil {
-			for i, r := range rings {
-				err = errors.Join(err, r.close(), os.Remove(filepath.Join(dir, ringName(h.storeID, h.epoch, i))))
-			}
-			return nil, err
-		}
-		rings = append(rings, r)
-		h.index++
+// removeRings closes the rings and removes their files.
+func (j *Journal) removeRings() error {
+	var errs []error
+	for _, r := range j.Rings {
+		errs = append(errs, r.close(), os.Remove(r.file.Name()))
 	}
-	return rings, nil
+	return errors.Join(errs...)
 }
 
 // InMemory returns a journal without files, for an engine that records no hit. Its names are those of
@@ -121,35 +147,90 @@ func InMemory(names *Referrers) *Journal {
 	for i := range 2 {
 		j.Rings = append(j.Rings, newMemoryRing(ringHeader{index: uint32(i), rings: 2, records: MinRingRecords}))
 	}
-	for i := range j.tables[0] {
-		j.tables[0][i], j.tables[1][i] = j.Rings[0], j.Rings[1]
-	}
-	j.UseStandby(false)
+	j.initTables(1)
 	return j
 }
 
-// FileBytes returns the bytes that the files of such a journal take on the disk, without standby
-// rings.
-func FileBytes(rings, records int) int64 {
-	h := ringHeader{records: uint32(records)}
-	return int64(rings)*h.fileBytes() + dictionaryBytes
+// initTables fills the tables, for sets of n rings, and sends hits to the first one.
+func (j *Journal) initTables(n int) {
+	j.set = n
+	none, last := &Ring{head: new(atomic.Uint64)}, len(j.Rings)-n
+	for i := range j.tables[first] {
+		j.tables[first][i], j.tables[larger][i] = j.Rings[i%n], j.Rings[last-n+i%n]
+		j.tables[standby][i], j.tables[full][i] = j.Rings[last+i%n], none
+	}
+	j.UseStandby(false)
 }
 
-// disk returns the rings that are not standby rings.
-func (j *Journal) disk() []*Ring { return j.Rings[:len(j.Rings)/2] }
+// FileBytes returns the bytes that the files of such a journal take on the disk after a start.
+func FileBytes(rings, records int) int64 {
+	h := ringHeader{records: uint32(min(records, startRecords))}
+	sparse := RingCount(rings, records) - 2*rings
+	return int64(rings)*h.fileBytes() + int64(sparse)*ringHeaderBytes + dictionaryBytes
+}
+
+// disk returns the rings on the disk that hits go to.
+func (j *Journal) disk() []*Ring {
+	if j.grown.Load() {
+		return j.Rings[j.set : 2*j.set]
+	}
+	return j.Rings[:j.set]
+}
+
+// files returns the table of the rings on the disk that hits go to.
+func (j *Journal) files() *ringTable {
+	if j.grown.Load() {
+		return &j.tables[larger]
+	}
+	return &j.tables[first]
+}
 
 // UseStandby sends hits to the standby rings, or to those on the disk. A writer that has already
 // picked its ring uses that one.
-func (j *Journal) UseStandby(standby bool) {
-	if standby {
-		j.active.Store(&j.tables[1])
+func (j *Journal) UseStandby(use bool) {
+	if use {
+		j.active.Store(&j.tables[standby])
 	} else {
-		j.active.Store(&j.tables[0])
+		j.active.Store(j.files())
 	}
 }
 
 // OnStandby reports whether hits go to the standby rings.
-func (j *Journal) OnStandby() bool { return j.active.Load() == &j.tables[1] }
+func (j *Journal) OnStandby() bool { return j.active.Load() == &j.tables[standby] }
+
+// Rest makes every ring look full, unless hits go to the standby rings, so that nothing needs to look
+// for hits or keep pages writable while there are none: the next hit finds no room and calls Wake. A
+// writer that has already picked its ring uses that one.
+func (j *Journal) Rest() { j.active.CompareAndSwap(j.files(), &j.tables[full]) }
+
+// EndRest sends hits to the files, if the journal rests.
+func (j *Journal) EndRest() { j.active.CompareAndSwap(&j.tables[full], j.files()) }
+
+// Resting reports whether the journal rests.
+func (j *Journal) Resting() bool { return j.active.Load() == &j.tables[full] }
+
+// Wake asks whoever has called Rest to end the rest, and does not wait for it.
+func (j *Journal) Wake() {
+	select {
+	case j.woken <- struct{}{}:
+	default: // it was already asked
+	}
+}
+
+// Woken returns the channel that has a value after Wake.
+func (j *Journal) Woken() <-chan struct{} { return j.woken }
+
+// awaitRoom wakes the journal if it rests, and waits for that for a while. It reports whether names
+// and hits may be stored into the files.
+func (j *Journal) awaitRoom() bool {
+	for start := time.Now(); j.Resting() && time.Since(start) < answerWithin; time.Sleep(wakePause) {
+		j.Wake()
+	}
+	return !j.Resting() && !j.OnStandby()
+}
+
+// wakePause is the time between two looks whether a rest has ended.
+const wakePause = 100 * time.Microsecond
 
 // LookAgain makes writers check again, after they have reserved a slot, what they knew of a link
 // (Ring.LookAgain), until CountDown was called turns times.
@@ -221,8 +302,13 @@ func (j *Journal) FillRatio() (fullest float64) {
 
 // SizeBytes returns the bytes that the files of the rings on the disk take.
 func (j *Journal) SizeBytes() (sizeBytes uint64) {
-	for _, r := range j.disk() {
+	for _, r := range j.Rings[:j.set] {
 		sizeBytes += uint64(len(r.mapping))
+	}
+	if j.grown.Load() {
+		for _, r := range j.disk() {
+			sizeBytes += uint64(len(r.mapping))
+		}
 	}
 	return sizeBytes
 }

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"shunt/engine/internal/mmap"
@@ -23,18 +24,17 @@ import (
 // else like the others: a kill loses the records that were not flushed (Journal.AtRisk counts them),
 // and no replay sees them.
 //
+// Without hits the journal rests (Journal.Rest): nobody asks the disk and no page is made writable,
+// because both make the disk write. The first hit after that waits until the keeper has asked.
+//
 // One gap is left: the time from the disk's last answer to the switch, at most keepInterval and
-// answerWithin (after a minute without hits, idleInterval and answerWithin). Redirects go on in
-// that time only if the kernel does not write back the pages that hits store into, which it does
+// answerWithin. Redirects go on in that time only if the kernel does not write back the pages that hits store into, which it does
 // every 30 s, and if no more new referrers come than fit into the pages kept for them. A freeze of
 // the file system begins with such a write-back, so it does delay redirects. Only a journal in
 // memory (a tmpfs) has no such gap.
 const (
-	// keepInterval is how often pages are made writable while there are hits. After idleAfter without
-	// hits it is idleInterval, because each time makes the disk write some pages.
+	// keepInterval is how often pages are made writable, unless the journal rests.
 	keepInterval = 250 * time.Millisecond
-	idleAfter    = time.Minute
-	idleInterval = 10 * time.Second
 
 	// keepHurry is how long the keeper may wait for a file when hits are about to reach pages that it
 	// has not made writable.
@@ -59,7 +59,9 @@ type Keeper struct {
 	journal  *Journal
 	log      *slog.Logger
 	answered func()
-	kick     chan struct{} // hits are near the end of the pages that are kept writable
+	wake     atomic.Bool // the journal is to end its rest
+	growth   growth
+	kick     chan struct{} // hits are near the end of the pages that are kept writable, or a rest is to end
 
 	mu struct {
 		sync.Mutex
@@ -78,52 +80,69 @@ func NewKeeper(j *Journal, log *slog.Logger, answered func()) *Keeper {
 // Run keeps pages writable until ctx is done. It may hang in a system call for as long as the disk
 // hangs.
 func (k *Keeper) Run(ctx context.Context) {
-	var moved time.Time
-	for {
-		came, err := k.keep()
+	defer k.growth.await()
+	for interval := keepInterval; ; {
+		wake := k.wake.Load()
+		err := k.keep()
 		if ctx.Err() != nil {
 			return
 		}
-		if came {
-			moved = time.Now()
-		}
-		interval := idleInterval
-		switch {
-		case err != nil:
+		if interval = keepInterval; err != nil {
 			interval = time.Second
 			k.failed(err)
-		case time.Since(moved) < idleAfter:
-			interval = keepInterval
-		}
-		if err == nil {
+		} else {
+			k.grow(ctx)
 			k.fromStandby()
+			if wake {
+				k.wake.Store(false)
+				k.journal.EndRest()
+			}
 		}
-		select {
-		case <-ctx.Done():
+		if !k.pause(ctx, interval) {
 			return
-		case <-k.kick:
-		case <-time.After(interval):
 		}
 	}
 }
 
-// keep makes those pages of each file writable that will be stored into next. moved reports whether
-// there were hits since the last time.
-func (k *Keeper) keep() (moved bool, err error) {
-	for _, r := range k.journal.disk() {
-		came, err := k.timed(r.file, r.keep)
-		if err != nil {
-			return moved, err
+// pause waits for interval, and then as long as the journal rests, or until it is kicked. It returns
+// false if ctx is done.
+func (k *Keeper) pause(ctx context.Context, interval time.Duration) bool {
+	timer := time.NewTimer(interval)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-k.kick:
+			return true
+		case <-timer.C:
+			if !k.journal.Resting() {
+				return true
+			}
 		}
-		moved = moved || came
 	}
-	_, err = k.timed(k.journal.Referrers.file, k.journal.Referrers.keep)
-	return moved, err
+}
+
+// EndRest makes hits go to the files again, once pages are writable, or to the standby rings, if the
+// disk does not answer soon and Watch is called. It does not wait for that.
+func (k *Keeper) EndRest() {
+	k.wake.Store(true)
+	k.hurry()
+}
+
+// keep makes those pages of each file writable that will be stored into next.
+func (k *Keeper) keep() error {
+	for _, r := range k.journal.disk() {
+		if err := k.timed(r.file, r.keep); err != nil {
+			return err
+		}
+	}
+	return k.timed(k.journal.Referrers.file, k.journal.Referrers.keep)
 }
 
 // timed calls keep, which makes pages of f writable, once the file system answers, and tells Watch
 // since when it waits for that.
-func (k *Keeper) timed(f *os.File, keep func() (bool, error)) (bool, error) {
+func (k *Keeper) timed(f *os.File, keep func() error) error {
 	mark := func(at time.Time) {
 		k.mu.Lock()
 		defer k.mu.Unlock()
@@ -132,7 +151,7 @@ func (k *Keeper) timed(f *os.File, keep func() (bool, error)) (bool, error) {
 	mark(time.Now())
 	defer mark(time.Time{})
 	if err := k.Ask(f); err != nil {
-		return false, err
+		return err
 	}
 	return keep()
 }
@@ -141,7 +160,10 @@ func (k *Keeper) timed(f *os.File, keep func() (bool, error)) (bool, error) {
 // come faster than it expected. Call it every few milliseconds. It does not wait for the disk, but
 // its logging may.
 func (k *Keeper) Watch() {
-	short := false
+	short := k.wake.Load()
+	if k.journal.cramped() {
+		k.hurry()
+	}
 	for _, r := range k.journal.disk() {
 		short = short || r.keptShort()
 	}
@@ -150,14 +172,14 @@ func (k *Keeper) Watch() {
 	switch waits := time.Since(k.mu.since); {
 	case k.mu.since.IsZero():
 		if short {
-			k.wake()
+			k.hurry()
 		}
 	case waits > answerWithin || short && waits > keepHurry:
 		k.toStandbyLocked(fmt.Errorf("no answer for %v", waits.Round(time.Millisecond)))
 	}
 }
 
-func (k *Keeper) wake() {
+func (k *Keeper) hurry() {
 	select {
 	case k.kick <- struct{}{}:
 	default: // Run will wake anyway
@@ -195,25 +217,24 @@ func (k *Keeper) fromStandby() {
 	k.mu.standbySince = time.Time{}
 }
 
-// keep makes the pages writable that writers use now and next. came reports whether records came
-// since the last time.
-func (r *Ring) keep() (came bool, err error) {
+// keep makes the pages writable that writers use now and next.
+func (r *Ring) keep() error {
 	head, from := r.head.Load(), r.keptFrom.Load()
 	ahead := min(max(8*(head-from), minKeptRecords), maxKeptRecords, r.size)
 	if err := mmap.MakeWritable(r.mapping[:ringHeaderBytes]); err != nil {
-		return false, err
+		return err
 	}
 	for seq := head; seq < head+ahead; { // in two parts at the end of a lap
 		slot := seq & r.mask
 		n := min(head+ahead-seq, r.size-slot)
 		if err := mmap.MakeWritable(r.mapping[ringHeaderBytes+slot*slotBytes:][:n*slotBytes]); err != nil {
-			return false, err
+			return err
 		}
 		seq += n
 	}
 	r.keptFrom.Store(head)
 	r.kept.Store(head + ahead)
-	return head != from, nil
+	return nil
 }
 
 // keptShort reports whether writers have used more than half of the pages that are kept writable.
@@ -223,7 +244,7 @@ func (r *Ring) keptShort() bool {
 }
 
 // keep makes the pages of the dictionary writable that the next names are written to.
-func (r *Referrers) keep() (bool, error) { return false, mmap.MakeWritable(r.next()) }
+func (r *Referrers) keep() error { return mmap.MakeWritable(r.next()) }
 
 // next returns the part of the text that the next names are written to.
 func (r *Referrers) next() []byte {

@@ -126,7 +126,7 @@ func (h *half) find(hash uint64, host []byte) uint16 {
 
 func (r *Referrers) numberSlow(hash uint64, host []byte) uint16 {
 	tooEarly := r.current.Load().full.Load() && int64(r.now().Sub(r.start)) < r.retryAt.Load()
-	if tooEarly || r.journal.OnStandby() { // a new name would be stored into the file
+	if tooEarly || !r.journal.awaitRoom() { // a new name would be stored into the file
 		r.refused.Add(1)
 		return tally.OtherReferrer
 	}

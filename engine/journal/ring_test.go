@@ -14,7 +14,7 @@ import (
 
 func testRing(t *testing.T, records int) *Ring {
 	t.Helper()
-	r, err := createRing(new(Disk), t.TempDir(), ringHeader{epoch: 7, rings: 1, records: uint32(records)})
+	r, err := createRing(new(Disk), t.TempDir(), ringHeader{epoch: 7, rings: 1, records: uint32(records)}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +169,7 @@ func FuzzRingHeader(f *testing.F) {
 
 // FuzzRecord decodes slots with a right checksum.
 func FuzzRecord(f *testing.F) {
-	r, err := createRing(new(Disk), f.TempDir(), ringHeader{epoch: 1, rings: 1, records: 256})
+	r, err := createRing(new(Disk), f.TempDir(), ringHeader{epoch: 1, rings: 1, records: 256}, false)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -186,9 +186,9 @@ func FuzzRecord(f *testing.F) {
 
 func TestARingInUseIsNotReplaced(t *testing.T) {
 	dir, h := t.TempDir(), ringHeader{epoch: 7, rings: 1, records: 256}
-	r, err := createRing(new(Disk), dir, h)
+	r, err := createRing(new(Disk), dir, h, false)
 	must(t, err)
-	if _, err := createRing(new(Disk), dir, h); !errors.Is(err, ErrInUse) {
+	if _, err := createRing(new(Disk), dir, h, false); !errors.Is(err, ErrInUse) {
 		t.Errorf("got %v", err)
 	}
 	info, err := r.file.Stat()
@@ -197,7 +197,7 @@ func TestARingInUseIsNotReplaced(t *testing.T) {
 		t.Errorf("it has %d bytes, want %d", got, h.fileBytes())
 	}
 	must(t, r.close()) // its mapping stays, but must not keep the lock
-	again, err := createRing(new(Disk), dir, h)
+	again, err := createRing(new(Disk), dir, h, false)
 	must(t, err)
 	must(t, again.close())
 }

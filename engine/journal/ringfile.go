@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -84,7 +85,7 @@ func (h *ringHeader) decode(b []byte) error {
 	h.index = binary.LittleEndian.Uint32(b[40:])
 	h.rings = binary.LittleEndian.Uint32(b[44:])
 	h.records = binary.LittleEndian.Uint32(b[48:])
-	if h.rings > 2*MaxRings || h.index >= h.rings {
+	if h.rings > 3*MaxRings || h.index >= h.rings {
 		return fmt.Errorf("%w: ring %d of %d", errForeignRing, h.index, h.rings)
 	}
 	if n := h.records; n < MinRingRecords || n > MaxRingRecords || n&(n-1) != 0 {
@@ -119,13 +120,14 @@ func (d *Disk) mapFile(f *os.File, sizeBytes int) ([]byte, error) {
 }
 
 // createRing makes a journal file, fills it with zeros, syncs it (a store into a sparse page is
-// slow, and is SIGBUS on a full disk), and maps it. It replaces a file of that name.
-func createRing(d *Disk, dir string, h ringHeader) (*Ring, error) {
+// slow, and is SIGBUS on a full disk), and maps it. It replaces a file of that name. With sparse, the slots are left
+// for fill.
+func createRing(d *Disk, dir string, h ringHeader, sparse bool) (*Ring, error) {
 	f, err := createJournalFile(filepath.Join(dir, ringName(h.storeID, h.epoch, int(h.index))))
 	if err != nil {
 		return nil, err
 	}
-	r, err := initRing(d, f, h)
+	r, err := initRing(d, f, h, sparse)
 	if err != nil {
 		return nil, errors.Join(err, os.Remove(f.Name()), f.Close())
 	}
@@ -147,20 +149,33 @@ func createJournalFile(path string) (*os.File, error) {
 	return f, nil
 }
 
-func initRing(d *Disk, f *os.File, h ringHeader) (*Ring, error) {
-	if err := d.write(f, h.encode()); err != nil {
-		return nil, err
+func initRing(d *Disk, f *os.File, h ringHeader, sparse bool) (*Ring, error) {
+	err := d.write(f, h.encode())
+	switch {
+	case err != nil:
+	case sparse:
+		err = f.Truncate(h.fileBytes())
+	default:
+		err = d.fill(context.Background(), f, int(h.records)*slotBytes)
 	}
-	zeros := make([]byte, 1<<20)
-	for left := int(h.records) * slotBytes; left > 0; left -= len(zeros) {
-		if err := d.write(f, zeros[:min(left, len(zeros))]); err != nil {
-			return nil, err
-		}
-	}
-	if err := f.Sync(); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	return newRing(d, f, h)
+}
+
+// fill writes zeros to f and syncs it, unless ctx ends before.
+func (d *Disk) fill(ctx context.Context, f *os.File, sizeBytes int) error {
+	zeros := make([]byte, 1<<20)
+	for left := sizeBytes; left > 0; left -= len(zeros) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := d.write(f, zeros[:min(left, len(zeros))]); err != nil {
+			return err
+		}
+	}
+	return f.Sync()
 }
 
 func newRing(d *Disk, f *os.File, h ringHeader) (*Ring, error) {

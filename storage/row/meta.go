@@ -17,7 +17,7 @@ const (
 	sweepVersion     = 1
 	logVersion       = 1
 
-	// maxRings bounds the rings of a decoded value; the engine has at most 64.
+	// maxRings bounds the rings of a decoded value; the engine has at most 96.
 	maxRings = 1024
 
 	maxClockMs = 1 << 50 // 35,000 years

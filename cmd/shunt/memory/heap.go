@@ -12,6 +12,7 @@ import (
 
 const (
 	heapInterval = 5 * time.Second
+	heapRest     = 30 * time.Second // between two looks once it is quiet
 
 	// quietLooks is how many looks without a flush of a memtable end a time of many writes: 20 s. A
 	// million links take one flush each 10 s or less.
@@ -40,14 +41,17 @@ func NewHeapKeeper(blocks func() storage.Metrics) *HeapKeeper {
 // Run looks at the heap until ctx is done, and leaves the collector as it was.
 func (k *HeapKeeper) Run(ctx context.Context) error {
 	defer k.pace(defaultGCPercent)
-	tick := time.NewTicker(heapInterval)
-	defer tick.Stop()
+	timer := time.NewTimer(heapInterval)
+	defer timer.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-tick.C:
+		case <-timer.C:
 			k.look()
+		}
+		if timer.Reset(heapInterval); k.quiet == quietLooks {
+			timer.Reset(heapRest)
 		}
 	}
 }

@@ -22,6 +22,13 @@ const (
 	// takes some 20 µs.
 	limitInterval = 200 * time.Millisecond
 
+	// While the memory stays the same within sameBytes, each pause between two looks is twice as long as the
+	// one before, up to restInterval, or nearRestInterval if less than an eighth of the limit is free. A
+	// write that asks whether memory is full ends it.
+	restInterval     = 30 * time.Second
+	nearRestInterval = time.Second
+	sameBytes        = 4 << 20
+
 	// Go's own limit is lower than ours by a sixteenth, so that the collector runs before garbage
 	// makes the server refuse links. A server that was full is so until a 32nd is free again.
 	collectShare = 16
@@ -73,6 +80,10 @@ type Limit struct {
 	links   func() Links
 	log     *slog.Logger
 	full    atomic.Bool
+	rests   atomic.Bool   // the next look may be later than limitInterval
+	woken   chan struct{} // it was to come soon
+	pause   time.Duration // until the next look
+	seen    uint64        // bytes at the last look
 	kernel  kernelUsage
 	goLimit int64     // as set; 0: not by us
 	freed   time.Time // when all garbage was last collected
@@ -89,14 +100,23 @@ type Links struct {
 
 // NewLimit returns a limit of bytes; 0: there is none.
 func NewLimit(bytes uint64, links func() Links, log *slog.Logger) *Limit {
-	return &Limit{bytes: bytes, fixed: os.Getenv("GOMEMLIMIT") != "", links: links, log: log, kernel: openKernelUsage()}
+	return &Limit{bytes: bytes, fixed: os.Getenv("GOMEMLIMIT") != "", links: links, log: log, kernel: openKernelUsage(), woken: make(chan struct{}, 1)}
 }
 
 // Bytes returns the limit; 0: there is none.
 func (l *Limit) Bytes() uint64 { return l.bytes }
 
-// Full reports whether the limit was reached when Run last looked, and no room has been made since.
-func (l *Limit) Full() bool { return l.full.Load() }
+// Full reports whether the limit was reached when Run last looked, and no room has been made since. Who
+// asks is about to take memory, so Run looks more often.
+func (l *Limit) Full() bool {
+	if l.rests.Load() && l.rests.Swap(false) {
+		select {
+		case l.woken <- struct{}{}:
+		default:
+		}
+	}
+	return l.full.Load()
+}
 
 // Used returns the memory of the process at present.
 func (l *Limit) Used() Usage {
@@ -118,16 +138,36 @@ func (l *Limit) Run(ctx context.Context) error {
 		return nil
 	}
 	defer l.collect(math.MaxInt64)
-	tick := time.NewTicker(limitInterval)
-	defer tick.Stop()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
 	for {
-		l.look(time.Now(), l.Used())
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-tick.C:
+		case <-l.woken:
+			l.pause = 0
+		case <-timer.C:
 		}
+		used := l.Used()
+		l.look(time.Now(), used)
+		timer.Reset(l.nextPause(used.Total()))
 	}
+}
+
+// nextPause returns how long after a look that found so many bytes the next one is.
+func (l *Limit) nextPause(used uint64) time.Duration {
+	longest := restInterval
+	if used+l.bytes/8 >= l.bytes {
+		longest = nearRestInterval
+	}
+	same := max(used, l.seen)-min(used, l.seen) < sameBytes && !l.links().Loading
+	if l.seen = used; same {
+		l.pause = min(max(2*l.pause, limitInterval), longest)
+	} else {
+		l.pause = limitInterval
+	}
+	l.rests.Store(l.pause > limitInterval)
+	return l.pause
 }
 
 func (l *Limit) look(now time.Time, u Usage) {

@@ -1,0 +1,164 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// growing returns a journal that can grow, and the function that writes its files from then on.
+func growing(t *testing.T) (j *Journal, in Folder, write *func(*os.File, []byte) error) {
+	t.Helper()
+	in = NewFolder([16]byte{1}, t.TempDir())
+	write = new(func(*os.File, []byte) error)
+	*write = func(f *os.File, b []byte) error {
+		_, err := f.Write(b)
+		return err
+	}
+	j, err := Create(in, Spec{
+		Epoch: 1, Rings: 2, Records: 2 * startRecords, Now: time.Now, Disk: Disk{Write: func(f *os.File, b []byte) error { return (*write)(f, b) }},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = j.Close() })
+	return j, in, write
+}
+
+// onDisk returns the bytes that the files in the folder take.
+func onDisk(t *testing.T, in Folder) (bytes int64) {
+	t.Helper()
+	paths, _ := filepath.Glob(filepath.Join(in.path, "*"))
+	for _, path := range paths {
+		var s unix.Stat_t
+		if err := unix.Stat(path, &s); err != nil {
+			t.Fatal(err)
+		}
+		bytes += s.Blocks * 512
+	}
+	return bytes
+}
+
+// appendTo appends records to the ring that link 1 has now.
+func appendTo(t *testing.T, j *Journal, records int) *Ring {
+	t.Helper()
+	r := j.RingOf(1)
+	for range records {
+		w := (&Visit{}).Words(1, 1)
+		if !r.Append(&w) {
+			t.Fatal("the ring is full")
+		}
+	}
+	return r
+}
+
+// TestAJournalGrowsWhenHitsNeedIt fills a quarter of a ring, and expects that hits go on to a larger one and
+// that a replay finds all of them.
+func TestAJournalGrowsWhenHitsNeedIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j, in, _ := growing(t)
+		small := onDisk(t, in)
+		if want := FileBytes(2, 2*startRecords); small > want+want/50 || j.SizeBytes() > uint64(small) {
+			t.Errorf("a new journal takes %d bytes, want %d", small, want)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		k := NewKeeper(j, slog.New(slog.DiscardHandler), func() {})
+		ended := make(chan struct{})
+		go func() {
+			k.Run(ctx)
+			close(ended)
+		}()
+		const few, more = startRecords / growShare, 10
+		first := appendTo(t, j, few)
+		time.Sleep(time.Second)
+		if j.RingOf(1) != first || onDisk(t, in) != small {
+			t.Error("it has grown too early")
+		}
+		appendTo(t, j, 1)
+		time.Sleep(time.Second)
+		k.Watch()
+		if appendTo(t, j, more) == first || j.RingOf(1).Size() != 2*startRecords {
+			t.Error("it has not grown")
+		}
+		if got := onDisk(t, in); got < small+2*2*startRecords*slotBytes || j.SizeBytes() < uint64(2*3*startRecords*slotBytes) {
+			t.Errorf("the larger rings are not filled: %d bytes", got)
+		}
+		j.Rest()
+		j.EndRest()
+		if j.UseStandby(true); !j.OnStandby() {
+			t.Error("it is not on standby")
+		}
+		if j.UseStandby(false); j.RingOf(1).Size() != 2*startRecords {
+			t.Error("it has shrunk")
+		}
+		cancel()
+		<-ended
+		if err := j.Close(); err != nil {
+			t.Fatal(err)
+		}
+		p := Positions{Epoch: 1, Rings: make([]uint64, RingCount(2, 2*startRecords))}
+		res, err := in.Replay(p, func([]uint64, *Record) error { return nil })
+		if err != nil || res.Records != few+1+more || len(res.Faults) > 0 {
+			t.Errorf("replayed: %+v, %v", res, err)
+		}
+	})
+}
+
+// TestAJournalThatCannotGrowStaysSmall gives the room back, and tries again later.
+func TestAJournalThatCannotGrowStaysSmall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j, in, write := growing(t)
+		small, whole := onDisk(t, in), *write
+		left := 3 << 20
+		*write = func(f *os.File, b []byte) error {
+			if left -= len(b); left < 0 {
+				return syscall.ENOSPC
+			}
+			return whole(f, b)
+		}
+		k := NewKeeper(j, slog.New(slog.DiscardHandler), func() {})
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() {
+			k.Run(ctx)
+			close(ended)
+		}()
+		first := appendTo(t, j, startRecords/2)
+		time.Sleep(growPause / 2)
+		if left >= 0 || appendTo(t, j, 1) != first || onDisk(t, in) != small {
+			t.Errorf("left %d, %d bytes, were %d", left, onDisk(t, in), small)
+		}
+		*write = whole
+		time.Sleep(growPause)
+		if j.RingOf(1).Size() != 2*startRecords {
+			t.Error("it has not grown when there was room")
+		}
+		cancel()
+		<-ended
+	})
+}
+
+func TestAJournalIsMadeWholeOrNotAtAll(t *testing.T) {
+	in := NewFolder([16]byte{1}, t.TempDir())
+	for fail := range 5 { // headers and slots of the first rings, and those of the larger ones
+		writes := 0
+		_, err := Create(in, Spec{Epoch: 1, Rings: 1, Records: 2 * startRecords, Now: time.Now, Disk: Disk{Write: func(f *os.File, b []byte) error {
+			if writes++; writes > fail {
+				return syscall.ENOSPC
+			}
+			_, err := f.Write(b)
+			return err
+		}}})
+		if left, _ := os.ReadDir(in.path); !errors.Is(err, syscall.ENOSPC) || len(left) > 0 {
+			t.Errorf("write %d failed: %v, %d files are left", fail, err, len(left))
+		}
+	}
+}
