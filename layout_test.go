@@ -66,21 +66,39 @@ var (
 
 // rooms has every package but those at the top of a layer.
 var rooms = map[string]room{
-	"engine/caps": {users: []string{"engine"}},
+	"engine/caps": {users: []string{"engine", "engine/hit", "engine/link"}},
+	"engine/hit": {
+		knows: []string{
+			"engine/caps", "engine/index", "engine/internal/clock", "engine/internal/errs", "engine/internal/seams",
+			"engine/internal/settings", "engine/invalid", "engine/journal", "engine/plural", "engine/seen", "engine/tally",
+		},
+		users: []string{"engine"},
+	},
+	"engine/link": {
+		knows: []string{
+			"engine/caps", "engine/index", "engine/internal/clock", "engine/internal/errs", "engine/internal/limits",
+			"engine/internal/settings", "engine/invalid",
+		},
+		users: []string{"engine"},
+	},
 	"engine/index": {knows: []string{
 		"engine/internal/ascii", "engine/internal/hash", "engine/internal/invariants", "engine/internal/limits", "engine/internal/mmap",
 		"engine/internal/symbols", "engine/invalid",
 	}},
 	"engine/internal/ascii":      {users: engines},
+	"engine/internal/clock":      {knows: []string{"engine/internal/settings", "engine/seen"}, users: engines},
+	"engine/internal/errs":       {users: engines},
 	"engine/internal/hash":       {users: engines},
 	"engine/internal/invariants": {users: engines},
 	"engine/internal/limits":     {users: engines},
 	"engine/internal/mmap":       {users: []string{"engine/index", "engine/journal"}},
+	"engine/internal/seams":      {knows: []string{"engine/journal"}, users: []string{"engine/hit"}},
+	"engine/internal/settings":   {knows: []string{"engine/journal"}, users: engines},
 	"engine/internal/symbols":    {users: engines},
 	"engine/invalid":             {},
 	"engine/journal":             {knows: []string{"engine/internal/hash", "engine/internal/mmap", "engine/plural", "engine/tally"}},
 	"engine/plural":              {},
-	"engine/seen":                {users: []string{"engine"}},
+	"engine/seen":                {users: []string{"engine", "engine/hit", "engine/internal/clock"}},
 	"engine/tally":               {knows: []string{"engine/internal/hash"}},
 	"engine/target":              {knows: []string{"engine/internal/ascii", "engine/internal/limits", "engine/invalid"}},
 
@@ -343,6 +361,8 @@ func TestEachForbiddenDependencyIsFound(t *testing.T) {
 		"mapped memory imports the hash":                  {ImportPath: "shunt/engine/internal/mmap", Imports: []string{"shunt/engine/internal/hash"}},
 		"the journal imports the engine":                  {ImportPath: "shunt/engine/journal", Imports: []string{"shunt/engine"}},
 		"the journal imports the index":                   {ImportPath: "shunt/engine/journal", Imports: []string{"shunt/engine/index"}},
+		"links import hits":                               {ImportPath: "shunt/engine/link", Imports: []string{"shunt/engine/hit"}},
+		"hits import links":                               {ImportPath: "shunt/engine/hit", Imports: []string{"shunt/engine/link"}},
 		"tallies import the journal":                      {ImportPath: "shunt/engine/tally", Imports: []string{"shunt/engine/journal"}},
 		"tallies map memory":                              {ImportPath: "shunt/engine/tally", Imports: []string{"shunt/engine/internal/mmap"}},
 		"storage imports the inside of the engine":        {ImportPath: "shunt/storage", Imports: []string{"shunt/engine/internal/limits"}},

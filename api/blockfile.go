@@ -19,8 +19,8 @@ import (
 
 const (
 	// blockFileInterval is the time between two checks of the block list's file. A million hosts
-	// take 0.3 s to read, so a new host is blocked within a second.
-	blockFileInterval = 250 * time.Millisecond
+	// take 0.3 s to read, so a new host is blocked within two seconds.
+	blockFileInterval = time.Second
 
 	// blockFileSettles is how long after a change the file is read again whatever its stat reports:
 	// a second change within one tick of the file system's clock shows only in the content.

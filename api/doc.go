@@ -61,7 +61,7 @@
 //
 // The block list is a file of hosts and address prefixes (blockfile.go), which engine.BlockList
 // looks up. The server calls stat on it four times a second and reads it when it has changed, a
-// million hosts in 0.3 s, so a new host is blocked within a second. For two seconds after a change
+// million hosts in 0.3 s, so a new host is blocked within two seconds. For two seconds after a change
 // the file is read whatever stat reports, because a second change within one tick of the clock
 // shows only in the content. inotify was rejected: it does not see every file system, and reports
 // less when a file is moved over another. The list is matched against Location, with the forwarded

@@ -56,7 +56,10 @@ func (p *previews) serve(ctx *fasthttp.RequestCtx, code []byte) {
 
 func (p *previews) createdAt(key turnstile.Key, code string, id uint64) (at time.Time, err error) {
 	err = p.places.Do(key, func() (err error) {
-		at, err = p.engine.CreatedAt(code, id)
+		var made uint64
+		if made, at, err = p.engine.Made(code); err == nil && made != id {
+			err = engine.ErrNotFound
+		}
 		return err
 	})
 	return at, err

@@ -404,9 +404,9 @@ func TestNothingIsServedOrWrittenBeforeLoading(t *testing.T) {
 }
 
 func TestACodeIsDrawnAgainWhileItIsTaken(t *testing.T) {
-	e := newTestEngine(t, engine.Options{})
 	draw := strings.Repeat("\x01", 16)
-	e.DrawFrom(strings.NewReader(draw + draw + strings.Repeat("\x0b", 16) + strings.Repeat("\x25", 16) + strings.Repeat("\x02", 16)))
+	draws := strings.NewReader(draw + draw + strings.Repeat("\x0b", 16) + strings.Repeat("\x25", 16) + strings.Repeat("\x02", 16))
+	e := newTestEngine(t, engine.Options{Random: draws})
 	var codes []string
 	for range 3 {
 		d, _, err := e.Create(context.Background(), engine.Draft{Owner: 1, Target: "https://example.com"})

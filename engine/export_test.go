@@ -2,58 +2,56 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"syscall"
 	"testing"
 
 	"shunt/engine/internal/mmap"
+	"shunt/engine/internal/seams"
 )
-
-// DrawFrom makes the engine draw codes from r.
-func (e *Engine) DrawFrom(r io.Reader) { e.random = r }
 
 // Abandon leaves the engine as a killed process would: nothing is folded or flushed, and the
 // journal's files have the records.
-func (e *Engine) Abandon() error { return errors.Join(e.loading.drop(), e.journal.Close()) }
+func (e *Engine) Abandon() error { return e.Release() }
 
 // RefillIDs allocates ids until ctx is done.
-func (e *Engine) RefillIDs(ctx context.Context) { e.refillIDs(ctx) }
+func (e *Engine) RefillIDs(ctx context.Context) { e.links.Loops()[0](ctx) }
 
 // CloseHours folds and rolls up every hour that is over.
 func (e *Engine) CloseHours(ctx context.Context) error {
-	e.pending.fold()
-	for e.flusher.rollUp = true; e.flusher.rollUp; {
-		if err := e.rollUp(ctx); err != nil {
+	if err := e.FoldNow(ctx); err != nil {
+		return err
+	}
+	for {
+		more, err := e.hits.RollUp(ctx)
+		if !more || err != nil {
 			return err
 		}
 	}
-	return nil
 }
 
 // RollUp does one turn of the roll-up, with the engine's clock.
-func (e *Engine) RollUp(ctx context.Context) error { return e.rollUp(ctx) }
-
-// TombstoneHolds reports whether a code that was deleted at that time is still taken.
-func (e *Engine) TombstoneHolds(deletedAtMs int64) bool { return e.tombstoneHolds(deletedAtMs) }
+func (e *Engine) RollUp(ctx context.Context) error {
+	_, err := e.hits.RollUp(ctx)
+	return err
+}
 
 // BreakMapping maps files by f until the test ends.
 func BreakMapping(t *testing.T, f func(*os.File, int) ([]byte, error)) {
-	disk.Map = f
-	t.Cleanup(func() { disk.Map = nil })
+	seams.Disk.Map = f
+	t.Cleanup(func() { seams.Disk.Map = nil })
 }
 
 // BreakWrites writes the journal's new files by f, which may call write, until the test ends or
 // BreakWrites is called again.
 func BreakWrites(t *testing.T, f func(write func() error) error) {
-	disk.Write = func(file *os.File, b []byte) error {
+	seams.Disk.Write = func(file *os.File, b []byte) error {
 		written = append(written, file)
 		return f(func() error { _, err := file.Write(b); return err })
 	}
-	t.Cleanup(func() { disk.Write = nil })
+	t.Cleanup(func() { seams.Disk.Write = nil })
 }
 
 var written []*os.File // by BreakWrites
@@ -76,17 +74,17 @@ func RingPath(dir string, s Store, i int) (string, error) {
 
 // LimitScans makes n the largest number of links that a query scans, until the test ends.
 func LimitScans(t *testing.T, n int) {
-	before := maxScannedLinks
-	maxScannedLinks = n
-	t.Cleanup(func() { maxScannedLinks = before })
+	before := seams.MaxScannedLinks
+	seams.MaxScannedLinks = n
+	t.Cleanup(func() { seams.MaxScannedLinks = before })
 }
 
 // Fold folds all records.
-func (e *Engine) Fold() { e.pending.fold() }
-
-// AtRisk returns the number of records that are in the journal alone, and of those that are only in
-// memory.
-func (e *Engine) AtRisk() (inJournal, lost uint64) { return e.journal.AtRisk() }
+func (e *Engine) Fold() {
+	if err := e.FoldNow(context.Background()); err != nil {
+		panic(err) // no deadline can end it
+	}
+}
 
 // NoMapping returns the error of mapping f that err causes.
 func NoMapping(f *os.File, err error) error {
@@ -94,24 +92,7 @@ func NoMapping(f *os.File, err error) error {
 }
 
 // AskFilesBy has the keeper probe journal files by f. Run must not have begun.
-func (e *Engine) AskFilesBy(f func(*os.File) error) { e.keeper.Ask = f }
-
-// Rests reports whether the journal rests and nothing looks for hits.
-func (e *Engine) Rests() bool { return e.flusher.idle.Load() && e.journal.Resting() }
-
-// UseStandby sends hits to the standby rings, or to the files, as if the disk had stalled or
-// answered again.
-func (e *Engine) UseStandby(standby bool) { e.journal.UseStandby(standby) }
-
-// RankingsMade returns how often all links in memory were ranked.
-func (e *Engine) RankingsMade() uint64 { return e.rankings.made.Load() }
-
-// RefreshRankings makes the rankings that are in use again, as a loop does every minute.
-func (e *Engine) RefreshRankings() {
-	for _, owners := range e.rankings.used(e.now()) {
-		e.refreshRanking(context.Background(), owners)
-	}
-}
+func (e *Engine) AskFilesBy(f func(*os.File) error) { e.Keeper().Ask = f }
 
 func must(t *testing.T, err error) {
 	t.Helper()

@@ -345,7 +345,7 @@ func (f *figures) checkTop(rt fatal, q engine.Query) {
 	}
 }
 
-// refused reports whether the window is impossible: query_test.go has the rules.
+// refused reports whether the window is impossible: hit/query_test.go has the rules.
 func refused(err error) bool { return errors.As(err, new(engine.InvalidError)) }
 
 // TestEveryWindowHasItsHitsAndVisitors hits links at random times, with clocks that jump, and asks

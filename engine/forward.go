@@ -1,12 +1,18 @@
 package engine
 
 import (
+	"time"
+
 	"shunt/engine/caps"
+	"shunt/engine/hit"
 	"shunt/engine/index"
 	"shunt/engine/internal/ascii"
+	"shunt/engine/internal/errs"
 	"shunt/engine/internal/limits"
+	"shunt/engine/internal/settings"
 	"shunt/engine/invalid"
 	"shunt/engine/journal"
+	"shunt/engine/link"
 	"shunt/engine/seen"
 	"shunt/engine/tally"
 	"shunt/engine/target"
@@ -22,13 +28,219 @@ import (
 
 // Limits of a link's fields: see engine/internal/limits.
 const (
-	MaxCodeBytes    = limits.MaxCodeBytes
-	MaxTargetBytes  = limits.MaxTargetBytes
-	MaxTitleBytes   = limits.MaxTitleBytes
-	MaxTags         = limits.MaxTags
-	MaxTagBytes     = limits.MaxTagBytes
-	MaxImportedHits = limits.MaxImportedHits
-	TombstoneDays   = limits.TombstoneDays
+	MaxCodeBytes   = limits.MaxCodeBytes
+	MaxTargetBytes = limits.MaxTargetBytes
+	MaxTitleBytes  = limits.MaxTitleBytes
+	MaxTags        = limits.MaxTags
+	MaxTagBytes    = limits.MaxTagBytes
+	TombstoneDays  = limits.TombstoneDays
+)
+
+// A link: see engine/link.
+type (
+	Hot          = link.Hot
+	Cold         = link.Cold
+	Record       = link.Record
+	State        = link.State
+	Detail       = link.Detail
+	Draft        = link.Draft
+	Import       = link.Import
+	Guard        = link.Guard
+	By           = link.By
+	Mutation     = link.Mutation
+	Bulk         = link.Bulk
+	BulkItem     = link.BulkItem
+	BulkResult   = link.BulkResult
+	Receipt      = link.Receipt
+	ReceiptItem  = link.ReceiptItem
+	Request      = link.Request
+	RequestKey   = link.RequestKey
+	Outcome      = link.Outcome
+	TakenError   = link.TakenError
+	LinkQuery    = link.LinkQuery
+	LinkPage     = link.LinkPage
+	LinkList     = link.LinkList
+	LinkEntry    = link.LinkEntry
+	ListRange    = link.ListRange
+	Listing      = link.Listing
+	TagCount     = link.TagCount
+	TagScan      = link.TagScan
+	TagQuery     = link.TagQuery
+	TagEdit      = link.TagEdit
+	Deletion     = link.Deletion
+	Purge        = link.Purge
+	ReceiptSweep = link.ReceiptSweep
+	Learned      = link.Learned
+	ImportedHits = link.ImportedHits
+	Freed        = link.Freed
+	Progress     = link.Progress
+	AuditAction  = link.AuditAction
+	AuditEntry   = link.AuditEntry
+	AuditChange  = link.AuditChange
+	CapChange    = link.CapChange
+	CapNodes     = link.CapNodes
+)
+
+// States of a link.
+const (
+	StateActive    = link.StateActive
+	StateDisabled  = link.StateDisabled
+	StateExpired   = link.StateExpired
+	StateExhausted = link.StateExhausted
+	StateBlocked   = link.StateBlocked
+)
+
+// Limits of requests and of answers.
+const (
+	MaxBulk              = link.MaxBulk
+	MaxListed            = link.MaxListed
+	MaxListedTags        = link.MaxListedTags
+	MaxAuditChanges      = link.MaxAuditChanges
+	MaxAuditTextBytes    = link.MaxAuditTextBytes
+	CommitTimeout        = link.CommitTimeout
+	ReceiptLife          = link.ReceiptLife
+	ReceiptSweepInterval = link.ReceiptSweepInterval
+)
+
+// Outcomes in a receipt.
+const (
+	OutcomeCreated = link.OutcomeCreated
+	OutcomeExisted = link.OutcomeExisted
+	OutcomeTaken   = link.OutcomeTaken
+	OutcomeRefused = link.OutcomeRefused
+	NumOutcomes    = link.NumOutcomes
+)
+
+// Actions in the audit log.
+const (
+	LinkCreated   = link.LinkCreated
+	LinkEdited    = link.LinkEdited
+	LinkDeleted   = link.LinkDeleted
+	LinksCreated  = link.LinksCreated
+	LinksImported = link.LinksImported
+	UserAdded     = link.UserAdded
+	UserEdited    = link.UserEdited
+	UserDeleted   = link.UserDeleted
+	TokenIssued   = link.TokenIssued
+	TokenRevoked  = link.TokenRevoked
+	SetupLinkMade = link.SetupLinkMade
+	SetupLinkUsed = link.SetupLinkUsed
+	SessionsEnded = link.SessionsEnded
+	CopyGiven     = link.CopyGiven
+	LinkReset     = link.LinkReset
+)
+
+// States is link.States.
+func States() []State { return link.States() }
+
+// EachLink is link.EachLink.
+func EachLink(fn func(HotView) error) func([]HotView) error { return link.EachLink(fn) }
+
+// AuditStamp is link.AuditStamp.
+func AuditStamp(atMs int64) uint64 { return link.AuditStamp(atMs) }
+
+// StampTime is link.StampTime.
+func StampTime(stamp uint64) time.Time { return link.StampTime(stamp) }
+
+// FoldTag is link.FoldTag.
+func FoldTag(tag string) string { return link.FoldTag(tag) }
+
+// HasTag is link.HasTag.
+func HasTag(tags []string, tag string) bool { return link.HasTag(tags, tag) }
+
+// DistinctTags is link.DistinctTags.
+func DistinctTags(tags []string) []string { return link.DistinctTags(tags) }
+
+// NewTagCount is link.NewTagCount.
+func NewTagCount(folded, name string, links uint64) TagCount {
+	return link.NewTagCount(folded, name, links)
+}
+
+// Hits: see engine/hit.
+type (
+	Query        = hit.Query
+	Interval     = hit.Interval
+	Report       = hit.Report
+	Stats        = hit.Stats
+	LinkHits     = hit.LinkHits
+	TopLinks     = hit.TopLinks
+	Metrics      = hit.Metrics
+	PulledHits   = hit.PulledHits
+	Positions    = hit.Positions
+	FlushBatch   = hit.FlushBatch
+	RollUpLimits = hit.RollUpLimits
+	Span         = hit.Span
+	View         = hit.View
+)
+
+// Series of a report, and limits.
+const (
+	NoSeries        = hit.NoSeries
+	Hourly          = hit.Hourly
+	Daily           = hit.Daily
+	MaxScannedLinks = hit.MaxScannedLinks
+	Endless         = hit.Endless
+)
+
+// NewHistory is hit.NewHistory.
+func NewHistory(p Positions) Positions { return hit.NewHistory(p) }
+
+// FoldJournal is hit.FoldJournal.
+func FoldJournal(store Store, o Options) error { return hit.FoldJournal(store, store.Identity(), o) }
+
+// ReplayJournal is hit.ReplayJournal.
+func ReplayJournal(store Store, o Options) error {
+	return hit.ReplayJournal(store, store.Identity(), o)
+}
+
+// CheckJournal is hit.CheckJournal.
+func CheckJournal(dir string, id Identity, p Positions, live bool, faults *Faults) (JournalReport, error) {
+	return hit.CheckJournal(dir, id, p, live, faults)
+}
+
+// Settings: see engine/internal/settings.
+type (
+	Options  = settings.Options
+	Identity = settings.Identity
+)
+
+// Defaults and limits of Options.
+const (
+	DefaultFlushInterval  = settings.DefaultFlushInterval
+	DefaultKeptHours      = settings.DefaultKeptHours
+	DefaultKeptDays       = settings.DefaultKeptDays
+	DefaultKeptAuditDays  = settings.DefaultKeptAuditDays
+	DefaultClockSettles   = settings.DefaultClockSettles
+	DefaultRings          = settings.DefaultRings
+	DefaultRingRecords    = settings.DefaultRingRecords
+	DefaultCloseTimeout   = settings.DefaultCloseTimeout
+	DefaultPendingEntries = settings.DefaultPendingEntries
+	MaxKeptHours          = settings.MaxKeptHours
+	MaxKeptDays           = settings.MaxKeptDays
+)
+
+// The errors that callers tell apart: see engine/internal/errs.
+var (
+	ErrNotFound        = errs.ErrNotFound
+	ErrTaken           = errs.ErrTaken
+	ErrVersion         = errs.ErrVersion
+	ErrLoading         = errs.ErrLoading
+	ErrOutcomeUnknown  = errs.ErrOutcomeUnknown
+	ErrClosed          = errs.ErrClosed
+	ErrBehind          = errs.ErrBehind
+	ErrFlushTooLarge   = errs.ErrFlushTooLarge
+	ErrStalled         = errs.ErrStalled
+	ErrTooManyLinks    = errs.ErrTooManyLinks
+	ErrReadOnly        = errs.ErrReadOnly
+	ErrMismatch        = errs.ErrMismatch
+	ErrTooManyReceipts = errs.ErrTooManyReceipts
+	ErrDeleted         = errs.ErrDeleted
+	ErrRefused         = errs.ErrRefused
+	ErrOwnerGone       = errs.ErrOwnerGone
+	ErrOwnsLinks       = errs.ErrOwnsLinks
+	ErrNotLeader       = errs.ErrNotLeader
+	ErrOverloaded      = errs.ErrOverloaded
+	ErrFull            = errs.ErrFull
 )
 
 // Caps of links in a cluster: see engine/caps.

@@ -26,25 +26,25 @@ var inlined = []struct {
 	{"index/table.go", "find", []string{"(*table).home", "(*table).after", "matchByte", "(*arena).at", "codeIs", "groupFull"}},
 	{"index/hits.go", "Admit", []string{"(*counters).at"}},
 	{"index/hits.go", "capInForce", []string{"Link.ID", "Link.MaxHits", "Link.Release"}},
-	{"engine.go", "Hit", []string{
+	{"hit/record.go", "Hit", []string{
 		"index.Link.Flags", "index.Flags.CountAtOnce", "index.Link.ID", "index.Link.Owner", "journal.Visit.PackOwner",
 		"journal.Visit.PackClass", "journal.(*Journal).RingOf", "journal.(*Ring).Reserve", "journal.(*Ring).LookAgain",
 		"journal.Digest", "journal.(*Ring).Seal", "journal.seal", "hash.Mix", "journal.(*Ring).Store",
 		"journal.(*Ring).slot", "mmap.StoreWord", "mmap.StoreLast",
 	}},
-	{"engine.go", "recordCounted", []string{"journal.Visit.Words", "journal.(*Words).SetCounted", "journal.(*Journal).RingOf"}},
-	{"fold.go", "foldRingLocked", []string{"journal.(*Ring).Head", "journal.(*Ring).Folded", "journal.(*Ring).Next"}},
-	{"fold.go", "count", []string{"index.(*Index).AddHits"}},
+	{"hit/record.go", "recordCounted", []string{"journal.Visit.Words", "journal.(*Words).SetCounted", "journal.(*Journal).RingOf"}},
+	{"hit/fold.go", "foldRingLocked", []string{"journal.(*Ring).Head", "journal.(*Ring).Folded", "journal.(*Ring).Next"}},
+	{"hit/fold.go", "count", []string{"index.(*Index).AddHits"}},
 }
 
 // able has the functions that must be inlinable where other packages call them.
-var able = []string{"(*Engine).Resolve", "Link.Flags", "Link.Expired", "Link.Release", "Flags.RedirectStatus", "ValidCode"}
+var able = []string{"(*Links).Resolve", "Link.Flags", "Link.Expired", "Link.Release", "Flags.RedirectStatus", "ValidCode"}
 
 func TestTheRedirectPathIsInlined(t *testing.T) {
 	if bits.UintSize == 32 {
 		t.Skip("a 64-bit word takes two instructions each, and functions become too long")
 	}
-	build := exec.Command("go", "build", "-gcflags=-m=1", ".", "./index")
+	build := exec.Command("go", "build", "-gcflags=-m=1", ".", "./index", "./link", "./hit")
 	build.Env = append(build.Environ(), "GOFLAGS=") // not with this test's flags: the race detector makes the compiler inline less
 	out, err := build.CombinedOutput()
 	if err != nil {

@@ -9,7 +9,7 @@
 // The fields of a link are the rows of one table (field.go). The table determines the fields that
 // a creation, a patch, an import and a bulk accept, when a repeated request counts as the same
 // one, and the link object. Most tests of fields, the check of openapi.json and that of the Go
-// client follow from it, too. A new field is one new row, and the code in engine/link.go that
+// client follow from it, too. A new field is one new row, and the code in engine/link/link.go that
 // stores it.
 //
 // Link objects are appended by hand, because encoding/json takes at least three times as long and,

@@ -53,7 +53,7 @@ const (
 )
 
 // table has the fields of a link, in the order of a link object. A new field that is true or false
-// is one more flagField, and the code in engine/link.go that stores it.
+// is one more flagField, and the code in engine/link/link.go that stores it.
 var table = withKeys([]row{
 	{
 		name: "code", required: true, imported: readImportedCode, fixed: fixedCode, same: sameCode,

@@ -225,8 +225,8 @@
 // before those of its listeners.
 //
 // Files, leaves first: body.go, rows.go, precedence_linux.go, plainwords.go, plain.go, latency.go, clientaddr.go,
-// defer_linux.go, epoll_linux.go, loops.go, gate.go, grammar.go, chunk.go, handed_linux.go, head.go, listener.go,
-// evict.go, heads.go, conn.go, interim.go, plainhttp.go, plainnames.go, plainread.go, largebody.go, sweep.go, group.go,
-// answers.go, loop_linux.go, looprest_linux.go, looplife_linux.go, loopaccept_linux.go, newloops_linux.go, lane.go,
-// unread.go, looporders_linux.go.
+// date.go, defer_linux.go, epoll_linux.go, loops.go, gate.go, grammar.go, chunk.go, handed_linux.go, head.go,
+// listener.go, evict.go, heads.go, conn.go, interim.go, plainhttp.go, plainnames.go, plainread.go, largebody.go,
+// sweep.go, group.go, answers.go, loop_linux.go, looprest_linux.go, looplife_linux.go, loopaccept_linux.go,
+// newloops_linux.go, lane.go, unread.go, looporders_linux.go.
 package wire

@@ -41,3 +41,16 @@ func (t *Table) Of(id uint64) Cap {
 
 // Allows reports whether a grant of a generation may be used. This node need not know that generation yet.
 func (t *Table) Allows(id, generation uint64) bool { return t.Of(id).Generation <= generation }
+
+// Spent reports whether the cap of a link, which has that limit, is used up.
+func (t *Table) Spent(id, limit uint64) bool {
+	now := t.Of(id)
+	return now.Open && now.Used >= limit
+}
+
+// Shared is what links and hits of one node know of caps.
+type Shared struct {
+	Exists bool // the node is one of a cluster
+	Table  Table
+	Asks   Asks
+}

@@ -127,4 +127,7 @@
 //   - Counters are addressed by the link's id, not by a local index in the record. That saves four
 //     bytes a link, and hit totals load without any map from id to index. An id that was allocated
 //     and never used costs 8 bytes of address space.
+//
+// Files, leaves first: memory.go, arena.go, code.go, coder.go, counter.go, flags.go, link.go, record.go, table.go,
+// place.go, shard.go, index.go, hits.go, hidden.go, load.go, codelock.go.
 package index

@@ -101,4 +101,7 @@
 //     caller waits for the next flush. The rings hold 10 s of 200,000 hits/s by default.
 //
 // To be revisited: one journal for all memory nodes, once there is hardware with several.
+//
+// Files, leaves first: record.go, ring.go, ringfile.go, epoch.go, folder.go, journal.go, replay.go, inuse.go,
+// referrers.go, keeper.go, grow.go, check.go.
 package journal

@@ -19,6 +19,8 @@
 // after all earlier stores; on amd64 they are plain, elsewhere and in race builds atomic. StoreWord is in no order
 // with other stores. One goroutine at a time stores into a word: the caller sees to that, by a mutex or by ownership.
 // Nobody may use memory that is unmapped: it is the caller's part to know.
+//
+// Files, leaves first: advice_linux.go, mapped.go, shared_linux.go, shared.go.
 package mmap
 
 import "errors"

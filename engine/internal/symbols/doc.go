@@ -53,4 +53,6 @@
 //   - Rejected, as measured with a prototype: codes of 6 bits for random parts, and symbols of more
 //     than 16 bytes: neither made links smaller. zstd with a dictionary: 36 bytes an address, but
 //     259 ns.
+//
+// Files, leaves first: fragments.go, matcher.go, table.go, train.go.
 package symbols

@@ -1,0 +1,51 @@
+package hit
+
+import (
+	"testing"
+	"time"
+
+	"shunt/engine/caps"
+	"shunt/engine/index"
+	"shunt/engine/internal/settings"
+	"shunt/engine/journal"
+)
+
+// TestResolveAndHitTakeNoLock holds the lock of the fold, and of the shard of the link, while a
+// redirect goes through. A test of the index holds all of its locks.
+func TestResolveAndHitTakeNoLock(t *testing.T) {
+	var x index.Index
+	x.Init()
+	j, err := journal.Create(journal.NewFolder([16]byte{}, t.TempDir()), journal.Spec{Epoch: 1, Rings: 2, Records: 256, Now: time.Now})
+	must(t, err)
+	hs := &Hits{index: &x, journal: j, caps: new(caps.Shared), pending: newPending(j, &x, Positions{}, countedHours{}, settings.DefaultPendingEntries)}
+	must(t, x.Put(&index.HotView{Code: []byte("capped"), Target: []byte("https://x"), ID: 5, Flags: index.FlagCapped, MaxHits: 9}))
+	must(t, x.Put(&index.HotView{Code: []byte("plain"), Target: []byte("https://x"), ID: 6}))
+
+	hs.pending.mu.Lock()
+	for _, code := range []string{"capped", "plain"} {
+		x.Variants(code, func(index.HotView) { // with the lock of the shard held
+			done := make(chan bool)
+			go func() {
+				l, ok := x.Resolve([]byte(code))
+				done <- ok && hs.Hit(l, journal.Visit{})
+			}()
+			select {
+			case ok := <-done:
+				if !ok {
+					t.Errorf("%s: no redirect", code)
+				}
+			case <-time.After(10 * time.Second):
+				t.Fatalf("%s: a redirect waits for a lock", code)
+			}
+		})
+	}
+	hs.pending.mu.Unlock()
+	must(t, j.Close())
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

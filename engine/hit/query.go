@@ -1,0 +1,183 @@
+package hit
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"shunt/engine/internal/clock"
+	"shunt/engine/invalid"
+	"shunt/engine/tally"
+)
+
+// Interval is the width of the buckets of a series.
+type Interval uint8
+
+const (
+	NoSeries Interval = iota
+	Hourly
+	Daily
+)
+
+// Hours and days that a series goes back if a query has no From.
+const (
+	defaultSeriesHours = 48
+	defaultSeriesDays  = 30
+)
+
+// Query asks for the figures of a window of time. From and To are widened to whole buckets: hours
+// as long as hours are kept, days before that and in a Daily series.
+type Query struct {
+	From     time.Time   // zero: the link's creation; with an Interval 48 hours or 30 days back; never before days are kept
+	To       time.Time   // zero or in the future: now
+	Interval Interval    // of the series; NoSeries: none
+	AllTime  bool        // the whole life of a link (for LinkReport only); From, To and Interval are ignored
+	Parts    tally.Parts // Visitors for Unique, Breakdowns for Dimensions
+
+	// Pause, if set, is called between steps, each of which takes less than a millisecond or a few.
+	// It may wait, so that other work gets a core. Its error ends the query.
+	Pause func() error
+}
+
+// pause is called between steps of q.
+func (q *Query) pause(ctx context.Context) error {
+	if err := ctx.Err(); err != nil || q.Pause == nil {
+		return err
+	}
+	return q.Pause()
+}
+
+// window is a Query in the store's terms.
+type window struct {
+	from, to uint32 // hours
+	spans    []Span // that make it up, ascending; the buckets of a series
+}
+
+// kept says for which hours and days there are figures, at a moment.
+type kept struct {
+	hour      uint32 // the current one
+	firstHour uint32 // after hour, if the clock is far behind: then there are figures by the day only
+	firstDay  uint32
+}
+
+// seriesFrom returns the first hour that a series may have. It is never after the current one, so that a clock
+// that is far behind shows empty hours and no error.
+func (k kept) seriesFrom() uint32 { return min(k.firstHour, k.hour) }
+
+func (hs *Hits) kept(now time.Time) kept {
+	hour, today := clock.HourOf(now), clock.HourOf(now)/clock.HoursPerDay
+	wholeHour, wholeDay := hs.store.Kept()
+	return kept{
+		hour:      hour,
+		firstHour: max(wholeHour, hour-min(hour, uint32(hs.options.KeptHours))),
+		firstDay:  min(today, max(wholeDay, today-min(today, uint32(hs.options.KeptDays)))),
+	}
+}
+
+// KeptSince returns the first hour and the first day for which figures are kept.
+func (hs *Hits) KeptSince() (hour, day time.Time) {
+	k := hs.kept(hs.now())
+	return clock.HourTime(k.seriesFrom()), clock.HourTime(k.firstDay * clock.HoursPerDay)
+}
+
+// window returns the window of q. created is the creation time of its subject, before which there
+// are no figures.
+func (q *Query) window(k kept, now, created time.Time) (window, error) {
+	if created.After(now) { // the clock was set back
+		created = now
+	}
+	from, err := q.from(k, now, created)
+	if err != nil {
+		return window{}, err
+	}
+	to := k.hour + 1
+	if !q.To.IsZero() && q.To.Before(now) {
+		to = clock.HourOf(q.To.Add(time.Hour - 1))
+	}
+	switch {
+	case q.Interval == Hourly:
+	case q.Interval == Daily, to < k.hour+1 && from < k.firstHour && to-to%clock.HoursPerDay < k.firstHour:
+		to = ceilDay(to)
+	}
+	if to <= from {
+		return window{}, windowError("to", "reversed", "must be after %s, where the window begins", clock.HourTime(from).Format(time.RFC3339))
+	}
+	w := window{from: from, to: to}
+	w.split(k, q.Interval)
+	return w, nil
+}
+
+const hoursKept = "figures by the hour are kept since %s: ask for days"
+
+// from returns the first hour of the window.
+func (q *Query) from(k kept, now, created time.Time) (uint32, error) {
+	switch {
+	case q.From.IsZero():
+		if q.Interval == Hourly && !q.To.IsZero() && clock.HourOf(q.To) < k.seriesFrom() {
+			return 0, windowError("to", "not_kept", hoursKept, clock.HourTime(k.seriesFrom()).Format(time.RFC3339))
+		}
+		return q.defaultFrom(k, created), nil
+	case q.From.After(now):
+		return 0, windowError("from", "in_future", "must not be in the future")
+	case !q.To.IsZero() && !q.From.Before(q.To):
+		return 0, windowError("from", "reversed", "must be before to")
+	}
+	hour := clock.HourOf(q.From)
+	if q.Interval == Hourly && hour < k.seriesFrom() {
+		return 0, windowError("from", "not_kept", hoursKept, clock.HourTime(k.seriesFrom()).Format(time.RFC3339))
+	}
+	return q.widenFrom(k, max(hour, k.firstDay*clock.HoursPerDay)), nil
+}
+
+// widenFrom returns the first hour of the bucket that hour is in.
+func (q *Query) widenFrom(k kept, hour uint32) uint32 {
+	if q.Interval == Daily || q.Interval == NoSeries && hour < k.firstHour {
+		return hour - hour%clock.HoursPerDay
+	}
+	return hour
+}
+
+func (q *Query) defaultFrom(k kept, created time.Time) uint32 {
+	switch q.Interval {
+	case Hourly:
+		return max(k.seriesFrom(), k.hour-min(k.hour, defaultSeriesHours-1))
+	case Daily:
+		today := k.hour / clock.HoursPerDay
+		return clock.HoursPerDay * max(k.firstDay, today-min(today, defaultSeriesDays-1))
+	}
+	return q.widenFrom(k, max(clock.HourOf(created), k.firstDay*clock.HoursPerDay))
+}
+
+// split cuts the window into buckets of the interval, or into the fewest spans that the store can
+// read.
+func (w *window) split(k kept, interval Interval) {
+	switch {
+	case interval == Hourly:
+		w.cut(w.from, w.to, 1)
+	case interval == Daily:
+		w.cut(w.from, w.to, clock.HoursPerDay)
+	case w.from >= k.firstHour:
+		w.cut(w.from, w.to, w.to-w.from)
+	default:
+		days := w.to - w.to%clock.HoursPerDay
+		if w.to > k.hour {
+			days = ceilDay(w.to) // the rows of today are complete up to now
+		}
+		w.cut(w.from, days, days-w.from)
+		w.cut(days, w.to, w.to-min(days, w.to))
+	}
+}
+
+func (w *window) cut(from, to, step uint32) {
+	for ; from < to; from += step {
+		w.spans = append(w.spans, Span{from, from + step})
+	}
+}
+
+func ceilDay(hour uint32) uint32 {
+	return (hour + clock.HoursPerDay - 1) / clock.HoursPerDay * clock.HoursPerDay
+}
+
+func windowError(field, code, format string, args ...any) error {
+	return invalid.Error{{Field: field, Code: code, Message: fmt.Sprintf(format, args...)}}
+}

@@ -1,0 +1,243 @@
+package hit
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"shunt/engine/index"
+	"shunt/engine/internal/errs"
+	"shunt/engine/internal/seams"
+)
+
+// A ranking of an owner with more than MaxScannedLinks links takes 20 to 50 ms for a million links in
+// memory. So the first who asks for one waits, and then it is kept, and made again every minute by a
+// loop. A link that has just got enough hits for a list, and was not ranked before, may be missing
+// there for that time.
+//
+// Rejected: to make it again when somebody asks, which made one request in a minute slow; and to make
+// it then beside the request, because after a quiet night the first list would be of yesterday.
+
+// rankedLink is a link with its hits of all time.
+type rankedLink struct {
+	id, hits uint64
+	code     string
+}
+
+// ranking is the links with the most hits of all time, in descending order, at most
+// MaxScannedLinks. No other link has more than beyond hits.
+type ranking struct {
+	links  []rankedLink
+	beyond uint64
+}
+
+// rankLinks ranks the links of owners. Those of a tag, or of owners who have few links, are listed
+// from the store; otherwise it goes over all links in memory.
+func (hs *Hits) rankLinks(owners []uint32, tag string) (r ranking, err error) {
+	if tag == "" {
+		if r, ok := hs.rankings.kept(owners, hs.now()); ok {
+			return r, nil
+		}
+	}
+	owned, err := hs.scanLinks(owners, tag)
+	switch {
+	case errors.Is(err, errs.ErrTooManyLinks) && tag == "":
+		r = hs.rankAll(owners, func() {})
+		hs.rankings.keep(owners, r, hs.now())
+		return r, nil
+	case err != nil:
+		return ranking{}, err
+	}
+	for i, id := range owned.ids {
+		if hits := hs.index.Hits(id); hits > 0 {
+			r.links = append(r.links, rankedLink{id, hits, owned.codes[i]})
+		}
+	}
+	r.sort()
+	return r, nil
+}
+
+func (r *ranking) sort() {
+	slices.SortFunc(r.links, func(a, b rankedLink) int {
+		return cmp.Or(cmp.Compare(b.hits, a.hits), cmp.Compare(a.id, b.id))
+	})
+}
+
+// linksAtOnce is how many links are looked at between two calls of pause: some 100 µs.
+const linksAtOnce = 4096
+
+// rankAll ranks the links of owners in memory. It calls pause often.
+func (hs *Hits) rankAll(owners []uint32, pause func()) (r ranking) {
+	links := make([]hitLink, 0, 2*seams.MaxScannedLinks) // cut to half when full
+	wanted := make(map[uint32]bool, len(owners))
+	for _, owner := range owners {
+		wanted[owner] = true
+	}
+	last, lastWanted := uint32(0), wanted[0] // neighbours often have one owner, and a map is slow
+	seen := 0
+	hs.index.Each(func(l index.Link) {
+		if seen++; seen%linksAtOnce == 0 {
+			pause()
+		}
+		if owner := l.Owner(); owner != last {
+			last, lastWanted = owner, wanted[owner]
+		}
+		if !lastWanted {
+			return
+		}
+		hits := hs.index.Hits(l.ID())
+		if hits <= r.beyond {
+			return
+		}
+		if links = append(links, hitLink{l, hits}); len(links) == cap(links) {
+			links, r.beyond = cutToMostHit(links, r.beyond)
+		}
+	})
+	if len(links) > seams.MaxScannedLinks {
+		links, r.beyond = cutToMostHit(links, r.beyond)
+	}
+	for _, x := range links {
+		r.links = append(r.links, rankedLink{x.link.ID(), x.hits, string(x.link.AppendCode(nil))})
+		x.link.Release()
+	}
+	r.sort()
+	return r
+}
+
+type hitLink struct {
+	link index.Link
+	hits uint64
+}
+
+// cutToMostHit keeps the MaxScannedLinks links with the most hits. It returns the most hits that any
+// other link has; so far, that was before.
+func cutToMostHit(links []hitLink, before uint64) (kept []hitLink, beyond uint64) {
+	slices.SortFunc(links, func(a, b hitLink) int { return cmp.Compare(b.hits, a.hits) })
+	return links[:seams.MaxScannedLinks], max(before, links[seams.MaxScannedLinks].hits)
+}
+
+// rankings keeps the rankings of owners with many links, 500 KB each, and refreshRankings makes them
+// again while they are used. The zero value is ready for use; any goroutine may call its methods.
+type rankings struct {
+	mu struct {
+		sync.Mutex
+		recent []keptRanking // at most maxRankings, the one that was asked for last is the last
+	}
+	made atomic.Uint64 // rankings of all links in memory
+}
+
+type keptRanking struct {
+	owners []uint32
+	ranking
+	made, asked time.Time
+}
+
+const (
+	maxRankings = 16
+
+	// A ranking is made again after a minute, or later if that takes more than a hundredth of the
+	// time. While a loop does that, no ranking is as old as rankingAge.
+	rankingInterval    = time.Minute
+	maxRankingInterval = 5 * time.Minute
+	rankingAge         = 2 * maxRankingInterval
+	rankingShare       = 100
+
+	// unusedRanking is how long after its last use a ranking is still made again.
+	unusedRanking = 24 * time.Hour
+
+	// rankingPause leaves the cores to others. It is taken some 250 times for a million links.
+	rankingPause = time.Millisecond
+)
+
+// kept returns the ranking of owners, if there is one that is not too old. It must not be changed.
+func (k *rankings) kept(owners []uint32, now time.Time) (ranking, bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	at := k.findLocked(owners)
+	if at < 0 || now.Sub(k.mu.recent[at].made).Abs() > rankingAge {
+		return ranking{}, false
+	}
+	found := k.mu.recent[at]
+	found.asked = now
+	k.mu.recent = append(slices.Delete(k.mu.recent, at, at+1), found)
+	return found.ranking, true
+}
+
+func (k *rankings) findLocked(owners []uint32) int {
+	return slices.IndexFunc(k.mu.recent, func(r keptRanking) bool { return slices.Equal(r.owners, owners) })
+}
+
+// keep keeps the ranking of owners, which was asked for.
+func (k *rankings) keep(owners []uint32, r ranking, now time.Time) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.made.Add(1)
+	if at := k.findLocked(owners); at >= 0 {
+		k.mu.recent = slices.Delete(k.mu.recent, at, at+1)
+	}
+	k.mu.recent = append(k.mu.recent, keptRanking{slices.Clone(owners), r, now, now})
+	k.mu.recent = slices.Delete(k.mu.recent, 0, max(0, len(k.mu.recent)-maxRankings))
+}
+
+// replace replaces the ranking of owners, if it is still kept.
+func (k *rankings) replace(owners []uint32, r ranking, now time.Time) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.made.Add(1)
+	if at := k.findLocked(owners); at >= 0 {
+		k.mu.recent[at].ranking, k.mu.recent[at].made = r, now
+	}
+}
+
+// used returns the owners whose rankings have been asked for lately, and drops the other rankings.
+func (k *rankings) used(now time.Time) (owners [][]uint32) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.mu.recent = slices.DeleteFunc(k.mu.recent, func(r keptRanking) bool { return now.Sub(r.asked).Abs() > unusedRanking })
+	for i := range k.mu.recent {
+		owners = append(owners, k.mu.recent[i].owners)
+	}
+	return owners
+}
+
+// refreshRankings makes rankings again, so that nobody who asks for a list waits for one but the
+// first.
+func (hs *Hits) refreshRankings(ctx context.Context) {
+	for interval := rankingInterval; ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(interval):
+		}
+		start := time.Now()
+		hs.RefreshRankings(ctx)
+		interval = min(max(rankingInterval, rankingShare*time.Since(start)), maxRankingInterval)
+	}
+}
+
+// RefreshRankings makes the rankings again that are in use.
+func (hs *Hits) RefreshRankings(ctx context.Context) {
+	for _, owners := range hs.rankings.used(hs.now()) {
+		hs.refreshRanking(ctx, owners)
+	}
+}
+
+// refreshRanking makes the ranking of owners again, unless ctx ends before.
+func (hs *Hits) refreshRanking(ctx context.Context, owners []uint32) {
+	pause := time.NewTimer(0)
+	defer pause.Stop()
+	r := hs.rankAll(owners, func() {
+		pause.Reset(rankingPause)
+		select {
+		case <-ctx.Done():
+		case <-pause.C:
+		}
+	})
+	if ctx.Err() == nil {
+		hs.rankings.replace(owners, r, hs.now())
+	}
+}

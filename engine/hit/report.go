@@ -1,0 +1,316 @@
+package hit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"shunt/engine/internal/clock"
+	"shunt/engine/internal/errs"
+	"shunt/engine/internal/seams"
+	"shunt/engine/journal"
+	"shunt/engine/tally"
+)
+
+// Bucket is one bucket of a series.
+type Bucket struct {
+	From         time.Time
+	Hits, Unique uint64
+}
+
+// Report is the answer to a Query.
+type Report struct {
+	From, To     time.Time // as used; zero with AllTime
+	Stats                  // of the window
+	ImportedHits uint64    // not in Hits; see importedHits
+	UniqueError  float64   // relative standard error of Unique; 0: exact
+	Series       []Bucket  // empty buckets included; nil without Interval
+	Dimensions   tally.Dimensions
+	DurableHits  uint64    // the part of Hits that the store has
+	FlushedAt    time.Time // the last time at which all folded records were durable
+}
+
+// MaxScannedLinks bounds the links that a query by tag scans, and those whose figures a query for
+// the most-hit links reads: ErrTooManyLinks.
+const MaxScannedLinks = 10_000
+
+// LinkReport returns the figures of a link. They include every redirect that was answered before
+// the call. Errors: ErrNotFound if code has no live link, InvalidError if the window is impossible,
+// ErrLoading.
+func (hs *Hits) LinkReport(ctx context.Context, code string, q Query) (Report, error) {
+	if !hs.links.Ready() {
+		return Report{}, errs.ErrLoading
+	}
+	l, ok := hs.index.Resolve([]byte(code))
+	if !ok {
+		return Report{}, errs.ErrNotFound
+	}
+	id := l.ID()
+	l.Release()
+	if err := hs.FoldNow(ctx); err != nil {
+		return Report{}, err
+	}
+	r, err := hs.linkReport(ctx, code, id, q)
+	if err != nil {
+		return Report{}, fmt.Errorf("figures of %q: %w", code, err)
+	}
+	return r, nil
+}
+
+func (hs *Hits) linkReport(ctx context.Context, code string, id uint64, q Query) (Report, error) {
+	if q.AllTime {
+		return hs.lifeReport(ctx, id, q.Parts)
+	}
+	o, err := hs.links.Origin(code, id)
+	if err != nil {
+		return Report{}, err
+	}
+	r, err := hs.windowReport(ctx, q, o.CreatedAt, linkSource(id))
+	if err == nil {
+		r.ImportedHits = o.importedSince(r.From)
+	}
+	return r, err
+}
+
+// Imported hits have no time, so no window has them. A report of a window says how many they are if
+// the window begins in the hour of the import or before: they were counted before that, so the window may
+// have had some of them, or all. Hours, because windows begin with one, and because they are summed up by
+// owner and hour of the import. Owners have those of links that they imported, whatever became of these
+// links, as they have their hits.
+
+// Origin is what figures must know of a link. It never changes.
+type Origin struct {
+	CreatedAt    time.Time // zero: the link is gone
+	ImportedHits uint64    // that an import brought along
+	ImportedAt   time.Time // when that was; zero if it is not known
+}
+
+// importedSince returns the hits that a link brought along, for a window that begins at from.
+func (o *Origin) importedSince(from time.Time) uint64 {
+	if !o.ImportedAt.IsZero() && clock.HourOf(o.ImportedAt) < clock.HourOf(from) { // zero: nobody knows
+		return 0
+	}
+	return o.ImportedHits
+}
+
+// importedHits returns the hits that the links of s brought along, for a window that begins at from.
+func (hs *Hits) importedHits(ctx context.Context, q *Query, s *source, codes []string, from time.Time) (hits uint64, err error) {
+	add := func(more uint64) { hits += min(more, math.MaxUint64-hits) }
+	for _, owner := range s.owners {
+		more, err := hs.store.ReadImported(owner, clock.HourOf(from))
+		if err != nil {
+			return 0, err
+		}
+		add(more)
+	}
+	for i, id := range s.links {
+		if i%importsAtOnce == 0 {
+			if err := q.pause(ctx); err != nil {
+				return 0, err
+			}
+		}
+		o, err := hs.links.Origin(codes[i], id)
+		if err != nil {
+			return 0, err
+		}
+		add(o.importedSince(from))
+	}
+	return hits, nil
+}
+
+// importsAtOnce is how many records of links are read between two calls of pause: less than a millisecond.
+const importsAtOnce = 64
+
+func (hs *Hits) lifeReport(ctx context.Context, id uint64, wanted tally.Parts) (Report, error) {
+	t, durableHits, err := hs.life(ctx, id, wanted)
+	if err != nil {
+		return Report{}, err
+	}
+	t.Hits = hs.index.Hits(id)
+	r := Report{DurableHits: min(durableHits, t.Hits), FlushedAt: hs.flusher.last()}
+	r.set(&t)
+	return r, nil
+}
+
+// OwnerReport returns the figures of all links that owners have and had, deleted links included;
+// with a tag, only of their live links that have it. Errors: InvalidError, ErrTooManyLinks,
+// ErrLoading.
+func (hs *Hits) OwnerReport(ctx context.Context, owners []uint32, tag string, q Query) (Report, error) {
+	if !hs.links.Ready() {
+		return Report{}, errs.ErrLoading
+	}
+	source, links := ownerSource(owners), ownedLinks{}
+	if tag != "" {
+		var err error
+		if links, err = hs.scanLinks(owners, tag); err != nil {
+			return Report{}, err
+		}
+		source = linkSource(links.ids...)
+	}
+	if err := hs.FoldNow(ctx); err != nil {
+		return Report{}, err
+	}
+	r, err := hs.windowReport(ctx, q, time.Time{}, source)
+	if err == nil {
+		r.ImportedHits, err = hs.importedHits(ctx, &q, &source, links.codes, r.From)
+	}
+	if err != nil {
+		return Report{}, fmt.Errorf("figures of owners: %w", err)
+	}
+	return r, nil
+}
+
+type ownedLinks struct {
+	ids   []uint64
+	codes []string
+}
+
+func (hs *Hits) scanLinks(owners []uint32, tag string) (links ownedLinks, err error) {
+	tooMany := false
+	for _, owner := range owners {
+		err := hs.store.ListLinks(owner, tag, func(id uint64, code string) bool {
+			if len(links.ids) == seams.MaxScannedLinks {
+				tooMany = true
+				return false
+			}
+			links.ids, links.codes = append(links.ids, id), append(links.codes, code)
+			return true
+		})
+		switch {
+		case err != nil:
+			return ownedLinks{}, fmt.Errorf("listing links of owner %d: %w", owner, err)
+		case tooMany:
+			return ownedLinks{}, errs.ErrTooManyLinks
+		}
+	}
+	return links, nil
+}
+
+// windowReport adds up the figures of s in the window of q.
+func (hs *Hits) windowReport(ctx context.Context, q Query, created time.Time, s source) (Report, error) {
+	now := hs.now()
+	w, err := q.window(hs.kept(now), now, created)
+	if err != nil {
+		return Report{}, err
+	}
+	r := Report{From: clock.HourTime(w.from), To: clock.HourTime(w.to), FlushedAt: hs.flusher.last()}
+	var total tally.Tally
+	buckets := make([]bucket, len(w.spans))
+	err = hs.readSpans(ctx, &q, s, w.spans, q.Parts, func(_, j int, t *tally.Tally, durable bool) {
+		total.Add(t)
+		if q.Interval != NoSeries {
+			buckets[j].hits += t.Hits
+			buckets[j].visitors.Unite(t.Visitors)
+		}
+		if durable {
+			r.DurableHits += t.Hits
+		}
+	})
+	if err != nil {
+		return Report{}, err
+	}
+	if q.Interval != NoSeries {
+		for j := range buckets {
+			b := &buckets[j]
+			r.Series = append(r.Series, Bucket{clock.HourTime(w.spans[j].FromHour), b.hits, min(b.visitors.Count(), b.hits)})
+		}
+	}
+	r.set(&total)
+	return r, nil
+}
+
+// bucket is the part of a Tally that a bucket of a series shows.
+type bucket struct {
+	hits     uint64
+	visitors tally.Sketch
+}
+
+// set copies the figures of the window from t.
+func (r *Report) set(t *tally.Tally) {
+	r.Stats = Stats{
+		Hits: t.Hits, Unique: min(t.Visitors.Count(), t.Hits),
+		Bots: t.Bots, Prefetches: t.Prefetches, Heads: t.Heads,
+	}
+	if t.Visitors.Dense() {
+		r.UniqueError = tally.DenseError
+	}
+	r.Dimensions = t.Dimensions
+}
+
+// source is the subject of figures: links, or owners.
+type source struct {
+	links  []uint64
+	owners []uint32
+}
+
+func linkSource(ids ...uint64) source { return source{links: ids} }
+
+func ownerSource(owners []uint32) source { return source{owners: owners} }
+
+// pendingSpan is the pending tally of links[i], or owners[i], in spans[j].
+type pendingSpan struct {
+	i, j  int
+	tally tally.Tally
+}
+
+// readSpans calls add with tallies of links[i], or of owners[i], over spans[j]: any number of times
+// for each i and j, to be added up. durable says whether the tally is the store's. The tally is
+// valid only during the call. Of q it only pauses.
+func (hs *Hits) readSpans(
+	ctx context.Context, q *Query, s source, spans []Span, wanted tally.Parts, add func(i, j int, t *tally.Tally, durable bool),
+) (err error) {
+	view, beyond, err := openView(ctx, hs, func(p *pair) []pendingSpan { return s.pending(p, spans, wanted, hs.journal.Referrers) })
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, view.Close()) }()
+	for i, owner := range s.owners {
+		err := view.ReadOwnerSpans(owner, spans, wanted, func(j int, t *tally.Tally) error {
+			add(i, j, t, true)
+			return q.pause(ctx)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	err = view.ReadSpans(s.links, spans, wanted, func(i, j int, t *tally.Tally) error {
+		add(i, j, t, true)
+		return q.pause(ctx)
+	})
+	if err != nil {
+		return err
+	}
+	for _, part := range beyond {
+		for i := range part {
+			add(part[i].i, part[i].j, &part[i].tally, false)
+		}
+	}
+	return nil
+}
+
+// pending returns the tallies that p has of s.
+func (s *source) pending(p *pair, spans []Span, wanted tally.Parts, names *journal.Referrers) (found []pendingSpan) {
+	d, ids := &p.links, s.links
+	if len(s.owners) > 0 {
+		d, ids = &p.owners, make([]uint64, len(s.owners))
+		for i, owner := range s.owners {
+			ids[i] = uint64(owner)
+		}
+	}
+	for _, hour := range d.Hours() {
+		j := slices.IndexFunc(spans, func(x Span) bool { return x.FromHour <= hour && hour < x.ToHour })
+		if j < 0 {
+			continue
+		}
+		for i, id := range ids {
+			var t tally.Tally
+			if d.AddHourTo(hour, id, wanted, names, &t) {
+				found = append(found, pendingSpan{i, j, t})
+			}
+		}
+	}
+	return found
+}

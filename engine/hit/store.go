@@ -1,0 +1,113 @@
+package hit
+
+import (
+	"context"
+	"math"
+
+	"shunt/engine/caps"
+	"shunt/engine/seen"
+	"shunt/engine/tally"
+)
+
+// Store keeps tallies durably.
+//
+// Any number of goroutines may call View, ReadImported, Kept, ListLinks and Positions at once. Only the
+// flush goroutine calls Flush and RollUp; the other methods are called before anything else.
+type Store interface {
+	// View returns a snapshot of the tallies, to be closed by the caller. Taking it costs
+	// microseconds.
+	View() (View, error)
+
+	// ReadImported returns the hits that owner's links brought along when they were imported, in imports of
+	// fromHour and later hours. Links that were deleted, reset or given away since count.
+	ReadImported(owner, fromHour uint32) (hits uint64, err error)
+
+	// Kept returns the first hour and the first day whose rows are all kept: rows of earlier hours
+	// and days are deleted, or are being deleted. 0: all rows are kept.
+	Kept() (firstHour, firstDay uint32)
+
+	// LowerKept makes Kept return at most these, before the first flush: rows from then on are kept after all.
+	LowerKept(firstHour, firstDay uint32) error
+
+	// Positions returns the positions that the last Flush committed.
+	Positions() (Positions, error)
+
+	// Clock returns the time that the store has seen passing, as the last Flush with one left it. The zero
+	// value if there was none.
+	Clock() (seen.Clock, error)
+
+	// Flush commits b as one atomic, synced batch. After an error the batch is certainly not
+	// durable, and the caller will pass the same content again; after ErrFlushTooLarge, only parts
+	// of it. Rows may be of any hour; it is cheapest if the hour is not rolled up yet.
+	Flush(b FlushBatch) error
+
+	// RollUp rolls hour rows of hours before l.OpenHour up into day and life rows, one bounded
+	// chunk a call (one atomic batch together with the mark of its progress), and removes rows of
+	// hours and days that are not kept. more reports whether there is more to do. ErrBehind: not
+	// now, because the store is busy or has no space. l.OpenHour may be before that of earlier calls, after
+	// a clock that was ahead.
+	RollUp(l RollUpLimits) (more bool, err error)
+
+	// LoadCaps calls fn with the caps of links in a cluster, from the caller's goroutine.
+	LoadCaps(ctx context.Context, fn func(id uint64, c caps.Cap)) error
+
+	// ListLinks calls fn for the live links of owner, newest first, until it returns false; with a
+	// tag only for those that have it, in any case.
+	ListLinks(owner uint32, tag string, fn func(id uint64, code string) bool) error
+}
+
+// RollUpLimits say which rows RollUp rolls up and which it deletes.
+type RollUpLimits struct {
+	OpenHour  uint32 // hours before it are rolled up
+	FirstHour uint32 // hour rows before it are deleted when they are rolled up
+	FirstDay  uint32 // day rows before it are deleted (days are hours / 24)
+}
+
+// View is the store's tallies at one moment. One goroutine at a time may use it.
+type View interface {
+	// FlushSeq is the number of the last flush that the view contains.
+	FlushSeq() uint64
+
+	// ReadLife returns the wanted parts of a link's tally over all time. A link without rows has
+	// the zero tally.
+	ReadLife(id uint64, wanted tally.Parts) (tally.Tally, error)
+
+	// ReadSpans adds up the rows of each link in ids over each of spans, and calls yield with the
+	// wanted parts of the tally of ids[i] over spans[j], in ascending order of i and j. It leaves
+	// out zero tallies. The tally is valid only during the call. A span must consist of whole days,
+	// or lie in the kept hours. ReadSpans stops at the first error of yield and returns it.
+	ReadSpans(ids []uint64, spans []Span, wanted tally.Parts, yield func(i, j int, t *tally.Tally) error) error
+
+	// ReadOwnerSpans is ReadSpans for the rows of one owner.
+	ReadOwnerSpans(owner uint32, spans []Span, wanted tally.Parts, yield func(j int, t *tally.Tally) error) error
+
+	// LoadHits calls fn with (id, hits) for all links, on several goroutines at once; an id may come
+	// many times, and its total is the sum.
+	LoadHits(ctx context.Context, fn func(id, hits uint64)) error
+
+	Close() error
+}
+
+// Span is the hours from FromHour to before ToHour (Unix time / 3600).
+type Span struct{ FromHour, ToHour uint32 }
+
+// Endless as a span's ToHour includes all rows of the future, which a clock that was ahead has left.
+const Endless = math.MaxUint32
+
+// Positions says up to which record the store contains each ring of the journal.
+type Positions struct {
+	Epoch    uint64   // of the journal files; 0: there is no journal yet
+	FlushSeq uint64   // number of the last flush
+	OpenHour uint32   // hours (Unix time / 3600) before it may be rolled up
+	Rings    []uint64 // per ring: records with sequence numbers below it are in the store
+}
+
+// FlushBatch is one flush: deltas, and the journal positions that they cover.
+type FlushBatch struct {
+	Positions Positions
+	Clock     *seen.Clock // the time that the store has seen passing, by now; nil: it is left as it is
+	// Links and Owners call yield once for each row: the delta of (hour, link id) and of (hour,
+	// owner). The tally is valid only during the call.
+	Links  func(yield func(hour uint32, id uint64, t *tally.Tally) error) error
+	Owners func(yield func(hour uint32, owner uint32, t *tally.Tally) error) error
+}

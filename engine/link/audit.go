@@ -1,0 +1,87 @@
+package link
+
+import (
+	"time"
+)
+
+// AuditAction is what was done. Its numbers are durable.
+type AuditAction uint8
+
+// Actions. LinksCreated and LinksImported are one entry for all links of a request.
+const (
+	LinkCreated AuditAction = 1 + iota
+	LinkEdited
+	LinkDeleted
+	LinksCreated
+	LinksImported
+	UserAdded
+	UserEdited
+	UserDeleted
+	TokenIssued
+	TokenRevoked
+	SetupLinkMade
+	SetupLinkUsed
+	SessionsEnded
+	CopyGiven // to a node that joins the cluster
+	LinkReset // its figures
+	numAuditActions
+)
+
+// Valid reports whether a is an action.
+func (a AuditAction) Valid() bool { return a >= LinkCreated && a < numAuditActions }
+
+// AuditEntry is an entry of the audit log. It has no secret: a new password is a change without
+// values.
+type AuditEntry struct {
+	// Stamp is the entry's place in the log: Unix ms << 20, or more, if that is needed for each to be
+	// higher than the one before. So the log is in the order of commits, even after the clock was put
+	// back; At has the time by the clock.
+	Stamp  uint64
+	Action AuditAction
+	By     By
+
+	// Of a link: its record before and after. A creation has only After, a deletion only Before.
+	Before, After *Record
+
+	// Of a request for several links: how many were made, were there already, and were refused, and
+	// the first and the last code that was made, in the order of codes.
+	Created, Existing, Failed uint32
+	FirstCode, LastCode       string
+
+	// Of an account: the user, the token if it is about one, and the fields that changed.
+	User    uint32
+	TokenID string
+	Changes []AuditChange
+}
+
+// AuditChange is a field of an account with its value before and after.
+type AuditChange struct{ Field, Before, After string }
+
+// Limits of an entry.
+const (
+	MaxAuditChanges   = 16
+	MaxAuditTextBytes = 1024 // of each text
+)
+
+// stampShift is the number of low bits of a stamp that are no time.
+const stampShift = 20
+
+// AuditStamp returns the lowest stamp of that time. Times before 1970 have that of 1970, and those
+// after the year 2527 that of its last moment.
+func AuditStamp(atMs int64) uint64 {
+	return min(uint64(max(atMs, 0)), 1<<(64-stampShift)-1) << stampShift
+}
+
+// StampTime returns the time of a stamp.
+func StampTime(stamp uint64) time.Time { return time.UnixMilli(int64(stamp >> stampShift)).UTC() }
+
+// At returns when the change was made, by the clock of that moment.
+func (e *AuditEntry) At() time.Time {
+	if e.By.AtMs == 0 {
+		return StampTime(e.Stamp)
+	}
+	return time.UnixMilli(e.By.AtMs).UTC()
+}
+
+// Detail returns the link of a record in the log. Its hits are those that it was imported with.
+func (r *Record) Detail(now time.Time) Detail { return detailOf(r, r.Cold.ImportedHits, now) }

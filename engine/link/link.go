@@ -1,0 +1,260 @@
+package link
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+	"unsafe"
+
+	"shunt/engine/index"
+	"shunt/engine/internal/limits"
+	"shunt/engine/invalid"
+)
+
+// State is the state of a link at a moment, in the words of the API.
+type State string
+
+const (
+	StateActive    State = "active"
+	StateDisabled  State = "disabled"
+	StateExpired   State = "expired"
+	StateExhausted State = "exhausted"
+	StateBlocked   State = "blocked" // for callers that know the block list: the engine does not
+)
+
+// States returns every state, in the order in which the API names them.
+func States() []State {
+	return []State{StateActive, StateExpired, StateExhausted, StateBlocked, StateDisabled}
+}
+
+// Hot is the part of a link that redirects need: the durable hot record, keyed by code. The latest
+// hot record of a code is the state of the code; a tombstone is such a record too.
+type Hot struct {
+	Code        string
+	ID          uint64
+	Owner       uint32
+	Flags       index.Flags
+	ExpiresAtMs int64  // with FlagExpires
+	MaxHits     uint64 // with FlagCapped
+	DeletedAtMs int64  // with FlagTombstone
+	Target      string // as stored; AppendASCII makes Location of it; empty on a tombstone
+}
+
+// view returns h as the index takes it, which only reads it.
+func (h *Hot) view() index.HotView {
+	return index.HotView{
+		Code: bytesOf(h.Code), Target: bytesOf(h.Target), ID: h.ID, ExpiresAtMs: h.ExpiresAtMs, MaxHits: h.MaxHits,
+		DeletedAtMs: h.DeletedAtMs, Owner: h.Owner, Flags: h.Flags,
+	}
+}
+
+// bytesOf returns the bytes of s, which must not be written: without a copy.
+func bytesOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
+
+// Cold is every other field of a link: the durable cold record, keyed by id.
+type Cold struct {
+	Code         string
+	Version      uint64 // starts at 1, each edit adds one; hits do not change it
+	CreatedAtMs  int64
+	UpdatedAtMs  int64
+	ImportedHits uint64 // hits that an import brought along; included in the life row
+	ImportedAtMs int64  // when that was; 0 without ImportedHits, or if it is not known
+	Title        string
+	Tags         []string
+	Newer        string // fields that a newer program has stored: nobody reads them, and every copy of the link keeps them
+}
+
+// Record is a whole link.
+type Record struct {
+	Hot  Hot
+	Cold Cold
+}
+
+// SetRedirectStatus sets the HTTP status that the link answers with, 302 if status is 0. It returns
+// false, and has changed nothing, if a link cannot have that status.
+func (r *Record) SetRedirectStatus(status int) bool {
+	f, ok := r.Hot.Flags.WithRedirectStatus(status)
+	if ok {
+		r.Hot.Flags = f
+	}
+	return ok
+}
+
+// SetForwardQuery sets whether the query string after the code is put onto the target.
+func (r *Record) SetForwardQuery(forward bool) { r.setFlag(index.FlagForwardQuery, forward) }
+
+// SetDisabled sets whether the link is switched off.
+func (r *Record) SetDisabled(disabled bool) { r.setFlag(index.FlagDisabled, disabled) }
+
+func (r *Record) setFlag(f index.Flags, on bool) {
+	r.Hot.Flags &^= f
+	if on {
+		r.Hot.Flags |= f
+	}
+}
+
+// SetExpiry sets when the link expires; the zero time: never.
+func (r *Record) SetExpiry(at time.Time) {
+	r.Hot.ExpiresAtMs = 0
+	if !at.IsZero() {
+		r.Hot.ExpiresAtMs = at.UnixMilli()
+	}
+}
+
+// Detail is a link as its owner sees it.
+type Detail struct {
+	Code           string
+	ID             uint64
+	Owner          uint32
+	Target         string
+	RedirectStatus int
+	ForwardQuery   bool
+	Disabled       bool
+	State          State
+	ExpiresAt      time.Time // zero: never
+	MaxHits        uint64    // 0: no cap
+	CreatedAt      time.Time
+	UpdatedAt      time.Time
+	Version        uint64
+	ImportedHits   uint64
+	Title          string
+	Tags           []string
+	Hits           uint64
+	Unique         uint64 // visitors; never greater than Hits; 0 if they were not read
+}
+
+// Draft is a new link that a caller asks for. Target must come from a TargetPolicy, and Alias must
+// have passed ValidateAlias; Create checks the other fields.
+type Draft struct {
+	Alias          string // empty: draw a code
+	Owner          uint32
+	Target         string
+	RedirectStatus int // 0: 302
+	ForwardQuery   bool
+	Disabled       bool
+	ExpiresAt      time.Time // zero: never
+	MaxHits        uint64    // 0: no cap
+	Title          string
+	Tags           []string
+
+	// Same, if set, is called when Alias is taken by a live link of the same Owner. If it returns
+	// true, Create returns that link instead of ErrTaken. It runs while the code is locked and must
+	// not call the engine.
+	Same func(Detail) bool
+
+	// TakesDeleted makes free what a deleted link of another owner holds: the code, and its variants.
+	// Only an admin may ask for it.
+	TakesDeleted bool
+
+	Import *Import // if set, the link was made elsewhere and is imported
+	By     *By     // who makes it, for the audit log; nil: there is no entry
+}
+
+// Import has the fields that only a link from elsewhere has. Its alias may differ from a taken code
+// only by case, because its address has already been published. Hits have no time: they are in the
+// link's total, and in no window.
+type Import struct {
+	CreatedAt, UpdatedAt time.Time
+	Hits                 uint64
+}
+
+// record returns the draft as the record of a link without code and id.
+func (d *Draft) record(now time.Time) (Record, error) {
+	nowMs := now.UnixMilli()
+	rec := Record{
+		Hot:  Hot{Owner: d.Owner, MaxHits: d.MaxHits, Target: d.Target},
+		Cold: Cold{Version: 1, CreatedAtMs: nowMs, UpdatedAtMs: nowMs, Title: d.Title, Tags: slices.Clone(d.Tags)},
+	}
+	if !rec.SetRedirectStatus(d.RedirectStatus) {
+		return Record{}, invalid.Error{{Field: "redirect_status", Code: "not_supported", Message: "must be 301, 302, 307 or 308"}}
+	}
+	rec.SetForwardQuery(d.ForwardQuery)
+	rec.SetDisabled(d.Disabled)
+	rec.SetExpiry(d.ExpiresAt)
+	if i := d.Import; i != nil {
+		rec.Cold.CreatedAtMs, rec.Cold.ImportedHits = i.CreatedAt.UnixMilli(), i.Hits
+		if i.Hits > 0 {
+			rec.Cold.ImportedAtMs = nowMs
+		}
+		rec.Cold.UpdatedAtMs = max(i.UpdatedAt.UnixMilli(), rec.Cold.CreatedAtMs)
+	}
+	return rec, rec.normalize()
+}
+
+// normalize sets the flags that follow from other fields, drops tags that are there twice, and returns an InvalidError for fields
+// that the durable formats cannot hold.
+func (r *Record) normalize() error {
+	r.Hot.Flags &^= index.FlagExpires | index.FlagCapped | index.FlagTombstone
+	if r.Hot.ExpiresAtMs != 0 {
+		r.Hot.Flags |= index.FlagExpires
+	}
+	if r.Hot.MaxHits != 0 {
+		r.Hot.Flags |= index.FlagCapped
+	}
+	var wrong invalid.Error
+	check := func(ok bool, field, code, message string) {
+		if !ok {
+			wrong = append(wrong, invalid.FieldError{Field: field, Code: code, Message: message})
+		}
+	}
+	check(r.Hot.Target != "" && len(r.Hot.Target) <= limits.MaxTargetBytes, "url", "too_long", "must have 1 to 8192 bytes")
+	check(r.Cold.ImportedHits <= limits.MaxImportedHits, "hits", "range", "must be at most 2^53")
+	check(len(r.Cold.Title) <= limits.MaxTitleBytes, "title", "too_long", "must have at most 512 bytes")
+	r.Cold.Tags = DistinctTags(r.Cold.Tags)
+	check(len(r.Cold.Tags) <= limits.MaxTags, "tags", "too_many", "at most 32")
+	for _, tag := range r.Cold.Tags {
+		check(tag != "" && len(tag) <= limits.MaxTagBytes, "tags", "too_long", "each must have 1 to 64 bytes")
+		check(strings.IndexByte(tag, 0) < 0, "tags", "characters", "must not contain control characters")
+	}
+	if wrong != nil {
+		return wrong
+	}
+	return nil
+}
+
+// detailOf returns the link of r as it is now, with the given hits. It shows no update earlier than
+// the creation: earlier versions of shunt wrote such times when the clock had gone back.
+func detailOf(r *Record, hits uint64, now time.Time) Detail {
+	d := Detail{
+		Code: r.Hot.Code, ID: r.Hot.ID, Owner: r.Hot.Owner, Target: r.Hot.Target,
+		RedirectStatus: r.Hot.Flags.RedirectStatus(), ForwardQuery: r.Hot.Flags&index.FlagForwardQuery != 0,
+		Disabled: r.Hot.Flags.Disabled(), State: StateActive, MaxHits: r.Hot.MaxHits,
+		CreatedAt: time.UnixMilli(r.Cold.CreatedAtMs).UTC(),
+		UpdatedAt: time.UnixMilli(max(r.Cold.UpdatedAtMs, r.Cold.CreatedAtMs)).UTC(),
+		Version:   r.Cold.Version, ImportedHits: r.Cold.ImportedHits, Title: r.Cold.Title, Tags: r.Cold.Tags,
+		Hits: hits,
+	}
+	if r.Hot.ExpiresAtMs != 0 {
+		d.ExpiresAt = time.UnixMilli(r.Hot.ExpiresAtMs).UTC()
+	}
+	switch {
+	case d.Disabled:
+		d.State = StateDisabled
+	case r.Hot.ExpiresAtMs != 0 && now.UnixMilli() >= r.Hot.ExpiresAtMs:
+		d.State = StateExpired
+	case r.Hot.MaxHits != 0 && d.Hits >= r.Hot.MaxHits:
+		d.State = StateExhausted
+	}
+	return d
+}
+
+// Guard is a condition that a link must meet for an edit or a delete.
+type Guard struct {
+	Owner    uint32 // a link of another owner is ErrNotFound
+	AnyOwner bool   // an admin: Owner is not looked at
+	Version  uint64 // If-Match; 0: any; else ErrVersion if it differs
+	By       *By    // who asks, for the audit log; nil: a change leaves no entry
+}
+
+// By is who makes a change, for the audit log. A mutation without one leaves no entry.
+type By struct {
+	AtMs      int64        // when, Unix ms; 0: the store's clock
+	User      uint32       // 0: none, as with a setup link
+	Name      string       // of the user, at that time
+	TokenID   string       // empty: not by token
+	SessionID string       // empty: not by session
+	Local     bool         // by the socket of local commands, or by the program itself
+	RequestID string       // of the X-Request-Id of the answer; empty: none
+	Network   netip.Prefix // of the client; zero: not kept
+}

@@ -1,0 +1,195 @@
+package link
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+	"time"
+
+	"shunt/engine/index"
+	"shunt/engine/internal/clock"
+	"shunt/engine/internal/errs"
+	"shunt/engine/internal/limits"
+)
+
+// A deleted code, and every code that differs from it only by case, stays taken until TombstoneDays
+// after its deletion and not a millisecond longer, for everybody except its former owner (and, for
+// a variant, an owner who had that variant until not long ago). These days must have passed by the wall
+// clock and while the store ran (see package seen), so that a wrong clock gives no code away.
+// Links.TombstoneHolds is the rule, for tombstones in memory and in the store alike. A purge deletes
+// the rows of the link some time later, up to an hour as a rule; callers cannot see the difference.
+//
+// The flush goroutine purges, after flush and roll-up. Once an hour it goes through the store's deletions
+// that are old enough by the wall clock, the oldest first, and then through those of the future, which a clock that was ahead
+// has left. It takes the code's lock like any writer: so it and a create have one order, and
+// it reads what it deletes. A link whose figures were reset has left its former id behind, which is in the
+// deletions too: to a purge, its code is another link's. The invariants:
+//
+//  1. A hot record is deleted only if it is the tombstone of the purged link and no longer holds.
+//     If its code is another link's by now, that link's rows are not touched.
+//  2. All rows of a link are deleted in one batch, together with the row by which it was found. A
+//     crash leaves all rows or none.
+//  3. Nothing makes rows of a purged link again. Its last hits were counted at once after it was deleted, or
+//     are replayed before the first purge of a start. Purging waits until all hours before the open one are rolled
+//     up; and rows of future hours, which
+//     a clock that was ahead may have left, are deleted with the link.
+//  4. Nothing is purged until the clock has run evenly for a while.
+
+const (
+	tombstoneMs = limits.TombstoneDays * clock.HoursPerDay * clock.MsPerHour
+
+	// purgesABatch bounds the links purged between two flushes: some milliseconds, and one batch.
+	purgesABatch = 256
+)
+
+// TombstoneHolds reports whether a code that was deleted at deletedAtMs is still taken.
+func (ls *Links) TombstoneHolds(deletedAtMs int64) bool {
+	return deletedAtMs >= 0 && !ls.clock.Kept(deletedAtMs, (tombstoneMs+1)*time.Millisecond) // before 1970: purged (index.HotView.Purged)
+}
+
+// purger is the progress of purging.
+type purger struct {
+	hour  uint32      // in which the passes began
+	spans []deletedIn // to go through
+	again bool        // something was left behind: go through all of them again
+}
+
+// cleaner is the progress of the goroutine that cleans up.
+type cleaner struct {
+	purge      purger
+	auditSwept time.Time // when the last sweep of the audit log began
+}
+
+// deletedIn is deletions from one of an hour and id on.
+type deletedIn struct {
+	from, before uint32 // hours
+	id           uint64
+}
+
+// begin makes p go through all deletions that may be due.
+func (p *purger) begin(now time.Time) {
+	due, future := clock.HourOf(now.Add(-tombstoneMs*time.Millisecond)), clock.HourOf(now)+2
+	*p = purger{hour: clock.HourOf(now), spans: []deletedIn{{before: due}, {from: future, before: math.MaxUint32}}}
+}
+
+// purge purges some of the deletions that are due. now must be of a clock that runs evenly.
+func (ls *Links) purge(now time.Time) error {
+	p := &ls.cleaner.purge
+	if p.hour != clock.HourOf(now) || len(p.spans) == 0 && p.again {
+		p.begin(now)
+	}
+	if len(p.spans) == 0 || !ls.Ready() {
+		return nil
+	}
+	b := purgeBatch{links: ls, held: make(map[string]index.CodeLock)}
+	defer b.unlock()
+	for left := purgesABatch; len(p.spans) > 0; {
+		in := &p.spans[0]
+		due, err := ls.store.Deletions(in.from, in.id, in.before, left)
+		if err != nil {
+			b.fail(err)
+			break
+		}
+		for _, d := range due {
+			in.from, in.id = d.Hour, d.ID+1
+			b.prepare(d)
+		}
+		if left -= len(due); left == 0 {
+			break
+		}
+		p.spans = p.spans[1:]
+	}
+	b.commit()
+	p.again = p.again || b.again
+	return b.err
+}
+
+// purgeBatch is the links purged between two flushes. It holds the locks of all their codes until
+// it is committed. It waits for no lock, so it cannot be in a circle of waiters.
+type purgeBatch struct {
+	links  *Links
+	held   map[string]index.CodeLock // by folded code
+	purges []Purge
+	again  bool  // something is left for the next batch
+	err    error // the first
+}
+
+// prepare adds d to the batch unless its tombstone still holds or its code is locked by another
+// writer.
+func (b *purgeBatch) prepare(d Deletion) {
+	if d.Hour != 0 && b.links.TombstoneHolds(int64(d.Hour)*clock.MsPerHour) {
+		return
+	}
+	if !b.lock(d.Code) {
+		b.again = true
+		return
+	}
+	rec, err := b.links.store.ReadRecord(d.Code)
+	switch {
+	case errors.Is(err, errs.ErrNotFound), err == nil && rec.Hot.ID != d.ID:
+		b.purges = append(b.purges, Purge{Deletion: d})
+	case err != nil:
+		b.fail(fmt.Errorf("reading deleted link %q: %w", d.Code, err))
+	case rec.Hot.Flags&index.FlagTombstone == 0:
+		b.fail(fmt.Errorf("link %q, id %d, is live and listed as deleted", d.Code, d.ID))
+	case b.links.TombstoneHolds(rec.Hot.DeletedAtMs): // at the next hour
+	default:
+		b.purges = append(b.purges, Purge{Deletion: d, FreesCode: true})
+	}
+}
+
+// lock takes the lock of code and reports whether the batch holds it. It fails if another writer
+// has it.
+func (b *purgeBatch) lock(code string) bool {
+	l := b.links.index.CodeLock(code)
+	if _, held := b.held[l.Folded()]; held {
+		return true
+	}
+	if l.TryLock() != nil {
+		return false
+	}
+	b.held[l.Folded()] = l
+	return true
+}
+
+// commit has the store purge the prepared links, in one batch as a rule, and waits until it has
+// answered. The store always answers; if it stalls, so does the next flush.
+func (b *purgeBatch) commit() {
+	outcomes := make([]error, len(b.purges))
+	var committing sync.WaitGroup
+	for i := range b.purges {
+		committing.Add(1)
+		b.links.store.Apply(Mutation{Purge: &b.purges[i]}, func(err error) {
+			outcomes[i] = err
+			committing.Done()
+		})
+	}
+	committing.Wait()
+	for i, err := range outcomes {
+		switch p := &b.purges[i]; {
+		case errors.Is(err, errs.ErrOverloaded), errors.Is(err, errs.ErrReadOnly), errors.Is(err, errs.ErrClosed), errors.Is(err, errs.ErrNotLeader):
+			b.again = true
+		case err != nil:
+			b.fail(fmt.Errorf("purging link %q: %w", p.Code, err))
+		default:
+			b.links.caps.remove(p.ID)
+			if p.FreesCode {
+				b.links.index.Forget(p.Code, p.ID)
+			}
+		}
+	}
+}
+
+func (b *purgeBatch) fail(err error) {
+	b.again = true
+	if b.err == nil {
+		b.err = err
+	}
+}
+
+func (b *purgeBatch) unlock() {
+	for _, l := range b.held {
+		l.Unlock()
+	}
+}

@@ -1,0 +1,202 @@
+package link
+
+import (
+	"context"
+
+	"shunt/engine/index"
+)
+
+// Store keeps links durably.
+//
+// Any number of goroutines may call Apply, ApplyAll, AllocateIDs, ReadRecord, ReadHot, ReadReceipt,
+// Listing, ListLinks, ListAudit and Scanned at once. Only the goroutine that cleans up calls SweepAudit,
+// SweepReceipts, Deletions, and Apply with a Purge, whose end it waits for; never two at once. LoadLinks and
+// LoadReceipts are called once, one after the other.
+type Store interface {
+	// AllocateIDs durably allocates n consecutive ids and returns the first. No id is ever
+	// allocated twice, also after a crash.
+	AllocateIDs(n uint64) (first uint64, err error)
+
+	// Apply commits m as one atomic, synced batch, shared with the mutations of concurrent callers.
+	// It calls done exactly once, from any goroutine, maybe before it returns: with nil once m is
+	// durable, or with an error if m was certainly not and will not be applied (ErrOverloaded: the
+	// bounded queue is full; ErrReadOnly; ErrClosed). done must not block. The store keeps nothing
+	// of m after done.
+	Apply(m Mutation, done func(error))
+
+	// ApplyAll is Apply for the creations of one request: they are in one batch with its receipt,
+	// so that all or none of them are durable.
+	ApplyAll(b Bulk, done func(error))
+
+	// LoadLinks calls fn with every hot record, tombstones included, some hundred at a time, on
+	// several goroutines at once. The records, and what they alias, are valid only during the call.
+	// The first error stops it and is returned.
+	LoadLinks(ctx context.Context, fn func([]index.HotView) error) error
+
+	// Scanned returns the share, from 0 to 1, of the running LoadLinks or View.LoadHits that is done,
+	// or of the last one, and the number of records in that share.
+	Scanned() (share float64, records uint64)
+
+	// ReadHot returns the hot record of code; also a tombstone. ErrNotFound if there is none.
+	ReadHot(code string) (Hot, error)
+
+	// ReadRecord returns the hot record of code and the cold record of its id, both of one
+	// snapshot; also a tombstone. ErrNotFound if there is no record.
+	ReadRecord(code string) (Record, error)
+
+	// LoadReceipts calls fn for every receipt, expired ones too, on several goroutines at once.
+	LoadReceipts(ctx context.Context, fn func(RequestKey)) error
+
+	// ReadReceipt returns the receipt of a request, whatever its age. ErrNotFound if there is none.
+	ReadReceipt(k RequestKey) (Receipt, error)
+
+	// ListLinks calls fn for the live links of owner, newest first, until it returns false; with a
+	// tag only for those that have it, in any case.
+	ListLinks(owner uint32, tag string, fn func(id uint64, code string) bool) error
+
+	// Listing returns the links of one moment, all durable, to be closed by the caller. It contains
+	// all writes that were durable before the call. It waits for a write under way until ctx is
+	// done: ErrOverloaded.
+	Listing(ctx context.Context) (Listing, error)
+
+	// Deletions returns links that were deleted before an hour and not purged, the oldest first, from the
+	// one of that hour and id on, at most limit.
+	Deletions(fromHour uint32, fromID uint64, beforeHour uint32, limit int) ([]Deletion, error)
+
+	// ReadOnly reports whether writes fail with ErrReadOnly at present, because there is too little
+	// space.
+	ReadOnly() bool
+
+	// ListAudit calls fn with the entries of the audit log whose stamp is at least from and below
+	// before, the newest first, until fn returns false. fn may keep the entry.
+	ListAudit(from, before uint64, fn func(*AuditEntry) bool) error
+
+	// OldestAudit returns the lowest stamp of an entry of the audit log; 0: there is none.
+	OldestAudit() (stamp uint64, err error)
+
+	// SweepAudit deletes the entries of the audit log whose stamp is below before.
+	SweepAudit(before uint64) error
+
+	// SweepReceipts deletes receipts as w says, one bounded chunk a call, in an atomic, synced
+	// batch. It continues where the last call ended; more reports whether there are receipts left
+	// to look at.
+	SweepReceipts(w ReceiptSweep) (more bool, err error)
+}
+
+// EachLink returns a callback of Store.LoadLinks that passes on the records one at a time.
+func EachLink(fn func(index.HotView) error) func([]index.HotView) error {
+	return func(links []index.HotView) error {
+		for i := range links {
+			if err := fn(links[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// ReceiptSweep says which receipts SweepReceipts deletes.
+type ReceiptSweep struct {
+	// Old reports whether a receipt of a request that succeeded at that time (Unix ms) may be deleted.
+	Old func(createdAtMs int64) bool
+
+	// Lock is called before a receipt is deleted. If it returns true, nobody writes a receipt of
+	// that key until SweepReceipts has returned, and the store reads the receipt again to decide.
+	// Otherwise the receipt stays.
+	Lock func(RequestKey) bool
+
+	Gone func(RequestKey) // is called for each deletion when it is durable
+}
+
+// Listing is the store's links at one moment. One goroutine at a time may use it. As long as it is
+// open, the store keeps rows that were deleted or replaced since.
+type Listing interface {
+	// Scan reads at most limit rows of the links of r, newest first, and calls fn for those that
+	// are live, have the tag and are wanted, until fn returns false. It returns the id of the last
+	// row that it read, and whether there are more.
+	Scan(r ListRange, limit int, fn func(LinkEntry) bool) (last uint64, more bool, err error)
+
+	// CountTags goes on with the count of s: it reads at most rows rows of links with tags, and calls fn
+	// for each tag that is counted, until fn returns false, after which s is of no more use. more reports
+	// whether there are more rows.
+	CountTags(s *TagScan, rows int, fn func(TagCount) bool) (more bool, err error)
+
+	// ReadRecord is Store.ReadRecord for this moment.
+	ReadRecord(code string) (Record, error)
+
+	Close() error
+}
+
+// ListRange says which links a Scan goes over.
+type ListRange struct {
+	Owner    uint32
+	AnyOwner bool   // Owner is ignored
+	Tag      string // only those that have it, in any case; empty: all
+	Below    uint64 // only those with a smaller id; 0: all
+
+	// Wanted, if set, is asked about each link that has the tag, before the store reads more of it
+	// than its row: only those for which it returns true are listed. It may also be asked about
+	// links that are not live. code is valid only during the call.
+	Wanted func(id uint64, code []byte) bool
+}
+
+// LinkEntry has the fields of a link that the store knows without reading the whole link. It is
+// valid only during the call of fn.
+type LinkEntry struct {
+	ID                uint64
+	Code, Host, Title []byte
+}
+
+// Mutation is one write of one link: it becomes one atomic batch.
+type Mutation struct {
+	Hot  Hot  // the new hot record of Hot.Code
+	Cold Cold // the new cold record of Hot.ID; unused with FlagTombstone, which leaves the cold record as it is
+
+	// Before is the link that this mutation edits or deletes, so that its index rows are deleted;
+	// nil on creation.
+	Before *Record
+
+	// ResetAtMs is when the figures of Before were reset; 0: they were not. Hot has another id then, and the
+	// rows of the id of Before are to be purged as if that link was deleted at that time.
+	ResetAtMs int64
+
+	// Receipt is the receipt of the request that this write answers; nil: none is kept. Its Link is
+	// unused: the link is Hot and Cold. A deletion has no receipt.
+	Receipt *Receipt
+
+	// By is who made the change, for the audit log; nil: there is no entry.
+	By *By
+
+	// Purge, if set, is the whole mutation. Only the flush goroutine sets it.
+	Purge *Purge
+
+	// Cap is the cap of the link in a cluster from now on; nil: as before. Without a code in Hot, it is the
+	// whole mutation.
+	Cap *CapChange
+}
+
+// Bulk is the creations of one request.
+type Bulk struct {
+	Creations []Mutation // without Before, Receipt, By and Purge; no code twice
+	Receipt   *Receipt   // of the request: with Items, without Link; nil: none is kept
+
+	// By is who made the links, for one entry of the audit log; nil: there is none. Imported says that
+	// they were made elsewhere; Existing links were there already, Failed items were refused.
+	By               *By
+	Imported         bool
+	Existing, Failed uint32
+}
+
+// Deletion is the row by which the store finds a deleted link.
+type Deletion struct {
+	Hour uint32 // of the deletion (Unix time / 3600); 0 may mean any hour
+	ID   uint64
+	Code string // may be another link's by now
+}
+
+// Purge deletes every row of a deleted link except the tallies of hours that are rolled up, which
+// are deleted with their hour.
+type Purge struct {
+	Deletion
+	FreesCode bool // the hot record of Code is the tombstone of ID, and is deleted too
+}

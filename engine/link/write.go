@@ -1,0 +1,380 @@
+package link
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"shunt/engine/index"
+	"shunt/engine/internal/errs"
+)
+
+// drawAttempts bounds the draws for one link. A drawn code may be taken; at 100 M links one draw in
+// ten thousand is (see DrawnCodeBytes).
+const drawAttempts = 16
+
+// Create makes a link. It is durable and visible when Create returns. existed reports whether the
+// link existed already (see Draft.Same). Errors: ErrTaken, InvalidError, ErrOwnerGone, ErrLoading,
+// ErrFull, ErrOverloaded, ErrReadOnly, ErrOutcomeUnknown, ErrClosed.
+func (ls *Links) Create(ctx context.Context, d Draft) (detail Detail, existed bool, err error) {
+	if !ls.Ready() {
+		return Detail{}, false, errs.ErrLoading
+	}
+	ctx, cancel := ls.waits.within(ctx)
+	defer cancel()
+	return ls.create(ctx, d, nil)
+}
+
+// create makes a link; o, if not nil, is the request that it answers.
+func (ls *Links) create(ctx context.Context, d Draft, o *once) (detail Detail, existed bool, err error) {
+	rec, err := d.record(ls.now())
+	if err != nil {
+		return Detail{}, false, err
+	}
+	if d.Alias != "" {
+		return ls.createAs(ctx, d.Alias, rec, &d, o)
+	}
+	for range drawAttempts {
+		code, err := index.DrawCode(ls.random)
+		if err != nil {
+			return Detail{}, false, fmt.Errorf("drawing a code: %w", err)
+		}
+		if detail, _, err = ls.createAs(ctx, code, rec, &d, o); !errors.Is(err, errs.ErrTaken) {
+			return detail, false, err
+		}
+	}
+	return Detail{}, false, fmt.Errorf("no free code in %d draws", drawAttempts)
+}
+
+func (ls *Links) createAs(
+	ctx context.Context, code string, rec Record, d *Draft, o *once,
+) (_ Detail, existed bool, err error) {
+	l, err := ls.lockCodeFor(ctx, d.Owner, code)
+	if err != nil {
+		return Detail{}, false, err
+	}
+	committing := false
+	defer func() {
+		if !committing {
+			l.unlock()
+		}
+	}()
+	n := newLink{code: code, rec: rec, now: ls.now(), wantIDs: 1}
+	m, detail, existed, err := ls.creation(ctx, d, &n)
+	if err != nil {
+		return Detail{}, false, err
+	}
+	if existed && o == nil { // nothing to write
+		return detail, true, nil
+	}
+	m.Receipt = o.receipt(existed, detail.Hits, n.now)
+	committing = true
+	if err := ls.commit(ctx, l, m, o, nil); err != nil {
+		return Detail{}, false, err
+	}
+	return detail, existed, nil
+}
+
+// newLink is a link that a caller wants to make. The caller has the lock of its code.
+type newLink struct {
+	code     string
+	rec      Record // the draft's; it gets code, id and version
+	now      time.Time
+	prepared int     // variants of code that are about to be made
+	unknown  bool    // the index is known to have no record of code or a variant
+	ids      idRange // unused ids; filled when it is empty
+	wantIDs  int     // how many ids it is filled with, at most
+}
+
+// creation returns the mutation that makes n, which d asks for. If the same link exists there, existed is true and
+// the mutation writes that link again. detail is the link as it will be when the mutation is
+// published: nobody else writes it meanwhile, and a new link has no hits before.
+func (ls *Links) creation(ctx context.Context, d *Draft, n *newLink) (m Mutation, detail Detail, existed bool, err error) {
+	var c claim
+	if !n.unknown {
+		c = ls.claim(n.code, d, n.prepared)
+	}
+	switch {
+	case c.exact != nil:
+		m, detail, err = ls.existing(ctx, c.exact, d)
+		return m, detail, true, err
+	case c.full, c.ownVariant, c.othersTombstone:
+		return Mutation{}, Detail{}, false, takenError(c.by, d)
+	case ls.options.Full():
+		return Mutation{}, Detail{}, false, errs.ErrFull
+	}
+	n.rec.Hot.Code, n.rec.Cold.Code = n.code, n.code
+	switch err := ls.number(ctx, d, n, &c); {
+	case errors.Is(err, errs.ErrTaken):
+		return Mutation{}, Detail{}, false, takenError(c.by, d)
+	case err != nil:
+		return Mutation{}, Detail{}, false, err
+	}
+	m = Mutation{Hot: n.rec.Hot, Cold: n.rec.Cold, By: d.By, Cap: ls.newCap(&n.rec)}
+	return m, detailOf(&n.rec, n.rec.Cold.ImportedHits, n.now), false, nil
+}
+
+// existing returns the live link exact and the mutation that writes it again, if d asks for that
+// link. Otherwise it returns ErrTaken.
+func (ls *Links) existing(ctx context.Context, exact *Hot, d *Draft) (m Mutation, detail Detail, err error) {
+	if d.Alias == "" || d.Same == nil || exact.Owner != d.Owner {
+		return Mutation{}, Detail{}, takenError(exact, d)
+	}
+	old, err := ls.store.ReadRecord(exact.Code)
+	if err != nil {
+		return Mutation{}, Detail{}, fmt.Errorf("reading link %q: %w", exact.Code, err)
+	}
+	if err := ls.hits.FoldNow(ctx); err != nil {
+		return Mutation{}, Detail{}, err
+	}
+	if detail = ls.detail(&old); !d.Same(detail) {
+		return Mutation{}, Detail{}, takenError(exact, d)
+	}
+	return Mutation{Hot: old.Hot, Cold: old.Cold, Before: &old}, detail, nil
+}
+
+// number gives a new link its id, with the hits that it brings along, and a version that no link of
+// this code had. Errors: those of succeed.
+func (ls *Links) number(ctx context.Context, d *Draft, n *newLink, c *claim) (err error) {
+	if c.known {
+		if err := ls.succeed(d, &n.rec, c.othersVariant); err != nil {
+			return err
+		}
+	}
+	if n.ids.next == n.ids.end {
+		if n.ids, err = ls.ids.take(ctx, n.wantIDs); err != nil {
+			return err
+		}
+	}
+	n.rec.Hot.ID = n.ids.next
+	n.ids.next++
+	if n.rec.Cold.ImportedHits == 0 {
+		return nil
+	}
+	// The counter gets the hits that the link brings along before the link is durable: lists show
+	// it from then on.
+	return ls.index.SetHits(n.rec.Hot.ID, n.rec.Cold.ImportedHits)
+}
+
+// succeed gives rec its version if its code was deleted before: the deletion of the last link
+// counts as an edit, so that an If-Match of that link does not match the new one. After a purge
+// nobody knows the last link, and versions begin at 1 again. The store says whose the code was,
+// because in the index a variant may have taken the slot of its tombstone. Errors: ErrTaken if
+// another owner deleted the code and it is not free yet; and, with formerOnly, if the code was not
+// the owner's own until not long ago.
+func (ls *Links) succeed(d *Draft, rec *Record, formerOnly bool) error {
+	old, err := ls.store.ReadRecord(rec.Hot.Code)
+	if err != nil && !errors.Is(err, errs.ErrNotFound) {
+		return fmt.Errorf("reading link %q: %w", rec.Hot.Code, err)
+	}
+	deleted := err == nil
+	own := deleted && old.Hot.Owner == rec.Hot.Owner && ls.TombstoneHolds(old.Hot.DeletedAtMs)
+	if formerOnly && !own || deleted && ls.heldBack(d, old.Hot.Owner, old.Hot.DeletedAtMs) {
+		return errs.ErrTaken
+	}
+	if deleted {
+		rec.Cold.Version = old.Cold.Version + 2
+	}
+	return nil
+}
+
+// write is a mutation under way. It is used again for another one when its outcome is known: so a
+// create does not allocate a channel, a callback and a mutation.
+type write struct {
+	links     *Links
+	m         Mutation
+	lock      codeLock
+	once      *once
+	published func()
+	outcome   chan error  // gets the outcome, and has room for it
+	end       func(error) // ended, for the store
+}
+
+func (ls *Links) newWrite() *write {
+	if w, ok := ls.writes.Get().(*write); ok {
+		return w
+	}
+	w := &write{links: ls, outcome: make(chan error, 1)}
+	w.end = w.ended
+	return w
+}
+
+// commit writes m. When m is durable, commit publishes it, calls published if it is not nil, and
+// then unlocks l and settles o if there is one. If ctx is done before, commit returns
+// ErrOutcomeUnknown, and all this still happens.
+func (ls *Links) commit(ctx context.Context, l codeLock, m Mutation, o *once, published func()) error {
+	if o != nil {
+		o.settling = true
+	}
+	w := ls.newWrite()
+	w.m, w.lock, w.once, w.published = m, l, o, published
+	ls.store.Apply(m, w.end)
+	select {
+	case err := <-w.outcome:
+		w.m, w.lock, w.once, w.published = Mutation{}, codeLock{}, nil, nil
+		ls.writes.Put(w)
+		return err
+	case <-ctx.Done():
+		return errs.ErrOutcomeUnknown // and w is the store's
+	}
+}
+
+// ended publishes the mutation if the store has it, and lets the next writer go on.
+func (w *write) ended(err error) {
+	written := err == nil
+	if written {
+		err = w.links.publishMutation(&w.m)
+		if w.published != nil {
+			w.published()
+		}
+	}
+	w.lock.unlock()
+	if w.once != nil {
+		w.once.settle(written)
+	}
+	w.outcome <- err
+}
+
+// publishMutation publishes m. When it returns, no hit is admitted any more under the cap that the
+// link had before.
+func (ls *Links) publishMutation(m *Mutation) error {
+	if m.Cap != nil {
+		ls.caps.put([]CapChange{*m.Cap}) // before its link
+		if m.Hot.Code == "" {
+			return nil
+		}
+	}
+	v := m.Hot.view()
+	if err := ls.publish(&v); err != nil {
+		return err
+	}
+	if m.Before != nil && m.Before.Hot.MaxHits != m.Hot.MaxHits {
+		ls.index.CapChanged(m.Hot.ID)
+	}
+	return nil
+}
+
+// Delete deletes a link. Its code stays taken for TombstoneDays; after that its rows are deleted
+// (see purge.go). Errors: those of Update.
+func (ls *Links) Delete(ctx context.Context, code string, g Guard) error {
+	return ls.rewrite(ctx, code, g, 0, func(old Record) (Mutation, error) {
+		tombstone := Hot{
+			Code: old.Hot.Code, ID: old.Hot.ID, Owner: old.Hot.Owner,
+			Flags: index.FlagTombstone, DeletedAtMs: ls.now().UnixMilli(),
+		}
+		return Mutation{Hot: tombstone, Before: &old}, nil
+	}, nil)
+}
+
+// rewrite commits the mutation that change returns for a live link that meets g; published is as
+// for commit. The code is locked from before the link is read until after published. owner, unless it is
+// 0, gets the link: it must not be deleted meanwhile.
+func (ls *Links) rewrite(
+	ctx context.Context, code string, g Guard, owner uint32, change func(old Record) (Mutation, error), published func(),
+) error {
+	if !ls.Ready() {
+		return errs.ErrLoading
+	}
+	if !index.ValidCode([]byte(code)) {
+		return errs.ErrNotFound
+	}
+	ctx, cancel := ls.waits.within(ctx)
+	defer cancel()
+	l, err := ls.lockCodeFor(ctx, owner, code)
+	if err != nil {
+		return err
+	}
+	committing := false
+	defer func() {
+		if !committing { // change has failed or panicked
+			l.unlock()
+		}
+	}()
+	m, err := ls.change(code, g, change)
+	if err != nil {
+		return err
+	}
+	m.By = g.By
+	committing = true
+	return ls.commit(ctx, l, m, nil, published)
+}
+
+func (ls *Links) change(code string, g Guard, change func(old Record) (Mutation, error)) (Mutation, error) {
+	old, err := ls.readLive(code)
+	switch {
+	case err != nil:
+		return Mutation{}, err
+	case !g.AnyOwner && old.Hot.Owner != g.Owner:
+		return Mutation{}, errs.ErrNotFound
+	case g.Version != 0 && old.Cold.Version != g.Version:
+		return Mutation{}, errs.ErrVersion
+	}
+	return change(old)
+}
+
+// readLive reads a link's record from the store. It returns ErrNotFound if there is none or it was
+// deleted.
+func (ls *Links) readLive(code string) (Record, error) {
+	rec, err := ls.store.ReadRecord(code)
+	switch {
+	case errors.Is(err, errs.ErrNotFound):
+		return Record{}, errs.ErrNotFound
+	case err != nil:
+		return Record{}, fmt.Errorf("reading link %q: %w", code, err)
+	case rec.Hot.Flags&index.FlagTombstone != 0:
+		return Record{}, errs.ErrNotFound
+	}
+	return rec, nil
+}
+
+// Read returns a link as its owner sees it, with its visitors, all of one moment. It reads the
+// store with the code locked. Without the lock it could see a write under way that is not durable
+// yet, or the hits of another link if this one is deleted and its code taken again. Errors:
+// ErrNotFound, ErrLoading, ErrOverloaded.
+func (ls *Links) Read(code string) (Detail, error) {
+	if !ls.Ready() {
+		return Detail{}, errs.ErrLoading
+	}
+	if !index.ValidCode([]byte(code)) {
+		return Detail{}, errs.ErrNotFound
+	}
+	ctx, cancel := ls.waits.within(context.Background())
+	defer cancel()
+	l, err := ls.lockCode(ctx, code)
+	if err != nil {
+		return Detail{}, err
+	}
+	defer l.unlock()
+	rec, err := ls.readLive(code)
+	if err != nil {
+		return Detail{}, err
+	}
+	if err := ls.hits.FoldNow(ctx); err != nil {
+		return Detail{}, err
+	}
+	unique, err := ls.hits.Visitors(ctx, rec.Hot.ID)
+	if err != nil {
+		return Detail{}, err
+	}
+	d := ls.detail(&rec) // its hits are read after its visitors
+	d.Unique = min(unique, d.Hits)
+	return d, nil
+}
+
+// Made returns the id of a link, and when it was made. It takes no lock, so both may be those of a write that
+// is under way. Error: ErrNotFound.
+func (ls *Links) Made(code string) (id uint64, created time.Time, err error) {
+	rec, err := ls.readLive(code)
+	return rec.Hot.ID, time.UnixMilli(rec.Cold.CreatedAtMs).UTC(), err
+}
+
+// detail returns the link of r with its present hits. The hits of a link without a cap are the
+// folded ones.
+func (ls *Links) detail(r *Record) Detail {
+	d := detailOf(r, ls.index.Hits(r.Hot.ID), ls.now())
+	if d.State == StateActive && r.Hot.MaxHits != 0 && ls.caps.Exists && ls.caps.Table.Spent(d.ID, r.Hot.MaxHits) {
+		d.State = StateExhausted // a node that ended had hits that it had not counted
+	}
+	return d
+}
