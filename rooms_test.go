@@ -53,7 +53,6 @@ const maxBackShare = 0.15
 
 // backShares has the rooms that are not there yet, with the share that they may have until then.
 var backShares = map[string]float64{
-	"engine/journal": 0.17, "engine/tally": 0.28, "engine/target": 0.39,
 	"api/wire": 0.18, "storage/etcdlog/etcdtest": 0.40,
 }
 

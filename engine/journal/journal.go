@@ -9,15 +9,11 @@ import (
 	"shunt/engine/internal/mmap"
 )
 
-// Limits of a journal's rings.
-const (
-	MaxRings       = 1 << ringHashBits // on the disk; there is a standby ring for each
-	MinRingRecords = 1 << 8
-	MaxRingRecords = 1 << 26
-)
-
 // ErrNoMapping is in the error of Create if the file system cannot map files.
 var ErrNoMapping = mmap.ErrNoMapping
+
+// answerWithin is how long the keeper waits for a file before it sends hits to the standby rings.
+const answerWithin = time.Second
 
 // Positions says up to which sequence number the store contains each ring of an epoch.
 type Positions struct {

@@ -46,9 +46,6 @@ const (
 	maxKeptRecords = 1 << 13 // 256 KiB a ring: eight of them are 0.3 s of 200,000 hits/s
 )
 
-// answerWithin is how long the keeper waits for a file before it sends hits to the standby rings.
-const answerWithin = time.Second
-
 // Keeper keeps pages of a journal's files writable, and sends hits to the standby rings while the
 // disk does not answer.
 type Keeper struct {

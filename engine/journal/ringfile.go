@@ -15,6 +15,13 @@ import (
 	"shunt/engine/internal/mmap"
 )
 
+// Limits of a journal's rings.
+const (
+	MaxRings       = 1 << ringHashBits // on the disk; there is a standby ring for each
+	MinRingRecords = 1 << 8
+	MaxRingRecords = 1 << 26
+)
+
 // A journal file is one ring, little-endian:
 //
 //	 0        8        16               32       40     44      48     52          64       72           4096

@@ -61,14 +61,12 @@ func (ls *Links) edited(old *Record, owner uint32, edit func(*Record) error) (Re
 	if err := edit(&rec); err != nil {
 		return Record{}, err
 	}
-	title, tags := rec.Cold.Title, rec.Cold.Tags
-	rec.Cold = old.Cold
-	rec.Cold.Title, rec.Cold.Tags = title, tags
+	rec.Cold.keep(&old.Cold)
 	rec.Hot.Code, rec.Hot.ID, rec.Hot.Owner = old.Hot.Code, old.Hot.ID, cmp.Or(owner, old.Hot.Owner)
 	if err := rec.normalize(); err != nil {
 		return Record{}, err
 	}
-	if rec.Hot != old.Hot || title != old.Cold.Title || !slices.Equal(rec.Cold.Tags, old.Cold.Tags) {
+	if rec.Hot != old.Hot || !rec.Cold.equal(&old.Cold) {
 		ls.nextVersion(&rec)
 	}
 	return rec, nil

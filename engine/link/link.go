@@ -2,6 +2,7 @@ package link
 
 import (
 	"net/netip"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -63,6 +64,19 @@ type Cold struct {
 	Title        string
 	Tags         []string
 	Newer        string // fields that a newer program has stored: nobody reads them, and every copy of the link keeps them
+}
+
+// keep takes from old all that no edit may change.
+func (c *Cold) keep(old *Cold) {
+	c.Code, c.Version, c.CreatedAtMs, c.UpdatedAtMs = old.Code, old.Version, old.CreatedAtMs, old.UpdatedAtMs
+	c.ImportedHits, c.ImportedAtMs, c.Newer = old.ImportedHits, old.ImportedAtMs, old.Newer
+}
+
+// equal reports whether c and other have the same fields; no tags are the same as nil.
+func (c *Cold) equal(other *Cold) bool {
+	a, b := *c, *other
+	a.Tags, b.Tags = nil, nil
+	return reflect.DeepEqual(a, b) && slices.Equal(c.Tags, other.Tags)
 }
 
 // Record is a whole link.

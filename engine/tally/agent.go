@@ -1,5 +1,8 @@
 package tally
 
+// unknownValue is the name of a value that is not known.
+const unknownValue = "unknown"
+
 // Agent is a device in bits 0 to 3 and a browser in bits 4 to 11, as in the journal.
 type Agent uint16
 

@@ -129,11 +129,8 @@ func (d *Dimensions) Empty() bool {
 	return true
 }
 
-// Names of values that are not their own names.
-const (
-	DirectReferrer = "direct" // a hit without a referrer
-	unknownValue   = "unknown"
-)
+// DirectReferrer is the name of the referrer of a hit without one.
+const DirectReferrer = "direct"
 
 // Name returns a value of d in the form that people read.
 func (d Dimension) Name(value string) string {

@@ -11,11 +11,6 @@ import (
 // MaxExactVisitors is the largest number of visitors that a sketch counts exactly.
 const MaxExactVisitors = 1024
 
-// sketchPrecision is log2 of the number of registers of a dense sketch: 16,384 registers of one
-// byte, standard error 1.04/√16384 = 0.81 %. It never changes in a store's life, because sketches
-// of all hours, days and nodes must merge.
-const sketchPrecision = 14
-
 // Forms of an encoded sketch.
 const (
 	sketchEmpty = 0

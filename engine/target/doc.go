@@ -35,5 +35,5 @@
 // A Policy is read-only while it is used. A BlockList is replaced by one atomic store; Blocks takes
 // no lock and allocates nothing, because every redirect may call it.
 //
-// Files, leaves first: target.go, privatehost.go, plain.go, ownorigin.go, origin.go, blocklist.go, typed.go.
+// Files, leaves first: host.go, plain.go, privatehost.go, ownorigin.go, origin.go, blocklist.go, target.go, typed.go.
 package target

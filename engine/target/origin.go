@@ -12,12 +12,3 @@ func SameOrigin(origin, address string) bool {
 	h, err := hostOf(address)
 	return err == nil && own.port() == h.port() && (h.sameAs(own) || own.thisMachine() && h.thisMachine())
 }
-
-// hostOf returns the host and port of an address.
-func hostOf(address string) (host, error) {
-	_, authority, _, err := splitTarget(address)
-	if err != nil {
-		return host{}, err
-	}
-	return parseAuthority(authority)
-}

@@ -3,7 +3,6 @@ package target
 import (
 	"net/netip"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -25,22 +24,6 @@ func ParseOrigins(addresses ...string) (all Origins) {
 		}
 	}
 	return all
-}
-
-// own reports whether h is the host and port of one of our own origins. It ignores the scheme,
-// because a port serves only one.
-func (p Policy) own(h host) bool {
-	if len(p.OwnOrigins) == 0 {
-		return false
-	}
-	port := h.port()
-	for i := range p.OwnOrigins {
-		own := &p.OwnOrigins[i]
-		if own.port == port && (h.sameAs(own.host) || own.inOwnNetwork && h.thisMachine()) {
-			return true
-		}
-	}
-	return false
 }
 
 // sameAs reports whether h is a spelling of other, or carries its address.
@@ -95,21 +78,4 @@ func HostName(authority string) (string, error) {
 		return h.addr.String(), nil
 	}
 	return h.name(), nil
-}
-
-// name returns the text of a host without its trailing dot.
-func (h host) name() string { return strings.TrimSuffix(h.text, ".") }
-
-// port returns the port of h. It returns 80 for the default ports of both http and https, because a
-// server commonly has both and redirects from one to the other.
-func (h host) port() int {
-	digits := strings.TrimPrefix(h.portText, ":")
-	if digits == "" {
-		return 80
-	}
-	port, _ := strconv.Atoi(digits) // validPort has checked it
-	if port == 443 {
-		return 80
-	}
-	return port
 }

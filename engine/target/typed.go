@@ -71,6 +71,3 @@ func lacksScheme(text string) bool {
 func hasInnerDot(name string) bool {
 	return strings.Contains(strings.Trim(name, "."), ".") && name[0] != '.'
 }
-
-// isDigits reports whether text has only decimal digits. An empty text has.
-func isDigits(text string) bool { return strings.Trim(text, "0123456789") == "" }
