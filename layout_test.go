@@ -59,6 +59,9 @@ var (
 	noHTTP  = []string{fasthttp, "net/http"}
 	nobody  = []string{}
 	engines = []string{"engine", "engine/"}
+	stores  = []string{"storage", "storage/"}
+	// clusters are the rooms of several machines, and what plugs them in.
+	clusters = []string{"storage/etcdlog", "storage/etcdlog/", "storage/replica", "storage/replicate", "cmd/shunt/core", "cmd/shunt/node"}
 
 	// commands are the packages that have commands.
 	commands = []string{"cmd/shunt", "cmd/shunt/cluster", "cmd/shunt/links", "cmd/shunt/serve", "cmd/shunt/upkeep", "cmd/shunt/users"}
@@ -102,13 +105,26 @@ var rooms = map[string]room{
 	"engine/tally":               {knows: []string{"engine/internal/hash"}},
 	"engine/target":              {knows: []string{"engine/internal/ascii", "engine/internal/limits", "engine/invalid"}},
 
-	"storage/clusterlog":       {never: []string{pebble, etcd}},
-	"storage/direct":           {users: []string{"storage"}, never: []string{etcd}},
-	"storage/replica":          {knows: []string{"engine", "storage", "storage/clusterlog"}, users: []string{"cmd/shunt/node"}, never: []string{etcd}},
+	"storage/clusterlog": {users: clusters, never: []string{pebble, etcd}},
+	"storage/disk":       {knows: []string{"storage/row"}, users: stores, never: []string{etcd}},
+	"storage/accounts":   {knows: []string{"engine", "storage/audit", "storage/check", "storage/kv", "storage/row"}, users: stores, never: []string{etcd}},
+	"storage/audit":      {knows: []string{"engine", "storage/check", "storage/kv", "storage/row"}, users: stores, never: []string{etcd}},
+	"storage/hits":       {knows: []string{"engine", "engine/plural", "storage/check", "storage/kv", "storage/row"}, users: stores, never: []string{etcd}},
+	"storage/links":      {knows: []string{"engine", "storage/audit", "storage/check", "storage/hits", "storage/kv", "storage/row"}, users: stores, never: []string{etcd}},
+	"storage/check":      {knows: []string{"engine", "storage/disk", "storage/kv", "storage/row"}, users: stores, never: []string{etcd}},
+	"storage/kv":         {knows: []string{"engine", "storage/disk", "storage/row"}, users: stores, never: []string{etcd}},
+	"storage/replica":    {knows: []string{"storage/clusterlog", "storage/replicate"}, users: []string{"cmd/shunt/node"}, never: []string{etcd}},
+	"storage/replicate": {
+		knows: []string{
+			"engine", "storage", "storage/audit", "storage/check", "storage/clusterlog", "storage/disk", "storage/hits", "storage/kv", "storage/links",
+			"storage/row",
+		},
+		users: []string{"storage/replica", "cmd/shunt/core", "cmd/shunt/node"}, never: []string{etcd},
+	},
 	"storage/crashtest":        {users: nobody},
 	"storage/etcdlog":          {knows: []string{"storage/clusterlog"}, users: []string{"cmd/shunt/node"}, never: []string{pebble}},
 	"storage/etcdlog/etcdtest": {users: nobody},
-	"storage/row":              {knows: []string{"engine"}, users: []string{"storage"}, never: []string{pebble}},
+	"storage/row":              {knows: []string{"engine"}, users: []string{"storage", "storage/"}, never: []string{pebble}},
 	"storage/row/rowtest":      {knows: []string{"engine"}, users: nobody, never: []string{pebble}},
 
 	"api/accesslog": {knows: []string{"api/jsontext"}, never: noHTTP},
@@ -165,13 +181,13 @@ var rooms = map[string]room{
 	},
 	"cmd/shunt/console": {knows: []string{"engine/plural"}, never: []string{cobra}},
 	"cmd/shunt/core": {
-		knows: []string{"api", "api/account", "api/admin", "cmd/shunt/backups", "cmd/shunt/console", "cmd/shunt/identity", "cmd/shunt/settings", "cmd/shunt/usage", "cmd/shunt/version", "engine", "engine/plural", "storage"},
+		knows: []string{"api", "api/account", "api/admin", "cmd/shunt/backups", "cmd/shunt/console", "cmd/shunt/identity", "cmd/shunt/settings", "cmd/shunt/usage", "cmd/shunt/version", "engine", "engine/plural", "storage", "storage/replicate"},
 		users: append([]string{"cmd/shunt/reach"}, commands...),
 	},
 	"cmd/shunt/e2e":         {users: nobody},
 	"cmd/shunt/httpclients": {users: nobody},
 	"cmd/shunt/identity":    {never: []string{cobra}},
-	"cmd/shunt/node":        {knows: []string{"cmd/shunt/settings", "api/account", "api/admin", "api/cluster", "engine", "storage", "storage/clusterlog", "storage/etcdlog", "storage/replica"}, users: []string{"cmd/shunt/cluster"}},
+	"cmd/shunt/node":        {knows: []string{"cmd/shunt/settings", "api/account", "api/admin", "api/cluster", "engine", "storage", "storage/clusterlog", "storage/etcdlog", "storage/replica", "storage/replicate"}, users: []string{"cmd/shunt/cluster"}},
 	"cmd/shunt/importer":    {knows: []string{"api/client", "cmd/shunt/console", "engine/plural"}, never: []string{cobra}},
 	"cmd/shunt/linkflags":   {knows: []string{"api/client", "api/tagtext", "cmd/shunt/console", "cmd/shunt/settings"}, never: []string{cobra}},
 	"cmd/shunt/links": {
@@ -225,6 +241,23 @@ func TestDependenciesPointOneWay(t *testing.T) {
 	for _, tags := range []string{"", "shuntinvariants", "race", "nocluster"} {
 		for _, violation := range violations(listPackages(t, tags)) {
 			t.Errorf("with -tags %q: %s", tags, violation)
+		}
+	}
+}
+
+// Nobody but cmd knows of a cluster: the store and the engine offer hooks, and cmd plugs it in.
+func TestNobodyButTheProgramKnowsOfACluster(t *testing.T) {
+	forbidden := []string{etcd, "google.golang.org/grpc"}
+	for _, room := range clusters {
+		forbidden = append(forbidden, module+strings.TrimSuffix(room, "/"))
+	}
+	forbidden = append(forbidden, module+"storage/clusterlog")
+	for _, p := range listPackages(t, "") {
+		if !slices.Contains([]string{"engine", "storage", "api"}, strings.TrimPrefix(p.ImportPath, module)) {
+			continue
+		}
+		for _, found := range reached(p.ImportPath, "depends on", p.Deps, forbidden) {
+			t.Error(found)
 		}
 	}
 }

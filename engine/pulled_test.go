@@ -20,6 +20,7 @@ import (
 	"shunt/engine/index"
 	"shunt/storage"
 	"shunt/storage/clusterlog"
+	"shunt/storage/replicate"
 )
 
 // TestRedirectsOfAllNodesAreCountedOnceOnEach redirects at three nodes, whose clocks differ, while they
@@ -101,7 +102,7 @@ type countedNode struct {
 	disk    *vfs.MemFS
 	dir     string
 	skew    time.Duration // of its clock
-	answers []storage.Posted
+	answers []replicate.Posted
 
 	mu struct {
 		sync.Mutex
@@ -154,7 +155,7 @@ func newCountedCluster(t *testing.T, seed uint64) *countedCluster {
 
 // makeLinks makes the store that all nodes begin with.
 func (c *countedCluster) makeLinks(mem vfs.FS) {
-	store, err := storage.Open("data", storage.Options{Create: true, FS: mem})
+	store, err := storage.Open("data", storage.Options{Create: true, FS: mem, Replicate: replicate.New})
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -174,7 +175,7 @@ func (c *countedCluster) makeLinks(mem vfs.FS) {
 	l.close()
 	stop()
 	running.Wait()
-	if err := errors.Join(store.JoinLog(clusterlog.ID{1}, clusterlog.Origin(clusterlog.ID{1})), store.Close()); err != nil {
+	if err := errors.Join(replicate.Of(store).JoinLog(clusterlog.ID{1}, clusterlog.Origin(clusterlog.ID{1})), store.Close()); err != nil {
 		c.t.Fatal(err)
 	}
 }
@@ -183,12 +184,12 @@ func (n *countedNode) open(disk *vfs.MemFS, aCopy bool) {
 	var err error
 	quiet := slog.New(slog.DiscardHandler)
 	n.disk = disk
-	n.store, err = storage.Open("data", storage.Options{FS: errorfs.Wrap(disk, errorfs.InjectorFunc(n.before)), Logger: quiet})
+	n.store, err = storage.Open("data", storage.Options{FS: errorfs.Wrap(disk, errorfs.InjectorFunc(n.before)), Logger: quiet, Replicate: replicate.New})
 	if err != nil {
 		n.c.t.Fatal(err)
 	}
 	if aCopy {
-		if err := n.store.RenewOutbox(); err != nil {
+		if err := replicate.Of(n.store).RenewOutbox(); err != nil {
 			n.c.t.Fatal(err)
 		}
 	}
@@ -287,19 +288,19 @@ func (n *countedNode) flush() error {
 
 // pull asks for records and applies some answer: this one, or a late one, or one twice, or none.
 func (n *countedNode) pull(from *countedNode) error {
-	id, _ := from.store.OutboxID()
-	next, err := n.store.PulledNext(id)
+	id, _ := replicate.Of(from.store).OutboxID()
+	next, err := replicate.Of(n.store).PulledNext(id)
 	if err != nil {
 		return err
 	}
-	p, err := from.store.Outbox(next-1, n.c.rng.IntN(2)<<20)
+	p, err := replicate.Of(from.store).Outbox(next-1, n.c.rng.IntN(2)<<20)
 	if err != nil {
 		return err
 	}
 	n.answers = append(n.answers, p)
 	for range n.c.rng.IntN(3) {
 		p := n.answers[max(n.c.rng.IntN(len(n.answers)), len(n.answers)-1-n.c.rng.IntN(4))]
-		if err := n.apply(p); err != nil && !errors.Is(err, storage.ErrOutboxGap) {
+		if err := n.apply(p); err != nil && !errors.Is(err, replicate.ErrOutboxGap) {
 			return err
 		}
 	}
@@ -307,11 +308,11 @@ func (n *countedNode) pull(from *countedNode) error {
 }
 
 // apply applies an answer, and checks that its hits are shown at once.
-func (n *countedNode) apply(p storage.Posted) error {
+func (n *countedNode) apply(p replicate.Posted) error {
 	before := n.hits()
-	var applied storage.Pulled
+	var applied replicate.Pulled
 	err := n.Pulled(func() (_ []engine.PulledHits, err error) {
-		applied, err = n.store.ApplyPulled(p.ID, p.First, p.Records)
+		applied, err = replicate.Of(n.store).ApplyPulled(p.ID, p.First, p.Records)
 		return applied.Hits, err
 	})
 	for _, h := range applied.Hits {
@@ -322,7 +323,7 @@ func (n *countedNode) apply(p storage.Posted) error {
 			n.c.t.Errorf("after a pull link %d shows %d hits, want %d", id, hits, before[id])
 		}
 	}
-	if m := n.store.Metrics(); m.PulledRows > 0 && err == nil && !m.RollUpWaits.IsZero() && m.RollUpWaits.Before(n.c.now.Add(n.skew-2*time.Hour)) {
+	if m, rows := n.store.Metrics(), replicate.Of(n.store).Metrics(); rows.PulledRows > 0 && err == nil && !m.RollUpWaits.IsZero() && m.RollUpWaits.Before(n.c.now.Add(n.skew-2*time.Hour)) {
 		n.c.late++
 	}
 	return err
@@ -357,13 +358,13 @@ func (c *countedCluster) settle() {
 			if n == other {
 				continue
 			}
-			id, _ := other.store.OutboxID()
+			id, _ := replicate.Of(other.store).OutboxID()
 			for {
-				next, err := n.store.PulledNext(id)
+				next, err := replicate.Of(n.store).PulledNext(id)
 				if err != nil {
 					c.t.Fatal(err)
 				}
-				p, err := other.store.Outbox(next-1, 1<<20)
+				p, err := replicate.Of(other.store).Outbox(next-1, 1<<20)
 				if err == nil && len(p.Records) > 0 {
 					err = n.apply(p)
 				}

@@ -15,7 +15,9 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"shunt/engine"
+	"shunt/storage/disk"
 	"shunt/storage/row"
+	"shunt/storage/row/rowtest"
 )
 
 const (
@@ -81,7 +83,7 @@ func TestABackupIsWholeAndNotOpenedAsAStore(t *testing.T) {
 	mem, rows := memBackup(t)
 	wantWhole(t, backupDir, mem, rows)
 	for _, create := range []bool{false, true} {
-		if _, err := Open(backupDir, Options{FS: mem, Create: create, Logger: quiet}); !errors.Is(err, ErrBackup) {
+		if _, err := Open(backupDir, Options{FS: mem, Create: create, Logger: quiet}); !errors.Is(err, disk.ErrBackup) {
 			t.Errorf("Open with Create %v: got %v, want ErrBackup", create, err)
 		}
 	}
@@ -103,20 +105,20 @@ func TestABackupRefusesATargetInUse(t *testing.T) {
 	}
 	before := contents(t, home)
 	for target, want := range map[string]error{
-		full:                            ErrNotEmpty,
-		home:                            ErrNotEmpty,
-		dir:                             ErrNotEmpty,
-		filepath.Join(dir, "backup"):    ErrInside,
-		filepath.Join(dir, "a", "b"):    ErrInside,
-		filepath.Join(link, "backup"):   ErrInside,
-		filepath.Join(link, "db", "xy"): ErrInside,
+		full:                            disk.ErrNotEmpty,
+		home:                            disk.ErrNotEmpty,
+		dir:                             disk.ErrNotEmpty,
+		filepath.Join(dir, "backup"):    disk.ErrInside,
+		filepath.Join(dir, "a", "b"):    disk.ErrInside,
+		filepath.Join(link, "backup"):   disk.ErrInside,
+		filepath.Join(link, "db", "xy"): disk.ErrInside,
 	} {
 		if _, err := s.Backup(t.Context(), target); !errors.Is(err, want) {
 			t.Errorf("%s: got %v, want %v", target, err, want)
 		}
 	}
 	s.backups.Lock()
-	if _, err := s.Backup(t.Context(), filepath.Join(home, "second")); !errors.Is(err, ErrBackupRuns) {
+	if _, err := s.Backup(t.Context(), filepath.Join(home, "second")); !errors.Is(err, disk.ErrBackupRuns) {
 		t.Errorf("while another one runs: got %v, want ErrBackupRuns", err)
 	}
 	s.backups.Unlock()
@@ -161,7 +163,7 @@ func TestACrashedBackupIsWholeOrRefused(t *testing.T) {
 				whole++
 				closeInspection(t, v)
 				wantWhole(t, backupDir, clone, rows)
-			case !errors.Is(err, ErrUnfinishedBackup) && !errors.Is(err, ErrNoStore):
+			case !errors.Is(err, disk.ErrUnfinishedBackup) && !errors.Is(err, disk.ErrNoStore):
 				t.Errorf("crash %d: got %v", i, err)
 			}
 			if s, err := Open(backupDir, Options{FS: clone, Logger: quiet}); err == nil {
@@ -246,16 +248,16 @@ func TestACrashedRestoreIsRefusedUntilItIsRunAgain(t *testing.T) {
 			switch {
 			case err == nil:
 				closeStore(t, s)
-				if err := restoreTo(clone, otherDir); !errors.Is(err, ErrNotEmpty) {
+				if err := restoreTo(clone, otherDir); !errors.Is(err, disk.ErrNotEmpty) {
 					t.Errorf("crash %d: got %v of a restore into what is whole", i, err)
 				}
 				continue
-			case errors.Is(err, ErrUnfinishedRestore):
+			case errors.Is(err, disk.ErrUnfinishedRestore):
 				unfinished++
-				if _, err := Open(otherDir, Options{FS: clone, Logger: quiet, Create: true}); !errors.Is(err, ErrUnfinishedRestore) {
+				if _, err := Open(otherDir, Options{FS: clone, Logger: quiet, Create: true}); !errors.Is(err, disk.ErrUnfinishedRestore) {
 					t.Errorf("crash %d, with Create: got %v", i, err)
 				}
-			case !errors.Is(err, ErrNoStore):
+			case !errors.Is(err, disk.ErrNoStore):
 				t.Errorf("crash %d: got %v", i, err)
 			}
 			if err := restoreTo(clone, otherDir); err != nil {
@@ -285,8 +287,8 @@ func TestARestoreRefusesWhatItShouldNotTouch(t *testing.T) {
 	touch("/strange/db/CURRENT")
 	touch("/journal-only/journal/ring")
 	for target, want := range map[string]error{
-		storeDir: ErrNotEmpty, "/full": ErrNotEmpty, "/strange": ErrNotEmpty, "/journal-only": ErrNotEmpty,
-		backupDir: ErrInside, backupDir + "/new": ErrInside, "/backups": ErrInside,
+		storeDir: disk.ErrNotEmpty, "/full": disk.ErrNotEmpty, "/strange": disk.ErrNotEmpty, "/journal-only": disk.ErrNotEmpty,
+		backupDir: disk.ErrInside, backupDir + "/new": disk.ErrInside, "/backups": disk.ErrInside,
 	} {
 		before := mem.String()
 		if err := restoreTo(mem, target); !errors.Is(err, want) {
@@ -299,7 +301,7 @@ func TestARestoreRefusesWhatItShouldNotTouch(t *testing.T) {
 			t.Errorf("%s has changed", target)
 		}
 	}
-	for from, want := range map[string]error{"/nothing": ErrNoStore, storeDir: ErrNotAStore, "/full": ErrNotAStore} {
+	for from, want := range map[string]error{"/nothing": disk.ErrNoStore, storeDir: disk.ErrNotAStore, "/full": disk.ErrNotAStore} {
 		if _, err := Restore(t.Context(), from, otherDir, RestoreOptions{FS: mem, Logger: quiet}); !errors.Is(err, want) {
 			t.Errorf("from %s: got %v, want %v", from, err, want)
 		}
@@ -316,7 +318,7 @@ func TestARestoreThatIsStoppedIsUnfinished(t *testing.T) {
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
-	if _, err := Open(otherDir, Options{FS: mem, Logger: quiet}); !errors.Is(err, ErrUnfinishedRestore) {
+	if _, err := Open(otherDir, Options{FS: mem, Logger: quiet}); !errors.Is(err, disk.ErrUnfinishedRestore) {
 		t.Errorf("got %v", err)
 	}
 	if err := restoreTo(mem, otherDir); err != nil {
@@ -372,7 +374,7 @@ func TestABackupOfAJustOpenedStoreIsWhole(t *testing.T) {
 	mem := vfs.NewCrashableMem()
 	s := openMem(t, mem)
 	stop := start(t, s)
-	apply(t, s, creation(link("kept", 1, 1)))
+	apply(t, s, rowtest.Creation(rowtest.Link("kept", 1, 1)))
 	stop()
 	closeStore(t, s)
 	for range 2 { // the first opening writes the log into a table, the second finds an empty log
@@ -418,7 +420,7 @@ func TestABrokenOrIncompleteCheckpointFailsTheBackup(t *testing.T) {
 		mem := vfs.NewMem()
 		s := open(t, "/data/store", Options{FS: forgetful{mem, part}})
 		stop := start(t, s)
-		apply(t, s, creation(link("kept", 1, 1)))
+		apply(t, s, rowtest.Creation(rowtest.Link("kept", 1, 1)))
 		if _, err := s.Backup(t.Context(), "/backup"); err == nil {
 			t.Errorf("%s is empty, and Backup returned no error", part)
 		}
@@ -440,13 +442,13 @@ func TestABackupOfAStoreWithoutTablesIsWhole(t *testing.T) {
 	closeStore(t, s)
 	closeStore(t, openMem(t, mem))
 	for round := range 3 {
-		names, err := mem.List(mem.PathJoin(storeDir, dbName))
+		names, err := mem.List(mem.PathJoin(storeDir, disk.DBName))
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, name := range names {
 			if strings.HasSuffix(name, ".log") {
-				if err := mem.Remove(mem.PathJoin(storeDir, dbName, name)); err != nil {
+				if err := mem.Remove(mem.PathJoin(storeDir, disk.DBName, name)); err != nil {
 					t.Fatal(err)
 				}
 			}

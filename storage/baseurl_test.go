@@ -1,11 +1,12 @@
 package storage
 
 import (
-	"shunt/storage/row"
 	"strings"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"shunt/storage/row"
 )
 
 func wantBaseURL(t *testing.T, s *Store, want string) {
@@ -42,7 +43,7 @@ func TestTheBaseURLOutlivesCrashesBackupsAndRestores(t *testing.T) {
 // Each start notes the base URL. It must not wait for the disk if the store already has it.
 func TestAnUnchangedBaseURLIsNotWritten(t *testing.T) {
 	s := openTemp(t)
-	begun := s.writer.lastDurable()
+	begun := s.writer.LastDurable()
 	for _, c := range []struct {
 		baseURL string
 		writes  uint64
@@ -50,7 +51,7 @@ func TestAnUnchangedBaseURLIsNotWritten(t *testing.T) {
 		if err := s.NoteBaseURL(c.baseURL); err != nil {
 			t.Fatal(err)
 		}
-		if got := s.writer.lastDurable() - begun; got != c.writes {
+		if got := s.writer.LastDurable() - begun; got != c.writes {
 			t.Errorf("after %s: got %d writes, want %d", c.baseURL, got, c.writes)
 		}
 	}

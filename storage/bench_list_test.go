@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"shunt/engine"
+	"shunt/storage/row/rowtest"
 )
 
 // BenchmarkListing reads a page of 1,000 links, and all of 150,000 as an export does. It does so
@@ -17,12 +18,12 @@ func BenchmarkListing(b *testing.B) {
 	dir := filepath.Join(b.TempDir(), "store")
 	s := open(b, dir, Options{})
 	stop := start(b, s)
-	slots := make(chan struct{}, commitQueueLimit)
+	slots := make(chan struct{}, queueLimit)
 	for id := uint64(1); id <= links; id++ {
-		rec := link(fmt.Sprintf("%08x", id*0x9e3779b97f4a7c15>>32), id, 1)
+		rec := rowtest.Link(fmt.Sprintf("%08x", id*0x9e3779b97f4a7c15>>32), id, 1)
 		rec.Hot.Target = fmt.Sprintf("https://www.example%d.org/some/path/that/is/long/%d", id%5000, id)
 		slots <- struct{}{}
-		s.Apply(creation(rec), func(error) { <-slots })
+		s.Apply(rowtest.Creation(rec), func(error) { <-slots })
 	}
 	benchmarkListing(b, s, "writes", links)
 	stop()

@@ -231,7 +231,7 @@ func BenchmarkApply(b *testing.B) {
 				wg.Go(func() {
 					for range (b.N + w) / writers {
 						id := next.Add(1)
-						if err := tryApply(s, creation(link(fmt.Sprintf("c%d", id), id, 1))); err != nil {
+						if err := tryApply(s, rowtest.Creation(rowtest.Link(fmt.Sprintf("c%d", id), id, 1))); err != nil {
 							b.Error(err)
 						}
 					}
@@ -270,12 +270,12 @@ func BenchmarkLoad(b *testing.B) {
 	dir := filepath.Join(b.TempDir(), "store")
 	s := open(b, dir, Options{})
 	stop := start(b, s)
-	slots := make(chan struct{}, commitQueueLimit)
+	slots := make(chan struct{}, queueLimit)
 	for id := uint64(1); id <= links; id++ {
-		rec := link(fmt.Sprintf("%08x", id*0x9e3779b97f4a7c15>>32), id, 1)
+		rec := rowtest.Link(fmt.Sprintf("%08x", id*0x9e3779b97f4a7c15>>32), id, 1)
 		rec.Cold.ImportedHits = id
 		slots <- struct{}{}
-		s.Apply(creation(rec), func(error) { <-slots })
+		s.Apply(rowtest.Creation(rec), func(error) { <-slots })
 	}
 	stop()
 	defer closeStore(b, s)

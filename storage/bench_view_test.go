@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"shunt/engine"
+	"shunt/storage/kv"
 	"shunt/storage/row"
 )
 
@@ -14,16 +15,16 @@ func fillDays(b *testing.B, s *Store, ids []uint64, days uint32, value func() *e
 	batch := s.db.NewBatch()
 	for _, id := range ids {
 		for day := range days {
-			merge(batch, row.AppendLinkDayKey(nil, id, day), row.AppendTally(nil, value()))
+			kv.Merge(batch, row.AppendLinkDayKey(nil, id, day), row.AppendTally(nil, value()))
 			if batch.Len() > 16<<20 {
-				if err := s.sync(batch, "benchmark"); err != nil {
+				if err := s.writer.Sync(batch, "benchmark"); err != nil {
 					b.Fatal(err)
 				}
 				batch.Reset()
 			}
 		}
 	}
-	if err := s.sync(batch, "benchmark"); err != nil {
+	if err := s.writer.Sync(batch, "benchmark"); err != nil {
 		b.Fatal(err)
 	}
 	if err := s.db.Compact(b.Context(), []byte{0}, []byte{0xff}, true); err != nil {

@@ -11,14 +11,15 @@ import (
 
 	"shunt/engine"
 	"shunt/storage/row"
+	"shunt/storage/row/rowtest"
 )
 
 // bulkOf returns the creation of links with these ids, with a receipt.
 func bulkOf(k engine.RequestKey, ids ...uint64) engine.Bulk {
 	b := engine.Bulk{Receipt: &engine.Receipt{Request: engine.Request{RequestKey: k}, CreatedAtMs: 1000}}
 	for _, id := range ids {
-		rec := link(fmt.Sprintf("c%d", id), id, 1, "tag")
-		b.Creations = append(b.Creations, creation(rec))
+		rec := rowtest.Link(fmt.Sprintf("c%d", id), id, 1, "tag")
+		b.Creations = append(b.Creations, rowtest.Creation(rec))
 		b.Receipt.Items = append(b.Receipt.Items, engine.ReceiptItem{ID: id, Code: rec.Hot.Code})
 	}
 	return b
@@ -73,7 +74,7 @@ func TestABulkAndItsReceiptAreStoredBothOrNeither(t *testing.T) {
 // the bulk.
 func TestABulkIsNeverCutIntoTwoBatches(t *testing.T) {
 	s := openTempStopped(t)
-	large := link("large", 1, 1)
+	large := rowtest.Link("large", 1, 1)
 	large.Cold.Title = string(make([]byte, engine.MaxTitleBytes))
 	var bulk engine.Bulk
 	for i := range engine.MaxBulk {
@@ -81,21 +82,21 @@ func TestABulkIsNeverCutIntoTwoBatches(t *testing.T) {
 		rec.Hot.Target = "https://x.example/" + string(make([]byte, 8000))
 		rec.Hot.ID, rec.Hot.Code = uint64(i+1), fmt.Sprintf("large%d", i)
 		rec.Cold.Code = rec.Hot.Code
-		bulk.Creations = append(bulk.Creations, creation(rec))
+		bulk.Creations = append(bulk.Creations, rowtest.Creation(rec))
 	}
 	done := make(chan error, 2)
 	s.ApplyAll(bulk, func(err error) { done <- err })
-	s.Apply(creation(link("small", 5000, 1)), func(err error) { done <- err })
-	before := s.commits.batches.Load()
+	s.Apply(rowtest.Creation(rowtest.Link("small", 5000, 1)), func(err error) { done <- err })
+	before := s.Commits().Batches
 	stop := start(t, s)
 	defer stop()
 	if err := errors.Join(<-done, <-done); err != nil {
 		t.Fatal(err)
 	}
-	if got := s.commits.batches.Load() - before; got != 2 {
+	if got := s.Commits().Batches - before; got != 2 {
 		t.Errorf("%d batches, want 2: the bulk, and the mutation after it", got)
 	}
-	if got := s.commits.mutations.Load(); got != engine.MaxBulk+1 {
+	if got := s.Commits().Mutations; got != engine.MaxBulk+1 {
 		t.Errorf("%d mutations are counted, want %d", got, engine.MaxBulk+1)
 	}
 }
@@ -111,7 +112,7 @@ func TestABulkCountsAsItsLinksInTheQueue(t *testing.T) {
 	s := openTempStopped(t)
 	bulk := engine.Bulk{Creations: make([]engine.Mutation, engine.MaxBulk)}
 	for i := range bulk.Creations {
-		bulk.Creations[i] = creation(link(fmt.Sprintf("c%d", i), uint64(i+1), 1))
+		bulk.Creations[i] = rowtest.Creation(rowtest.Link(fmt.Sprintf("c%d", i), uint64(i+1), 1))
 	}
 	answers := make(chan error, 10)
 	answer := func(err error) { answers <- err }
@@ -130,10 +131,10 @@ func TestABulkCountsAsItsLinksInTheQueue(t *testing.T) {
 		s.ApplyAll(bulk, answer)
 	}
 	refused("the fifth")
-	for range commitQueueLimit - 4*engine.MaxBulk {
-		s.Apply(creation(link("x", 9999, 1)), func(error) {})
+	for range queueLimit - 4*engine.MaxBulk {
+		s.Apply(rowtest.Creation(rowtest.Link("x", 9999, 1)), func(error) {})
 	}
-	s.Apply(creation(link("x", 9999, 1)), answer)
+	s.Apply(rowtest.Creation(rowtest.Link("x", 9999, 1)), answer)
 	refused("one more than the queue takes")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -151,11 +152,11 @@ func TestAMalformedBulkIsRefused(t *testing.T) {
 	s := openTemp(t)
 	for name, b := range map[string]engine.Bulk{
 		"too many":              {Creations: make([]engine.Mutation, engine.MaxBulk+1)},
-		"with a deletion":       {Creations: []engine.Mutation{deletion(link("a", 1, 1))}},
-		"with an edit":          {Creations: []engine.Mutation{edit(link("a", 1, 1), link("a", 1, 1))}},
-		"with a receipt inside": {Creations: []engine.Mutation{once(requestKey(1, 1), link("a", 1, 1), 1)}},
+		"with a deletion":       {Creations: []engine.Mutation{rowtest.Deletion(rowtest.Link("a", 1, 1))}},
+		"with an edit":          {Creations: []engine.Mutation{rowtest.Edit(rowtest.Link("a", 1, 1), rowtest.Link("a", 1, 1))}},
+		"with a receipt inside": {Creations: []engine.Mutation{once(requestKey(1, 1), rowtest.Link("a", 1, 1), 1)}},
 		"of a link without code": {Creations: []engine.Mutation{
-			creation(link("", 1, 1)),
+			rowtest.Creation(rowtest.Link("", 1, 1)),
 		}},
 		"with an empty receipt":      {Receipt: &engine.Receipt{}},
 		"with an unknown outcome":    {Receipt: &engine.Receipt{Items: []engine.ReceiptItem{{Outcome: engine.NumOutcomes}}}},

@@ -12,6 +12,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/engine"
+	"shunt/storage/row/rowtest"
 )
 
 // readsFS counts the reads of table files.
@@ -61,7 +62,7 @@ func newCached(t *testing.T) *cachedStore {
 	stop := start(t, c.Store)
 	bulk := engine.Bulk{}
 	for id := uint64(1); id <= cachedLinks; id++ {
-		bulk.Creations = append(bulk.Creations, creation(link(cachedCode(id), id, 1)))
+		bulk.Creations = append(bulk.Creations, rowtest.Creation(rowtest.Link(cachedCode(id), id, 1)))
 	}
 	done := make(chan error, 1)
 	c.ApplyAll(bulk, func(err error) { done <- err })

@@ -9,6 +9,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/engine"
+	"shunt/storage/disk"
+	"shunt/storage/row/rowtest"
 )
 
 // A damaged block of a table file makes many rows unreadable. The file is reported first, its
@@ -23,14 +25,14 @@ func TestADamagedFileIsReportedBeforeItsConsequences(t *testing.T) {
 		t.Fatal(err)
 	}
 	for id := uint64(1); id <= 3000; id++ {
-		apply(t, s, creation(link(fmt.Sprintf("code%04d", id), id, checkedOwner, "spring")))
+		apply(t, s, rowtest.Creation(rowtest.Link(fmt.Sprintf("code%04d", id), id, checkedOwner, "spring")))
 	}
 	stop()
 	if err := s.db.Flush(); err != nil {
 		t.Fatal(err)
 	}
 	closeStore(t, s)
-	path := damageLargestTable(t, mem, "/data/store/"+dbName)
+	path := damageLargestTable(t, mem, "/data/store/"+disk.DBName)
 
 	v := inspect(t, "/data/store", mem)
 	defer closeInspection(t, v)

@@ -15,6 +15,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/engine"
+	"shunt/storage/kv"
 	"shunt/storage/row"
 	"shunt/storage/row/rowtest"
 )
@@ -41,36 +42,36 @@ func fillForCheck(t testing.TB, s *Store) {
 		t.Fatal(err)
 	}
 	for id := uint64(1); id <= 20; id++ {
-		r := link(fmt.Sprintf("code%02d", id), id, checkedOwner, "spring")
+		r := rowtest.Link(fmt.Sprintf("code%02d", id), id, checkedOwner, "spring")
 		if id%2 == 0 {
 			r.Cold.Tags = nil
 		}
 		r.Cold.ImportedHits = id % 3
-		apply(t, s, creation(r))
+		apply(t, s, rowtest.Creation(r))
 	}
-	edited := link("code01", 1, checkedOwner, "autumn", "spring")
+	edited := rowtest.Link("code01", 1, checkedOwner, "autumn", "spring")
 	edited.Cold.Version = 2
-	apply(t, s, edit(link("code01", 1, checkedOwner, "spring"), edited))
-	apply(t, s, deletion(link("code03", 3, checkedOwner, "spring")))
-	apply(t, s, deletion(link("code05", 5, checkedOwner, "spring")))
-	again := creation(link("code05", 50, checkedOwner))
+	apply(t, s, rowtest.Edit(rowtest.Link("code01", 1, checkedOwner, "spring"), edited))
+	apply(t, s, rowtest.Deletion(rowtest.Link("code03", 3, checkedOwner, "spring")))
+	apply(t, s, rowtest.Deletion(rowtest.Link("code05", 5, checkedOwner, "spring")))
+	again := rowtest.Creation(rowtest.Link("code05", 50, checkedOwner))
 	again.Receipt = &engine.Receipt{CreatedAtMs: 1}
 	apply(t, s, again)
 
 	hour := uint32(checkedHour)
 	for seq := range uint64(4) {
-		f := newModelFlush()
+		f := rowtest.NewFlush()
 		for id := uint64(1); id <= 10; id++ {
-			f.add(hour, id, checkedOwner, rowtest.HitFrom(rowtest.Visitor(seq*100+id), "a.example", 5, 2, 1))
-			f.add(hour, id, checkedOwner, &rowtest.Model{Bots: 1, Heads: 2})
+			f.Add(hour, id, checkedOwner, rowtest.HitFrom(rowtest.Visitor(seq*100+id), "a.example", 5, 2, 1))
+			f.Add(hour, id, checkedOwner, &rowtest.Model{Bots: 1, Heads: 2})
 		}
 		dense := &rowtest.Model{Hits: 3000, Visitors: map[uint64]bool{}}
 		for i := range uint64(3000) {
 			dense.Visitors[rowtest.Visitor(i)] = true
 		}
-		f.add(hour, 20, checkedOwner, dense)
+		f.Add(hour, 20, checkedOwner, dense)
 		p := engine.Positions{Epoch: 1, FlushSeq: seq + 1, OpenHour: hour, Rings: []uint64{10 * (seq + 1)}}
-		if err := s.Flush(f.batch(p)); err != nil {
+		if err := s.Flush(f.Batch(p)); err != nil {
 			t.Fatal(err)
 		}
 		hour++
@@ -154,7 +155,7 @@ func TestEachFaultOfARowIsFound(t *testing.T) {
 	s := openMem(t, mem)
 	fillForCheck(t, s)
 	closeStore(t, s)
-	owner2, hot01, code04 := uint32(8), link("code01", 1, checkedOwner, "autumn", "spring"), link("code04", 4, checkedOwner)
+	owner2, hot01, code04 := uint32(8), rowtest.Link("code01", 1, checkedOwner, "autumn", "spring"), rowtest.Link("code04", 4, checkedOwner)
 	for name, c := range map[string]struct {
 		plant func(b *pebble.Batch)
 		want  string // part of a fault's text, its place included
@@ -183,7 +184,7 @@ func TestEachFaultOfARowIsFound(t *testing.T) {
 		"a tally of an id that was not given":         {putRow(row.AppendLinkDayKey(nil, 5000, checkedHour/24), rowOf(rowtest.Hit(1))), "id 5000 was never given"},
 		"a tally without a user":                      {putRow(row.AppendOwnerDayKey(nil, owner2, checkedHour/24), rowOf(rowtest.Hit(1))), "there is no user 8"},
 		"a tally that is cut off":                     {putRow(row.AppendLinkLifeKey(nil, 4), rowOf(rowtest.Hit(1))[:5]), "link lives, key 330000000000000004"},
-		"a merge operand that is cut off":             {func(b *pebble.Batch) { merge(b, row.AppendLinkLifeKey(nil, 2), rowOf(rowtest.Hit(1))[:5]) }, "link lives"},
+		"a merge operand that is cut off":             {func(b *pebble.Batch) { kv.Merge(b, row.AppendLinkLifeKey(nil, 2), rowOf(rowtest.Hit(1))[:5]) }, "link lives"},
 		"more visitors than hits":                     {putRow(row.AppendLinkLifeKey(nil, 4), row.AppendTally(nil, moreVisitors(2, 3))), "2 hits of at least 3 visitors"},
 		"more visitors than hits in registers":        {putRow(row.AppendLinkLifeKey(nil, 20), row.AppendTally(nil, moreVisitors(1000, 3000))), "1000 hits of at least"},
 		"a life with fewer hits than its days":        {putRow(row.AppendLinkLifeKey(nil, 4), rowOf(rowtest.Hit(1))), "the life of link 4 has 1 hit, and its days 2"},
@@ -216,7 +217,7 @@ func TestEachFaultOfARowIsFound(t *testing.T) {
 		"a base URL that is empty":                    {putRow(row.MetaKey(row.MetaBaseURL), []byte{1}), "base URL: "},
 		"a meta row of an unknown name":               {putRow(row.MetaKey('?'), nil), "a row of no known name"},
 		"an id bound of 0":                            {putRow(row.MetaKey(row.MetaIDBound), make([]byte, 8)), "id bound: 0 is out of range"},
-		"a layout that differs from the format file":  {putRow(row.MetaKey(row.MetaLayout), []byte{0, 0, 0, 9}), "version 3, and the database has 9"},
+		"a layout that differs from the format file":  {putRow(row.MetaKey(row.MetaLayout), []byte{0, 0, 0, 9}), "meta, layout version: 9; this program knows"},
 		"a newer layout":                              {putRow(row.MetaKey(row.MetaLayout), []byte{0, 0, 0, 9}), "layout version: 9"},
 		"a row of an unknown table":                   {putRow([]byte{0x66, 1}, nil), "key 6601: a row of no known table"},
 		"a row before all tables":                     {putRow([]byte{0x01}, nil), "key 01: a row of no known table"},
@@ -244,10 +245,10 @@ func tell(faults []engine.Fault) string {
 }
 
 func putRow(key, value []byte) func(*pebble.Batch) {
-	return func(b *pebble.Batch) { set(b, key, value) }
+	return func(b *pebble.Batch) { kv.Set(b, key, value) }
 }
 
-func delRow(key []byte) func(*pebble.Batch) { return func(b *pebble.Batch) { remove(b, key) } }
+func delRow(key []byte) func(*pebble.Batch) { return func(b *pebble.Batch) { kv.Remove(b, key) } }
 
 func moreVisitors(hits, visitors uint64) *engine.Tally {
 	t := &engine.Tally{Hits: hits}
@@ -326,7 +327,7 @@ func TestManyFaultsAreCountedAndTheFirstAreListed(t *testing.T) {
 	closeStore(t, openMem(t, mem))
 	plant(t, mem, func(b *pebble.Batch) {
 		for i := range 100 {
-			set(b, []byte{0x66, byte(i)}, nil)
+			kv.Set(b, []byte{0x66, byte(i)}, nil)
 		}
 	})
 	v := inspect(t, "/data/store", mem)

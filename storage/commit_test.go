@@ -12,7 +12,9 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/engine"
+	"shunt/storage/links"
 	"shunt/storage/row"
+	"shunt/storage/row/rowtest"
 )
 
 func TestConcurrentMutationsAreAllDurableAndShareCommits(t *testing.T) {
@@ -24,8 +26,8 @@ func TestConcurrentMutationsAreAllDurableAndShareCommits(t *testing.T) {
 	for w := range writers {
 		wg.Go(func() {
 			for i := range each {
-				rec := link(fmt.Sprintf("w%d-%d", w, i), uint64(w*each+i+1), uint32(w))
-				if err := tryApply(s, creation(rec)); err != nil {
+				rec := rowtest.Link(fmt.Sprintf("w%d-%d", w, i), uint64(w*each+i+1), uint32(w))
+				if err := tryApply(s, rowtest.Creation(rec)); err != nil {
 					t.Errorf("Apply: %v", err)
 				}
 			}
@@ -56,18 +58,18 @@ func TestAFullQueueIsOverloaded(t *testing.T) {
 			answers.Add(1)
 		}
 	}
-	for i := range commitQueueLimit {
-		s.Apply(creation(link(fmt.Sprintf("c%d", i), uint64(i+1), 1)), count)
+	for i := range queueLimit {
+		s.Apply(rowtest.Creation(rowtest.Link(fmt.Sprintf("c%d", i), uint64(i+1), 1)), count)
 	}
-	if err := tryApply(s, creation(link("over", 1<<20, 1))); !errors.Is(err, engine.ErrOverloaded) {
+	if err := tryApply(s, rowtest.Creation(rowtest.Link("over", 1<<20, 1))); !errors.Is(err, engine.ErrOverloaded) {
 		t.Errorf("got %v, want ErrOverloaded", err)
 	}
-	if got := s.Metrics().CommitQueueLength; got != commitQueueLimit {
-		t.Errorf("queue: got %d, want %d", got, commitQueueLimit)
+	if got := s.Metrics().CommitQueueLength; got != queueLimit {
+		t.Errorf("queue: got %d, want %d", got, queueLimit)
 	}
 	start(t, s)()
-	if got := answers.Load(); got != commitQueueLimit {
-		t.Errorf("got %d acknowledgements, want %d", got, commitQueueLimit)
+	if got := answers.Load(); got != queueLimit {
+		t.Errorf("got %d acknowledgements, want %d", got, queueLimit)
 	}
 	closeStore(t, s)
 }
@@ -87,7 +89,7 @@ func TestEveryMutationIsAnsweredWhileRunEnds(t *testing.T) {
 		writers.Go(func() {
 			for i := 0; ; i++ {
 				submitted.Add(1)
-				err := tryApply(s, creation(link(fmt.Sprintf("w%d-%d", w, i), uint64(w)<<32+uint64(i), 1)))
+				err := tryApply(s, rowtest.Creation(rowtest.Link(fmt.Sprintf("w%d-%d", w, i), uint64(w)<<32+uint64(i), 1)))
 				if errors.Is(err, engine.ErrClosed) {
 					refused.Add(1)
 					return
@@ -112,7 +114,7 @@ func TestEveryMutationIsAnsweredWhileRunEnds(t *testing.T) {
 func TestCloseAnswersMutationsThatRunNeverTook(t *testing.T) {
 	s := openMem(t, vfs.NewMem())
 	var got error
-	s.Apply(creation(link("a", 1, 1)), func(err error) { got = err })
+	s.Apply(rowtest.Creation(rowtest.Link("a", 1, 1)), func(err error) { got = err })
 	closeStore(t, s)
 	if !errors.Is(got, engine.ErrClosed) {
 		t.Errorf("got %v, want ErrClosed", got)
@@ -122,18 +124,18 @@ func TestCloseAnswersMutationsThatRunNeverTook(t *testing.T) {
 func TestRunRunsOnceAndHoldsTheStoreOpen(t *testing.T) {
 	s := openMem(t, vfs.NewMem())
 	stop := start(t, s)
-	apply(t, s, creation(link("a", 1, 1))) // now Run is running
-	if err := s.Run(context.Background()); !errors.Is(err, errRunning) {
-		t.Errorf("a second Run: got %v, want %v", err, errRunning)
+	apply(t, s, rowtest.Creation(rowtest.Link("a", 1, 1))) // now Run is running
+	if err := s.Run(context.Background()); !errors.Is(err, links.ErrRunning) {
+		t.Errorf("a second Run: got %v, want %v", err, links.ErrRunning)
 	}
-	if err := s.Close(); !errors.Is(err, errRunning) {
-		t.Errorf("Close: got %v, want %v", err, errRunning)
+	if err := s.Close(); !errors.Is(err, links.ErrRunning) {
+		t.Errorf("Close: got %v, want %v", err, links.ErrRunning)
 	}
 	stop()
 	if err := s.Run(context.Background()); !errors.Is(err, engine.ErrClosed) {
 		t.Errorf("Run after the end: got %v, want ErrClosed", err)
 	}
-	if err := tryApply(s, creation(link("b", 2, 1))); !errors.Is(err, engine.ErrClosed) {
+	if err := tryApply(s, rowtest.Creation(rowtest.Link("b", 2, 1))); !errors.Is(err, engine.ErrClosed) {
 		t.Errorf("Apply after the end: got %v, want ErrClosed", err)
 	}
 	closeStore(t, s)
@@ -144,9 +146,9 @@ func TestMutationsLargerThanABatchAreCommittedInSeveral(t *testing.T) {
 	const n = 1900 // of 8 KB: four batches
 	var answers atomic.Int64
 	for i := range n {
-		rec := link(fmt.Sprintf("c%d", i), uint64(i+1), 1)
+		rec := rowtest.Link(fmt.Sprintf("c%d", i), uint64(i+1), 1)
 		rec.Hot.Target = "https://a.b/" + string(make([]byte, 8000))
-		s.Apply(creation(rec), func(err error) {
+		s.Apply(rowtest.Creation(rec), func(err error) {
 			if err == nil {
 				answers.Add(1)
 			}

@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"shunt/engine"
+	"shunt/storage/disk"
 	"shunt/storage/row/rowtest"
 )
 
@@ -85,7 +86,7 @@ func TestACrashedCreationBeginsAgain(t *testing.T) {
 			s, err := Open("/data/store", Options{FS: clone, Logger: quiet})
 			if err == nil {
 				closeStore(t, s)
-			} else if !errors.Is(err, ErrNoStore) {
+			} else if !errors.Is(err, disk.ErrNoStore) {
 				t.Errorf("crash %d, without Create: got %v, want ErrNoStore", i, err)
 			}
 			s = openMem(t, clone)
@@ -111,7 +112,7 @@ func TestATwiceCrashedCreationBeginsAgain(t *testing.T) {
 	first.arm(false)
 	closeStore(t, s)
 	for i, left := range first.taken() {
-		if state, err := (&folder{fs: left, dir: "/data/store"}).inspect(); err != nil || state == stored {
+		if state, err := (&disk.Folder{FS: left, Dir: "/data/store"}).Inspect(); err != nil || state == disk.Stored {
 			if err != nil {
 				t.Errorf("crash %d: %v", i, err)
 			}
@@ -141,10 +142,10 @@ func TestAcknowledgedMutationsSurviveACrashAtAnyMoment(t *testing.T) {
 	s := openMem(t, mem)
 	stop := start(t, s)
 	for i := range 20 {
-		rec := link(fmt.Sprintf("c%d", i), uint64(i+1), 1, "tag")
-		apply(t, s, creation(rec))
+		rec := rowtest.Link(fmt.Sprintf("c%d", i), uint64(i+1), 1, "tag")
+		apply(t, s, rowtest.Creation(rec))
 		if i%5 == 4 {
-			apply(t, s, deletion(rec))
+			apply(t, s, rowtest.Deletion(rec))
 		}
 		after := openMem(t, mem.CrashClone(loseAll()))
 		for j := range i + 1 {
@@ -176,14 +177,14 @@ func TestAllocatedIDsSurviveACrash(t *testing.T) {
 
 // crashFlush returns flush i of TestAFlushIsStoredWholeOrNotAtAll: it adds i hits to each of 40
 // links.
-func crashFlush(i uint64) *modelFlush {
-	f := newModelFlush()
+func crashFlush(i uint64) *rowtest.Flush {
+	f := rowtest.NewFlush()
 	for id := range uint64(40) {
 		m := &rowtest.Model{Hits: i, Visitors: map[uint64]bool{}}
 		for v := range i {
 			m.Visitors[rowtest.Visitor(i<<8|v)] = true
 		}
-		f.add(100, id, 1, m)
+		f.Add(100, id, 1, m)
 	}
 	return f
 }
@@ -222,7 +223,7 @@ func wantWholeFlushes(t *testing.T, s *Store) uint64 {
 	}
 	var want rowtest.Model
 	for i := range p.FlushSeq {
-		want.Add(crashFlush(i + 1).links[linkHour{100, 0}])
+		want.Add(crashFlush(i + 1).Links[rowtest.LinkHour{Hour: 100, ID: 0}])
 	}
 	for id := range uint64(40) {
 		wantTally(t, s, id, &want)

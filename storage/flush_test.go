@@ -8,6 +8,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/engine"
+	"shunt/storage/kv"
 	"shunt/storage/row"
 	"shunt/storage/row/rowtest"
 )
@@ -59,8 +60,8 @@ func TestAFlushOverHalfAMemtableIsWhole(t *testing.T) {
 	s := openMem(t, vfs.NewMem())
 	defer closeStore(t, s)
 	m := flushDense(t, s, 10, links)
-	f := newModelFlush()
-	f.add(10, 5, 1, rowtest.Hit(1))
+	f := rowtest.NewFlush()
+	f.Add(10, 5, 1, rowtest.Hit(1))
 	flush(t, s, 2, f)
 	wantTally(t, s, 0, m)
 	wantTally(t, s, links-1, m)
@@ -69,28 +70,27 @@ func TestAFlushOverHalfAMemtableIsWhole(t *testing.T) {
 }
 
 func TestATooLargeFlushIsRefusedWhole(t *testing.T) {
-	defer func(limit int) { maxFlushBytes = limit }(maxFlushBytes)
-	maxFlushBytes = 4 << 10
 	s := openMem(t, vfs.NewMem())
+	s.MaxFlushBytes = 4 << 10
 	defer closeStore(t, s)
 	single := rowtest.Hit(1)
-	f := newModelFlush()
+	f := rowtest.NewFlush()
 	for id := range uint64(200) {
-		f.add(10, id, 1, single)
+		f.Add(10, id, 1, single)
 	}
 	before, err := s.Positions()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Flush(f.batch(engine.Positions{Epoch: 1, FlushSeq: 1})); !errors.Is(err, engine.ErrFlushTooLarge) {
+	if err := s.Flush(f.Batch(engine.Positions{Epoch: 1, FlushSeq: 1})); !errors.Is(err, engine.ErrFlushTooLarge) {
 		t.Fatalf("200 rows in 4 KiB: %v", err)
 	}
 	if after, err := s.Positions(); err != nil || after.FlushSeq != before.FlushSeq {
 		t.Errorf("got flush %d, want %d (%v)", after.FlushSeq, before.FlushSeq, err)
 	}
 	wantTally(t, s, 7, &rowtest.Model{})
-	small := newModelFlush()
-	small.add(10, 7, 1, single)
+	small := rowtest.NewFlush()
+	small.Add(10, 7, 1, single)
 	flush(t, s, 1, small)
 	one := &rowtest.Model{}
 	one.Add(single)
@@ -106,13 +106,13 @@ func TestAFlushOfCountsAloneIsNeverTooLarge(t *testing.T) {
 	b := s.db.NewBatch()
 	defer b.Close()
 	before := b.Len()
-	merge(b, row.AppendLinkHourKey(nil, math.MaxUint32, math.MaxUint64), row.AppendTally(nil, largest))
+	kv.Merge(b, row.AppendLinkHourKey(nil, math.MaxUint32, math.MaxUint64), row.AppendTally(nil, largest))
 	rowBytes := b.Len() - before
 	if rowBytes != 48 { // as engine.DefaultPendingEntries says
 		t.Errorf("a row takes %d bytes", rowBytes)
 	}
-	if sum := rowBytes * engine.DefaultPendingEntries; sum > maxFlushBytes {
-		t.Errorf("%d rows take %d bytes, a flush at most %d", engine.DefaultPendingEntries, sum, maxFlushBytes)
+	if sum := rowBytes * engine.DefaultPendingEntries; sum > s.MaxFlushBytes {
+		t.Errorf("%d rows take %d bytes, a flush at most %d", engine.DefaultPendingEntries, sum, s.MaxFlushBytes)
 	}
 }
 

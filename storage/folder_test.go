@@ -13,13 +13,16 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"shunt/storage/row"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"shunt/storage/disk"
+	"shunt/storage/kv"
+	"shunt/storage/row"
 )
 
 // contents returns the bytes of every file below dir, and the names of its folders.
@@ -66,9 +69,9 @@ func write(t *testing.T, path, text string) {
 
 func TestAFolderWithoutStoreIsNoStoreUnlessCreated(t *testing.T) {
 	dir := t.TempDir()
-	wantUntouched(t, dir, false, ErrNoStore)
+	wantUntouched(t, dir, false, disk.ErrNoStore)
 	missing := filepath.Join(dir, "a", "b")
-	if _, err := Open(missing, Options{Logger: quiet}); !errors.Is(err, ErrNoStore) {
+	if _, err := Open(missing, Options{Logger: quiet}); !errors.Is(err, disk.ErrNoStore) {
 		t.Errorf("got %v, want ErrNoStore", err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "a")); !errors.Is(err, fs.ErrNotExist) {
@@ -76,10 +79,10 @@ func TestAFolderWithoutStoreIsNoStoreUnlessCreated(t *testing.T) {
 	}
 	closeStore(t, open(t, missing, Options{}))
 	info, err := os.Stat(missing)
-	if err != nil || info.Mode().Perm() != folderMode {
-		t.Errorf("got mode %v, %v, want %o", info.Mode(), err, folderMode)
+	if err != nil || info.Mode().Perm() != disk.FolderMode {
+		t.Errorf("got mode %v, %v, want %o", info.Mode(), err, disk.FolderMode)
 	}
-	text, err := os.ReadFile(filepath.Join(missing, formatName))
+	text, err := os.ReadFile(filepath.Join(missing, disk.FormatName))
 	if got, want := string(text), fmt.Sprintf("shunt data, version %d\n", row.LayoutVersion); err != nil || got != want {
 		t.Errorf("format file: got %q, %v, want %q", got, err, want)
 	}
@@ -98,8 +101,8 @@ func TestAFolderWithOtherFilesIsLeftAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 		write(t, path, "mine")
-		wantUntouched(t, dir, true, ErrNotAStore)
-		wantUntouched(t, dir, false, ErrNotAStore)
+		wantUntouched(t, dir, true, disk.ErrNotAStore)
+		wantUntouched(t, dir, false, disk.ErrNotAStore)
 	}
 }
 
@@ -109,30 +112,30 @@ func TestAFormatFileThatIsNotOursIsLeftAlone(t *testing.T) {
 		"shunt data, version 01\n", "shunt data, version 1",
 	} {
 		dir := t.TempDir()
-		write(t, filepath.Join(dir, formatName), text)
-		wantUntouched(t, dir, true, ErrNotAStore)
+		write(t, filepath.Join(dir, disk.FormatName), text)
+		wantUntouched(t, dir, true, disk.ErrNotAStore)
 	}
 }
 
 func TestAStoreOfANewerFormatIsLeftAlone(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
 	closeStore(t, open(t, dir, Options{}))
-	write(t, filepath.Join(dir, formatName), fmt.Sprintf("shunt data, version %d\nand more that we do not know\n", row.LayoutVersion+1))
-	wantUntouched(t, dir, true, ErrNewerFormat)
-	wantUntouched(t, dir, false, ErrNewerFormat)
+	write(t, filepath.Join(dir, disk.FormatName), fmt.Sprintf("shunt data, version %d\nand more that we do not know\n", row.LayoutVersion+1))
+	wantUntouched(t, dir, true, disk.ErrNewerFormat)
+	wantUntouched(t, dir, false, disk.ErrNewerFormat)
 }
 
 func TestANewerLayoutInTheDatabaseIsRefused(t *testing.T) {
 	mem := vfs.NewMem()
 	s := openMem(t, mem)
 	b := s.db.NewBatch()
-	set(b, row.MetaKey(row.MetaLayout), binary.BigEndian.AppendUint32(nil, row.LayoutVersion+1))
-	if err := s.sync(b, "test"); err != nil {
+	kv.Set(b, row.MetaKey(row.MetaLayout), binary.BigEndian.AppendUint32(nil, row.LayoutVersion+1))
+	if err := s.writer.Sync(b, "test"); err != nil {
 		t.Fatal(err)
 	}
 	closeStore(t, s)
 	for range 2 { // the second time: the first one has released the lock
-		if _, err := Open("/data/store", Options{FS: mem, Logger: quiet}); !errors.Is(err, ErrNewerFormat) {
+		if _, err := Open("/data/store", Options{FS: mem, Logger: quiet}); !errors.Is(err, disk.ErrNewerFormat) {
 			t.Errorf("got %v, want ErrNewerFormat", err)
 		}
 	}
@@ -197,7 +200,7 @@ func TestAVisitorKeyIsUsedOnlyToCreateAStore(t *testing.T) {
 func TestAStoreThatThisProcessHoldsIsLocked(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
 	s := open(t, dir, Options{})
-	wantUntouched(t, dir, true, ErrLocked)
+	wantUntouched(t, dir, true, disk.ErrLocked)
 	closeStore(t, s)
 	closeStore(t, open(t, dir, Options{}))
 }
@@ -222,8 +225,8 @@ func TestAStoreThatAnotherProcessHoldsIsLocked(t *testing.T) {
 	if line, err := bufio.NewReader(stdout).ReadString('\n'); err != nil || line != "held\n" {
 		t.Fatalf("the other process: %q, %v", line, err)
 	}
-	wantUntouched(t, dir, true, ErrLocked)
-	wantUntouched(t, dir, false, ErrLocked)
+	wantUntouched(t, dir, true, disk.ErrLocked)
+	wantUntouched(t, dir, false, disk.ErrLocked)
 	if err := errors.Join(stdin.Close(), cmd.Wait()); err != nil {
 		t.Errorf("the other process: %v", err)
 	}
@@ -257,31 +260,33 @@ func FuzzFormatFile(f *testing.F) {
 	for _, text := range []string{
 		"", "shunt data, version 1\n", "shunt data, version 1", "shunt data, version 1\nand more\n", "shunt data, version 2\n", "shunt data, version 3\n", "shunt backup, version 1\n", "shunt store, format 3\n", "shunt store, format x\n", "shunt backup, format 2\n",
 		"shunt data, version 01\n", "shunt data, version 0\n", "shunt data, version 4294967296\n", "shunt data, version 1\r\n",
-		"shunt data, version " + strings.Repeat("0", maxFormatBytes) + "1\n", "format: A4\n",
+		"shunt data, version " + strings.Repeat("0", disk.MaxFormatBytes) + "1\n", "format: A4\n",
 	} {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		want := ErrNotAStore
-		if oldLine.Match(text[:min(len(text), maxFormatBytes)]) {
-			want = ErrOldFormat
+		want := disk.ErrNotAStore
+		if oldLine.Match(text[:min(len(text), disk.MaxFormatBytes)]) {
+			want = disk.ErrOldFormat
 		}
 		if match := firstLine.FindSubmatch(text); match != nil {
 			if version, err := strconv.ParseUint(string(match[2]), 10, 32); err == nil && version > row.LayoutVersion {
-				want = ErrNewerFormat
+				want = disk.ErrNewerFormat
+			} else if err == nil && version < row.LayoutVersion {
+				want = disk.ErrOldFormat
 			} else if err == nil && string(match[1]) == "backup" {
-				want = ErrBackup
+				want = disk.ErrBackup
 			} else if err == nil {
 				want = nil
 			}
 		}
 		mem := vfs.NewMem()
-		writeMem(t, mem, formatName, text)
-		state, err := (&folder{fs: mem, dir: ""}).inspect()
-		if state != stored || !errors.Is(err, want) {
+		writeMem(t, mem, disk.FormatName, text)
+		state, err := (&disk.Folder{FS: mem, Dir: ""}).Inspect()
+		if state != disk.Stored || !errors.Is(err, want) {
 			t.Fatalf("%q: got state %d, %v, want %v", text, state, err, want)
 		}
-		if after := readMem(t, mem, formatName); !bytes.Equal(after, text) {
+		if after := readMem(t, mem, disk.FormatName); !bytes.Equal(after, text) {
 			t.Fatalf("%q has become %q", text, after)
 		}
 	})

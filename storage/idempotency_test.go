@@ -10,7 +10,9 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/engine"
+	"shunt/storage/kv"
 	"shunt/storage/row"
+	"shunt/storage/row/rowtest"
 )
 
 // requestKey returns the key of request i of a sender.
@@ -20,7 +22,7 @@ func requestKey(sender byte, i int) engine.RequestKey {
 
 // once returns a creation with a receipt.
 func once(k engine.RequestKey, rec engine.Record, createdAtMs int64) engine.Mutation {
-	m := creation(rec)
+	m := rowtest.Creation(rec)
 	m.Receipt = &engine.Receipt{Request: engine.Request{RequestKey: k, Body: [16]byte{7}}, CreatedAtMs: createdAtMs}
 	return m
 }
@@ -33,7 +35,7 @@ func TestALinkAndItsReceiptAreStoredBothOrNeither(t *testing.T) {
 		stop := start(t, s)
 		c.arm(true)
 		for i := range links {
-			apply(t, s, once(requestKey(1, i), link(fmt.Sprintf("c%d", i), uint64(i+1), 1, "tag"), 1000))
+			apply(t, s, once(requestKey(1, i), rowtest.Link(fmt.Sprintf("c%d", i), uint64(i+1), 1, "tag"), 1000))
 		}
 		c.arm(false)
 		stop()
@@ -82,7 +84,7 @@ func always(engine.RequestKey) bool { return true }
 func TestASweepDeletesOldReceiptsAndNoOthers(t *testing.T) {
 	s := openTemp(t)
 	for i := range 6 {
-		apply(t, s, once(requestKey(byte(i%2), i), link(fmt.Sprintf("c%d", i), uint64(i+1), 1), int64(i)*1000))
+		apply(t, s, once(requestKey(byte(i%2), i), rowtest.Link(fmt.Sprintf("c%d", i), uint64(i+1), 1), int64(i)*1000))
 	}
 	busy := requestKey(1, 1)
 	gone, chunks := sweepAll(t, s, 4000, func(k engine.RequestKey) bool { return k != busy })
@@ -113,9 +115,9 @@ func TestASweepDeletesOldReceiptsAndNoOthers(t *testing.T) {
 func TestAReceiptRewrittenDuringASweepStays(t *testing.T) {
 	s := openTemp(t)
 	k := requestKey(1, 1)
-	apply(t, s, once(k, link("old", 1, 1), 1000))
+	apply(t, s, once(k, rowtest.Link("old", 1, 1), 1000))
 	gone, _ := sweepAll(t, s, 2000, func(engine.RequestKey) bool {
-		apply(t, s, once(k, link("new", 2, 1), 3000))
+		apply(t, s, once(k, rowtest.Link("new", 2, 1), 3000))
 		return true
 	})
 	if r, err := s.ReadReceipt(k); len(gone) != 0 || err != nil || r.Link.Hot.Code != "new" {
@@ -130,9 +132,9 @@ func TestALargeSweepRunsInChunks(t *testing.T) {
 	var old engine.Receipt
 	for i := range receipts {
 		k := requestKey(1, i)
-		set(b, row.AppendReceiptKey(nil, &k), row.AppendReceipt(nil, &old, &engine.Hot{}, &engine.Cold{}))
+		kv.Set(b, row.AppendReceiptKey(nil, &k), row.AppendReceipt(nil, &old, &engine.Hot{}, &engine.Cold{}))
 	}
-	if err := s.sync(b, "test"); err != nil {
+	if err := s.writer.Sync(b, "test"); err != nil {
 		t.Fatal(err)
 	}
 	gone, chunks := sweepAll(t, s, 1, always)
@@ -146,9 +148,9 @@ func TestALargeSweepRunsInChunks(t *testing.T) {
 
 func TestATombstoneWithAReceiptIsRefused(t *testing.T) {
 	s := openTemp(t)
-	rec := link("x", 1, 1)
-	apply(t, s, creation(rec))
-	m := deletion(rec)
+	rec := rowtest.Link("x", 1, 1)
+	apply(t, s, rowtest.Creation(rec))
+	m := rowtest.Deletion(rec)
 	m.Receipt = &engine.Receipt{}
 	if err := tryApply(s, m); err == nil {
 		t.Error("no error")
@@ -162,8 +164,8 @@ func TestADamagedReceiptIsAnErrorNotAGuess(t *testing.T) {
 	s := openTemp(t)
 	k := requestKey(1, 1)
 	b := s.db.NewBatch()
-	set(b, row.AppendReceiptKey(nil, &k), []byte{9})
-	if err := s.sync(b, "test"); err != nil {
+	kv.Set(b, row.AppendReceiptKey(nil, &k), []byte{9})
+	if err := s.writer.Sync(b, "test"); err != nil {
 		t.Fatal(err)
 	}
 	_, readErr := s.ReadReceipt(k)

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"shunt/storage/disk"
 )
 
 func wantLastBackup(t *testing.T, s *Store, want int64) {
@@ -52,22 +54,22 @@ func TestABackupForAStreamIsInsideAndRestoresByMoving(t *testing.T) {
 	closeInspection(t, v)
 	for range 2 { // the second replaces the first
 		made, err := s.BackupToStream(t.Context())
-		if err != nil || made.Dir != StreamFolder(nil, dir) {
+		if err != nil || made.Dir != disk.StreamFolder(nil, dir) {
 			t.Fatalf("got %+v, %v", made, err)
 		}
 	}
-	wantWhole(t, StreamFolder(nil, dir), nil, rows)
+	wantWhole(t, disk.StreamFolder(nil, dir), nil, rows)
 
 	if err := BeginStream(other); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.RemoveAll(StreamFolder(nil, other)); err != nil {
+	if err := os.RemoveAll(disk.StreamFolder(nil, other)); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.CopyFS(StreamFolder(nil, other), os.DirFS(StreamFolder(nil, dir))); err != nil {
+	if err := os.CopyFS(disk.StreamFolder(nil, other), os.DirFS(disk.StreamFolder(nil, dir))); err != nil {
 		t.Fatal(err)
 	}
-	made, err := Restore(t.Context(), StreamFolder(nil, other), other, RestoreOptions{Logger: quiet})
+	made, err := Restore(t.Context(), disk.StreamFolder(nil, other), other, RestoreOptions{Logger: quiet})
 	if err != nil || made.Files == 0 || made.Bytes == 0 {
 		t.Fatalf("got %+v, %v", made, err)
 	}
@@ -78,7 +80,7 @@ func TestABackupForAStreamIsInsideAndRestoresByMoving(t *testing.T) {
 	closeStore(t, s)
 
 	closeStore(t, open(t, dir, Options{}))
-	if _, err := os.Stat(StreamFolder(nil, dir)); !os.IsNotExist(err) {
+	if _, err := os.Stat(disk.StreamFolder(nil, dir)); !os.IsNotExist(err) {
 		t.Errorf("a start left what a killed backup left: %v", err)
 	}
 }

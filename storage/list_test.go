@@ -10,7 +10,9 @@ import (
 	"testing"
 
 	"shunt/engine"
+	"shunt/storage/kv"
 	"shunt/storage/row"
+	"shunt/storage/row/rowtest"
 )
 
 func openListing(t testing.TB, s *Store) engine.Listing {
@@ -43,14 +45,14 @@ func page(t testing.TB, l engine.Listing, r engine.ListRange, limit int) (entrie
 func TestAListingHasLinksOfOwnerOrTagNewestFirst(t *testing.T) {
 	s := openTemp(t)
 	for i, rec := range []engine.Record{
-		link("a", 1, 1, "x"), link("b", 2, 2, "x"), link("c", 3, 1), link("d", 4, 1, "x", "xy"), link("e", 5, 1, "xy"),
+		rowtest.Link("a", 1, 1, "x"), rowtest.Link("b", 2, 2, "x"), rowtest.Link("c", 3, 1), rowtest.Link("d", 4, 1, "x", "xy"), rowtest.Link("e", 5, 1, "xy"),
 	} {
-		apply(t, s, creation(rec))
+		apply(t, s, rowtest.Creation(rec))
 		if i == 2 {
-			apply(t, s, deletion(rec))
+			apply(t, s, rowtest.Deletion(rec))
 		}
 	}
-	apply(t, s, creation(link("c", 6, 2))) // the code now belongs to another owner
+	apply(t, s, rowtest.Creation(rowtest.Link("c", 6, 2))) // the code now belongs to another owner
 	l := openListing(t, s)
 	for name, c := range map[string]struct {
 		r    engine.ListRange
@@ -91,10 +93,10 @@ func TestAListingHasLinksOfOwnerOrTagNewestFirst(t *testing.T) {
 func TestAScanEndsAtItsLimitAndContinuesAfterIt(t *testing.T) {
 	s := openTemp(t)
 	for id := uint64(1); id <= 10; id++ {
-		rec := link("c"+strconv.Itoa(int(id)), id, 1)
-		apply(t, s, creation(rec))
+		rec := rowtest.Link("c"+strconv.Itoa(int(id)), id, 1)
+		apply(t, s, rowtest.Creation(rec))
 		if id%2 == 0 {
-			apply(t, s, deletion(rec))
+			apply(t, s, rowtest.Deletion(rec))
 		}
 	}
 	l := openListing(t, s)
@@ -120,13 +122,14 @@ func TestAScanEndsAtItsLimitAndContinuesAfterIt(t *testing.T) {
 func TestAListingOfManyLinksIsReadByPages(t *testing.T) {
 	const links, owners, pageRows = 100_000, 4, 10_000
 	s := openTempStopped(t)
-	b := mutationBatch{batch: s.db.NewBatch()}
+	pending := s.db.NewBatch()
+	b := newBatch(pending)
 	for id := uint64(1); id <= links; id++ {
-		m := creation(link(strconv.FormatUint(id, 36), id, uint32(id%owners), "tag"))
-		b.add(&m)
+		m := rowtest.Creation(rowtest.Link(strconv.FormatUint(id, 36), id, uint32(id%owners), "tag"))
+		b.Add(&m)
 	}
-	b.finish()
-	if err := s.sync(b.batch, "test"); err != nil {
+	b.Finish()
+	if err := s.writer.Sync(pending, "test"); err != nil {
 		t.Fatal(err)
 	}
 	l := openListing(t, s)
@@ -158,11 +161,11 @@ func TestAListingOfManyLinksIsReadByPages(t *testing.T) {
 
 func TestAListingIsOfOneMoment(t *testing.T) {
 	s := openTemp(t)
-	rec := link("a", 1, 1)
-	apply(t, s, creation(rec))
+	rec := rowtest.Link("a", 1, 1)
+	apply(t, s, rowtest.Creation(rec))
 	l := openListing(t, s)
-	apply(t, s, deletion(rec))
-	apply(t, s, creation(link("b", 2, 1)))
+	apply(t, s, rowtest.Deletion(rec))
+	apply(t, s, rowtest.Creation(rowtest.Link("b", 2, 1)))
 	for _, any := range []bool{false, true} {
 		if entries, _, _ := page(t, l, engine.ListRange{Owner: 1, AnyOwner: any}, 9); len(entries) != 1 {
 			t.Errorf("got %q, want a alone", entries)
@@ -180,13 +183,14 @@ func TestAListingIsOfOneMoment(t *testing.T) {
 // is durable.
 func TestAListingWaitsUntilItsContentIsDurable(t *testing.T) {
 	s := openTemp(t)
-	apply(t, s, creation(link("a", 1, 1)))
+	apply(t, s, rowtest.Creation(rowtest.Link("a", 1, 1)))
 	openListing(t, s)
-	b := mutationBatch{batch: s.db.NewBatch()}
-	m := creation(link("b", 2, 1))
-	b.add(&m)
-	b.finish()
-	number, err := s.writer.apply(b.batch)
+	pending := s.db.NewBatch()
+	b := newBatch(pending)
+	m := rowtest.Creation(rowtest.Link("b", 2, 1))
+	b.Add(&m)
+	b.Finish()
+	number, err := s.writer.Apply(pending)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,10 +207,10 @@ func TestAListingWaitsUntilItsContentIsDurable(t *testing.T) {
 		}
 		opened <- err
 	}()
-	if err := b.batch.SyncWait(); err != nil {
+	if err := pending.SyncWait(); err != nil {
 		t.Fatal(err)
 	}
-	s.writer.raise(number)
+	s.writer.Raise(number)
 	if err := <-opened; err != nil {
 		t.Error(err)
 	}
@@ -218,8 +222,8 @@ func TestADamagedRowIsAnErrorNotAGuess(t *testing.T) {
 	} {
 		s := openTemp(t)
 		b := s.db.NewBatch()
-		set(b, key, []byte{9})
-		if err := s.sync(b, "test"); err != nil {
+		kv.Set(b, key, []byte{9})
+		if err := s.writer.Sync(b, "test"); err != nil {
 			t.Fatal(err)
 		}
 		r := engine.ListRange{Owner: 1, AnyOwner: name == "cold record"}
@@ -234,11 +238,11 @@ func TestADamagedRowIsAnErrorNotAGuess(t *testing.T) {
 func TestAScanReadsNoMoreOfUnwantedLinks(t *testing.T) {
 	s := openTemp(t)
 	for id := uint64(1); id <= 6; id++ {
-		apply(t, s, creation(link("c"+strconv.Itoa(int(id)), id, 1)))
+		apply(t, s, rowtest.Creation(rowtest.Link("c"+strconv.Itoa(int(id)), id, 1)))
 	}
 	b := s.db.NewBatch()
-	set(b, row.AppendHotKey(nil, "c4"), []byte{9})
-	if err := s.sync(b, "test"); err != nil {
+	kv.Set(b, row.AppendHotKey(nil, "c4"), []byte{9})
+	if err := s.writer.Sync(b, "test"); err != nil {
 		t.Fatal(err)
 	}
 	l := openListing(t, s)
@@ -264,12 +268,12 @@ func TestAScanReadsNoMoreOfUnwantedLinks(t *testing.T) {
 func TestTagsAreCountedInStepsOfAnySize(t *testing.T) {
 	s := openTemp(t)
 	for i, tags := range [][]string{{"b", "News"}, {"NEWS"}, {"news", "ab"}, {"b"}, {"c"}} {
-		apply(t, s, creation(link(string(rune('p'+i)), uint64(i+1), 1, tags...)))
+		apply(t, s, rowtest.Creation(rowtest.Link(string(rune('p'+i)), uint64(i+1), 1, tags...)))
 	}
-	apply(t, s, creation(link("z", 9, 2, "b", "d")))
-	gone := link("y", 10, 1, "gone")
-	apply(t, s, creation(gone))
-	apply(t, s, deletion(gone))
+	apply(t, s, rowtest.Creation(rowtest.Link("z", 9, 2, "b", "d")))
+	gone := rowtest.Link("y", 10, 1, "gone")
+	apply(t, s, rowtest.Creation(gone))
+	apply(t, s, rowtest.Deletion(gone))
 	l := openListing(t, s)
 	for name, c := range map[string]struct {
 		scan engine.TagScan

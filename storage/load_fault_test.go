@@ -17,6 +17,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"shunt/engine"
+	"shunt/storage/disk"
+	"shunt/storage/kv"
 	"shunt/storage/row"
 	"shunt/storage/row/rowtest"
 )
@@ -63,11 +65,11 @@ func manyBlocks(t *testing.T) vfs.FS {
 	s := openMem(t, mem)
 	stop := start(t, s)
 	for i := range 200 {
-		rec := link(fmt.Sprintf("code%d", i), uint64(i+1), 1)
+		rec := rowtest.Link(fmt.Sprintf("code%d", i), uint64(i+1), 1)
 		for n := range uint64(100) {
 			rec.Hot.Target += fmt.Sprintf("%x", rowtest.Visitor(uint64(i)<<32|n))
 		}
-		apply(t, s, creation(rec))
+		apply(t, s, rowtest.Creation(rec))
 	}
 	stop()
 	closeStore(t, s)
@@ -84,7 +86,7 @@ func scanWithBadRead(t *testing.T, fs vfs.FS, keys row.Range, k int64) (loaded i
 	defer closeStore(t, s)
 	bad.left.Store(k)
 	var rows atomic.Int64
-	err = scan(context.Background(), s.db, []row.Range{keys}, new(scanned), eachRow(func(_, _ []byte) error {
+	err = kv.Scan(context.Background(), s.db, []row.Range{keys}, new(kv.Scanned), kv.EachRow(func(_, _ []byte) error {
 		rows.Add(1)
 		return nil
 	}))
@@ -94,8 +96,8 @@ func scanWithBadRead(t *testing.T, fs vfs.FS, keys row.Range, k int64) (loaded i
 func TestALoadRefusesHitsUnderAKeyOfWrongLength(t *testing.T) {
 	s := openTemp(t)
 	b := s.db.NewBatch()
-	merge(b, append(row.AppendLinkLifeKey(nil, 1), 0), rowOf(rowtest.Hit(1)))
-	if err := s.sync(b, "test"); err != nil {
+	kv.Merge(b, append(row.AppendLinkLifeKey(nil, 1), 0), rowOf(rowtest.Hit(1)))
+	if err := s.writer.Sync(b, "test"); err != nil {
 		t.Fatal(err)
 	}
 	if err := loadHits(s, func(id, hits uint64) { t.Errorf("got %d hits of link %d", hits, id) }); !errors.Is(err, ErrCorrupt) {
@@ -106,7 +108,7 @@ func TestALoadRefusesHitsUnderAKeyOfWrongLength(t *testing.T) {
 // A damaged table ends a load with an error, and the log tells the operator what to do, as with any reader of it.
 func TestDamageThatALoadMeetsIsLogged(t *testing.T) {
 	mem := manyBlocks(t)
-	path := damageLargestTable(t, mem, "/data/store/"+dbName)
+	path := damageLargestTable(t, mem, "/data/store/"+disk.DBName)
 	var log bytes.Buffer
 	s := open(t, "/data/store", Options{FS: mem, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	defer closeStore(t, s)

@@ -2,16 +2,13 @@ package storage
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -21,6 +18,9 @@ import (
 	"go.uber.org/goleak"
 
 	"shunt/engine"
+	"shunt/storage/audit"
+	"shunt/storage/hits"
+	"shunt/storage/links"
 	"shunt/storage/row"
 	"shunt/storage/row/rowtest"
 )
@@ -122,80 +122,9 @@ func tryApply(s *Store, m engine.Mutation) error {
 	return <-done
 }
 
-// link returns the record of a link.
-func link(code string, id uint64, owner uint32, tags ...string) engine.Record {
-	return engine.Record{
-		Hot:  engine.Hot{Code: code, ID: id, Owner: owner, Target: "https://example.com/" + code},
-		Cold: engine.Cold{Code: code, Version: 1, CreatedAtMs: 1000, UpdatedAtMs: 1000, Title: "title of " + code, Tags: tags},
-	}
-}
-
-func creation(r engine.Record) engine.Mutation { return engine.Mutation{Hot: r.Hot, Cold: r.Cold} }
-
-func edit(before, after engine.Record) engine.Mutation {
-	return engine.Mutation{Hot: after.Hot, Cold: after.Cold, Before: &before}
-}
-
-func deletion(r engine.Record) engine.Mutation {
-	return engine.Mutation{
-		Hot:    engine.Hot{Code: r.Hot.Code, ID: r.Hot.ID, Owner: r.Hot.Owner, Flags: engine.FlagTombstone, DeletedAtMs: 2000},
-		Before: &r,
-	}
-}
-
-// linkHour and ownerHour are keys of a model of a flush.
-type linkHour struct {
-	hour uint32
-	id   uint64
-}
-
-type modelFlush struct{ links, owners map[linkHour]*rowtest.Model }
-
-func newModelFlush() *modelFlush {
-	return &modelFlush{links: map[linkHour]*rowtest.Model{}, owners: map[linkHour]*rowtest.Model{}}
-}
-
-func (f *modelFlush) add(hour uint32, id uint64, owner uint32, m *rowtest.Model) {
-	for _, x := range []struct {
-		rows map[linkHour]*rowtest.Model
-		key  linkHour
-	}{{f.links, linkHour{hour, id}}, {f.owners, linkHour{hour, uint64(owner)}}} {
-		if x.rows[x.key] == nil {
-			x.rows[x.key] = &rowtest.Model{}
-		}
-		x.rows[x.key].Add(m)
-	}
-}
-
-func (f *modelFlush) batch(p engine.Positions) engine.FlushBatch {
-	return engine.FlushBatch{
-		Positions: p,
-		Links: func(yield func(uint32, uint64, *engine.Tally) error) error {
-			return eachSorted(f.links, yield)
-		},
-		Owners: func(yield func(uint32, uint32, *engine.Tally) error) error {
-			return eachSorted(f.owners, func(hour uint32, owner uint64, t *engine.Tally) error {
-				return yield(hour, uint32(owner), t)
-			})
-		},
-	}
-}
-
-func eachSorted(rows map[linkHour]*rowtest.Model, yield func(uint32, uint64, *engine.Tally) error) error {
-	keys := slices.SortedFunc(maps.Keys(rows), func(a, b linkHour) int {
-		return cmp.Or(cmp.Compare(a.hour, b.hour), cmp.Compare(a.id, b.id))
-	})
-	for _, k := range keys {
-		if err := yield(k.hour, k.id, rows[k].Tally()); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func flush(t testing.TB, s *Store, seq uint64, f *modelFlush) {
+func flush(t testing.TB, s *Store, seq uint64, f *rowtest.Flush) {
 	t.Helper()
-	if err := s.Flush(f.batch(engine.Positions{Epoch: 1, FlushSeq: seq, Rings: []uint64{seq}})); err != nil {
+	if err := s.Flush(f.Batch(engine.Positions{Epoch: 1, FlushSeq: seq, Rings: []uint64{seq}})); err != nil {
 		t.Fatalf("Flush: %v", err)
 	}
 }
@@ -303,6 +232,19 @@ func hitsOf(t testing.TB, s *Store) map[uint64]uint64 {
 
 // rowOf returns the tally row of a model.
 func rowOf(m *rowtest.Model) []byte { return row.AppendTally(nil, m.Tally()) }
+
+// Names of rooms that tests use beside variables of the same name.
+const (
+	queueLimit   = links.QueueLimit
+	receiptChunk = links.ReceiptChunk
+	maxDaysByKey = links.MaxDaysByKey
+	sweepIDs     = hits.SweepIDs
+)
+
+var readRecord = links.ReadRecord
+
+// newBatch returns a batch of mutations that nobody has made.
+func newBatch(b *pebble.Batch) *links.Batch { return links.NewBatch(b, audit.Entries{}) }
 
 // long marks a test that takes seconds: make quick and make race do without it, make test does not.
 func long(t *testing.T) {

@@ -5,17 +5,15 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"log/slog"
 
-	"github.com/cockroachdb/pebble/v2"
-
-	"shunt/engine"
+	"shunt/storage/disk"
+	"shunt/storage/kv"
 	"shunt/storage/row"
 )
 
 // create writes the rows that never change in the store's life, and the first id bound, in one
 // batch, and then turns the folder into a store.
-func (s *Store) create(f *folder, visitorKey *[16]byte) error {
+func (s *Store) create(f *disk.Folder, visitorKey *[16]byte) error {
 	var storeID, randomKey [16]byte
 	rand.Read(storeID[:])
 	rand.Read(randomKey[:])
@@ -24,15 +22,15 @@ func (s *Store) create(f *folder, visitorKey *[16]byte) error {
 	}
 	b := s.db.NewBatch()
 	defer b.Close()
-	set(b, row.MetaKey(row.MetaLayout), binary.BigEndian.AppendUint32(nil, row.LayoutVersion))
-	set(b, row.MetaKey(row.MetaStoreID), storeID[:])
-	set(b, row.MetaKey(row.MetaVisitorKey), visitorKey[:])
-	set(b, row.MetaKey(row.MetaNode), binary.BigEndian.AppendUint16(nil, 0))
-	set(b, row.MetaKey(row.MetaIDBound), binary.BigEndian.AppendUint64(nil, 1))
-	if err := s.sync(b, "creating the store"); err != nil {
+	kv.Set(b, row.MetaKey(row.MetaLayout), binary.BigEndian.AppendUint32(nil, row.LayoutVersion))
+	kv.Set(b, row.MetaKey(row.MetaStoreID), storeID[:])
+	kv.Set(b, row.MetaKey(row.MetaVisitorKey), visitorKey[:])
+	kv.Set(b, row.MetaKey(row.MetaNode), binary.BigEndian.AppendUint16(nil, 0))
+	kv.Set(b, row.MetaKey(row.MetaIDBound), binary.BigEndian.AppendUint64(nil, 1))
+	if err := s.writer.Sync(b, "creating the store"); err != nil {
 		return err
 	}
-	return f.end(formatNewName)
+	return f.End(disk.FormatNewName)
 }
 
 // start reads the state that is kept in memory.
@@ -43,23 +41,13 @@ func (s *Store) start() (err error) {
 	if err := s.readMeta(); err != nil {
 		return err
 	}
-	if s.flusher.mark, err = readMark(s.db); err != nil {
+	if err := s.hitRows.Start(); err != nil {
 		return err
 	}
-	s.flusher.markHour.Store(s.flusher.mark.Hour)
-	if s.flusher.sweep, err = readSweep(s.db); err != nil {
+	if err := s.changeLog.Start(s.FirstDay()); err != nil {
 		return err
 	}
-	if err := s.readKept(); err != nil {
-		return err
-	}
-	if err := s.readAuditStamp(); err != nil {
-		return err
-	}
-	if err := s.readLog(); err != nil {
-		return err
-	}
-	return s.findHours()
+	return s.startReplication()
 }
 
 // checkLayout refuses a layout version that this program does not know.
@@ -68,10 +56,11 @@ func (s *Store) checkLayout() error {
 	if err := s.readFixed(row.MetaLayout, layout[:], "layout version"); err != nil {
 		return err
 	}
-	if s.layout = binary.BigEndian.Uint32(layout[:]); s.layout == 0 {
+	version := binary.BigEndian.Uint32(layout[:])
+	if version == 0 {
 		return fmt.Errorf("%w: layout version 0", ErrCorrupt)
 	}
-	return checkLayout(s.layout)
+	return disk.CheckLayout(version)
 }
 
 func (s *Store) readMeta() error {
@@ -84,8 +73,8 @@ func (s *Store) readMeta() error {
 		s.readFixed(row.MetaIDBound, bound[:], "id bound"),
 	)
 	s.identity.Node = binary.BigEndian.Uint16(node[:])
-	s.ids.bound.Store(binary.BigEndian.Uint64(bound[:]))
-	if n := s.ids.bound.Load(); err == nil && (n == 0 || n > 1<<idCounterBits) {
+	s.linkRows.Start(s.identity.Node, binary.BigEndian.Uint64(bound[:]))
+	if n := s.IDBound(); err == nil && (n == 0 || n > 1<<row.IDCounterBits) {
 		err = fmt.Errorf("%w: id bound %d", ErrCorrupt, n)
 	}
 	return err
@@ -93,138 +82,9 @@ func (s *Store) readMeta() error {
 
 // readFixed reads a meta row of a fixed width, which must exist.
 func (s *Store) readFixed(name byte, dst []byte, what string) error {
-	v, err := s.get(row.MetaKey(name))
+	v, err := s.writer.Get(row.MetaKey(name))
 	if err != nil {
 		return err
 	}
-	return decodeFixed(dst, v, what)
-}
-
-// idCounterBits is the width of an id's counter. The bits above it are the node.
-const idCounterBits = 48
-
-// AllocateIDs implements engine.Store. Counters start at 1. It commits a batch of its own. Errors:
-// ErrNoIDs.
-func (s *Store) AllocateIDs(n uint64) (first uint64, err error) {
-	s.ids.Lock()
-	defer s.ids.Unlock()
-	bound := s.ids.bound.Load()
-	if n > 1<<idCounterBits-bound {
-		return 0, fmt.Errorf("storage: allocating %d ids from %d on: %w", n, bound, ErrNoIDs)
-	}
-	b := s.db.NewBatch()
-	defer b.Close()
-	set(b, row.MetaKey(row.MetaIDBound), binary.BigEndian.AppendUint64(nil, bound+n))
-	if err := s.share(b, "storage: allocating ids"); err != nil {
-		return 0, err
-	}
-	s.ids.bound.Store(bound + n)
-	return uint64(s.identity.Node)<<idCounterBits | bound, nil
-}
-
-// given reports whether a link may have an id.
-func (s *Store) given(id uint64) bool {
-	counter := id & (1<<idCounterBits - 1)
-	return uint16(id>>idCounterBits) == s.identity.Node && counter != 0 && counter < s.ids.bound.Load()
-}
-
-// convert raises the layout version of a store that an older program wrote. It is called before
-// anybody can change a link or an account.
-//
-// From version 1 to 2 no row changes: version 2 has the audit log. The number is raised all the same,
-// because a program that knows only version 1 would make changes without entries and never delete old
-// entries, and its check would report them as rows of no known table. Version 3 has folded tags in the keys
-// of the index by tag, which is written again from the links.
-//
-// The format file is replaced before the row, so that the older program refuses the folder without
-// opening the database. After a crash between the two, the next Open converts again.
-func (s *Store) convert(f *folder, log *slog.Logger) error {
-	named, _, err := f.readFormat(formatName)
-	if err != nil {
-		return err
-	}
-	if named == row.LayoutVersion && s.layout == row.LayoutVersion {
-		return nil
-	}
-	if err := f.writeFormat(formatName, formatPrefix, row.LayoutVersion); err != nil {
-		return err
-	}
-	if s.layout < row.FoldedTags {
-		if err := s.indexTags(); err != nil {
-			return fmt.Errorf("converting the index by tag: %w", err)
-		}
-	}
-	b := s.db.NewBatch()
-	defer b.Close()
-	set(b, row.MetaKey(row.MetaLayout), binary.BigEndian.AppendUint32(nil, row.LayoutVersion))
-	if err := s.sync(b, "converting the store"); err != nil {
-		return err
-	}
-	log.Info(fmt.Sprintf("the data was converted from version %d to %d: older programs refuse it now", s.layout, row.LayoutVersion))
-	s.layout = row.LayoutVersion
-	return nil
-}
-
-// indexTags writes the index by tag again from the links. A repeat has the same result, so it may be cut off
-// anywhere.
-func (s *Store) indexTags() (err error) {
-	batch := mutationBatch{batch: s.db.NewBatch()}
-	defer func() { err = errors.Join(err, batch.batch.Close()) }()
-	tags, cold := row.TableRange(row.TableByTag), row.TableRange(row.TableCold)
-	must(batch.batch.DeleteRange(tags.Lower, tags.Upper, nil))
-	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: cold.Lower, UpperBound: cold.Upper})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, it.Close()) }()
-	for valid := it.First(); valid; valid = it.Next() {
-		if err := s.indexTagsOf(&batch, it); err != nil {
-			return err
-		}
-		if batch.batch.Len() < commitBatchBytes {
-			continue
-		}
-		if err := s.sync(batch.batch, "writing index rows"); err != nil {
-			return err
-		}
-		batch.batch.Reset()
-	}
-	return errors.Join(it.Error(), s.sync(batch.batch, "writing index rows"))
-}
-
-// indexTagsOf adds the index rows by tag of the link whose cold record it is at, if the link is live.
-func (s *Store) indexTagsOf(b *mutationBatch, it *pebble.Iterator) error {
-	id, err := row.SplitColdKey(it.Key())
-	if err != nil {
-		return err
-	}
-	value, err := it.ValueAndErr()
-	if err != nil {
-		return err
-	}
-	c, err := row.DecodeCold(value)
-	if err != nil || len(c.Tags) == 0 {
-		return err
-	}
-	hot, err := s.ReadHot(c.Code)
-	if errors.Is(err, engine.ErrNotFound) || err == nil && (hot.ID != id || hot.Flags&engine.FlagTombstone != 0) {
-		return nil
-	}
-	if err == nil {
-		b.addByTag(&engine.Mutation{Hot: hot, Cold: c})
-	}
-	return err
-}
-
-// Clock implements engine.Store.
-func (s *Store) Clock() (engine.SeenClock, error) {
-	v, err := read(s.db, row.MetaKey(row.MetaClock))
-	if err != nil || v == nil {
-		return engine.SeenClock{}, err
-	}
-	c, err := row.DecodeClock(v)
-	if err != nil {
-		return c, fmt.Errorf("storage: %w", err)
-	}
-	return c, nil
+	return kv.DecodeFixed(dst, v, what)
 }

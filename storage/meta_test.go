@@ -5,11 +5,14 @@ import (
 	"encoding/binary"
 	"errors"
 	"maps"
-	"shunt/storage/row"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"shunt/storage/disk"
+	"shunt/storage/kv"
+	"shunt/storage/row"
 )
 
 // metaRows are the required rows of fixed width, by name.
@@ -17,7 +20,7 @@ type metaRows map[byte][]byte
 
 func goldenMeta() metaRows {
 	return metaRows{
-		row.MetaLayout: {0, 0, 0, 1}, row.MetaStoreID: []byte("a store's own id"), row.MetaVisitorKey: []byte("its visitors key"),
+		row.MetaLayout: binary.BigEndian.AppendUint32(nil, row.LayoutVersion), row.MetaStoreID: []byte("a store's own id"), row.MetaVisitorKey: []byte("its visitors key"),
 		row.MetaNode: {0, 0}, row.MetaIDBound: {0, 0, 0, 0, 0, 0, 0, 1},
 	}
 }
@@ -28,7 +31,7 @@ func (m metaRows) restart(t testing.TB, s *Store) error {
 	b := s.db.NewBatch()
 	defer b.Close()
 	for name, value := range m {
-		set(b, row.MetaKey(name), value)
+		kv.Set(b, row.MetaKey(name), value)
 	}
 	if err := s.db.Apply(b, pebble.NoSync); err != nil {
 		t.Fatal(err)
@@ -39,9 +42,9 @@ func (m metaRows) restart(t testing.TB, s *Store) error {
 // metaOf returns the rows as create and AllocateIDs write what s has in memory.
 func metaOf(s *Store) metaRows {
 	return metaRows{
-		row.MetaLayout: binary.BigEndian.AppendUint32(nil, s.layout), row.MetaStoreID: s.identity.StoreID[:],
+		row.MetaLayout: binary.BigEndian.AppendUint32(nil, row.LayoutVersion), row.MetaStoreID: s.identity.StoreID[:],
 		row.MetaVisitorKey: s.identity.VisitorKey[:], row.MetaNode: binary.BigEndian.AppendUint16(nil, s.identity.Node),
-		row.MetaIDBound: binary.BigEndian.AppendUint64(nil, s.ids.bound.Load()),
+		row.MetaIDBound: binary.BigEndian.AppendUint64(nil, s.IDBound()),
 	}
 }
 
@@ -91,8 +94,8 @@ func FuzzMetaRows(f *testing.F) {
 		}
 		err := m.restart(t, s)
 		if err != nil {
-			if !errors.Is(err, ErrCorrupt) && !errors.Is(err, ErrNewerFormat) {
-				t.Fatalf("%x: got %v, want ErrCorrupt or ErrNewerFormat", m, err)
+			if !errors.Is(err, ErrCorrupt) && !errors.Is(err, disk.ErrNewerFormat) && !errors.Is(err, disk.ErrOldFormat) {
+				t.Fatalf("%x: got %v, want ErrCorrupt, ErrOldFormat or ErrNewerFormat", m, err)
 			}
 			return
 		}
@@ -103,7 +106,7 @@ func FuzzMetaRows(f *testing.F) {
 		if err != nil && !errors.Is(err, ErrNoIDs) {
 			t.Fatal(err)
 		}
-		if err == nil && (uint16(id>>idCounterBits) != s.identity.Node || id<<(64-idCounterBits) == 0) {
+		if err == nil && (uint16(id>>row.IDCounterBits) != s.identity.Node || id<<(64-row.IDCounterBits) == 0) {
 			t.Fatalf("%x: got id %#x", m, id)
 		}
 	})

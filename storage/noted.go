@@ -2,14 +2,9 @@ package storage
 
 import (
 	"encoding/binary"
-	"encoding/hex"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"time"
 
+	"shunt/storage/kv"
 	"shunt/storage/row"
 )
 
@@ -19,7 +14,7 @@ import (
 
 // BaseURL returns the base URL of the last server that ran on the store, or "" if none is known.
 func (s *Store) BaseURL() (string, error) {
-	v, err := s.get(row.MetaKey(row.MetaBaseURL))
+	v, err := s.writer.Get(row.MetaKey(row.MetaBaseURL))
 	if err == nil && v == nil {
 		return "", nil
 	}
@@ -45,8 +40,8 @@ func (s *Store) NoteBaseURL(baseURL string) error {
 	}
 	b := s.db.NewBatch()
 	defer b.Close()
-	set(b, row.MetaKey(row.MetaBaseURL), row.AppendBaseURL(nil, baseURL))
-	return s.sync(b, "storage: noting the base URL")
+	kv.Set(b, row.MetaKey(row.MetaBaseURL), row.AppendBaseURL(nil, baseURL))
+	return s.writer.Sync(b, "storage: noting the base URL")
 }
 
 // The time of the last backup is a row, so that a restart does not hide that backups have stopped.
@@ -54,7 +49,7 @@ func (s *Store) NoteBaseURL(baseURL string) error {
 
 // LastBackup returns the Unix time in ms at which the last backup ended, or 0 if there was none.
 func (s *Store) LastBackup() (atMs int64, err error) {
-	v, err := s.get(row.MetaKey(row.MetaLastBackup))
+	v, err := s.writer.Get(row.MetaKey(row.MetaLastBackup))
 	if err == nil && v == nil {
 		return 0, nil
 	}
@@ -72,119 +67,17 @@ func (s *Store) LastBackup() (atMs int64, err error) {
 func (s *Store) NoteBackup(atMs int64) error {
 	b := s.db.NewBatch()
 	defer b.Close()
-	set(b, row.MetaKey(row.MetaLastBackup), binary.BigEndian.AppendUint64(nil, uint64(max(atMs, 1))))
-	return s.sync(b, "storage: noting the time of a backup")
+	kv.Set(b, row.MetaKey(row.MetaLastBackup), binary.BigEndian.AppendUint64(nil, uint64(max(atMs, 1))))
+	return s.writer.Sync(b, "storage: noting the time of a backup")
 }
 
 func decodeLastBackup(v []byte) (atMs int64, err error) {
 	var raw [8]byte
-	if err := decodeFixed(raw[:], v, "time of the last backup"); err != nil {
+	if err := kv.DecodeFixed(raw[:], v, "time of the last backup"); err != nil {
 		return 0, err
 	}
 	if atMs = int64(binary.BigEndian.Uint64(raw[:])); atMs <= 0 {
 		return 0, fmt.Errorf("%w: time of the last backup: %d ms", ErrCorrupt, atMs)
 	}
 	return atMs, nil
-}
-
-// copiesName is the file that says which copies of this store's data may become nodes. It is a file, so
-// a backup does not have it: what it says is about this folder.
-const (
-	copiesName    = "copies"
-	copiesNewName = "copies.new" // becomes copies when it is whole
-)
-
-// A Copy is one of this store's data, given to a node that has not begun to pull yet. It lacks the records
-// after these positions, so nobody may drop them.
-type Copy struct {
-	Name   string // of the node that it is for
-	Begun  time.Time
-	Own    uint64              // of this store's outbox
-	Others map[[16]byte]uint64 // of other nodes' outboxes, by id; it lacks all records of those that are missing here
-}
-
-// copyJSON is a Copy in the file.
-type copyJSON struct {
-	Name    string            `json:"name"`
-	BegunMs int64             `json:"begun_ms"`
-	Own     uint64            `json:"own"`
-	Others  map[string]uint64 `json:"others"`
-}
-
-// copiesJSON is the file.
-type copiesJSON struct {
-	Outbox string     `json:"outbox"` // of this store; copies of another history are of no use
-	Copies []copyJSON `json:"copies"`
-}
-
-// maxCopiesBytes bounds the part of the file that is read: 256 copies with 256 positions each.
-const maxCopiesBytes = 8 << 20
-
-// NoteCopies has the folder remember copies, and is durable when it returns. One goroutine may call it at a
-// time.
-func (s *Store) NoteCopies(copies []Copy) error {
-	id, _ := s.OutboxID()
-	file := copiesJSON{Outbox: hex.EncodeToString(id[:])}
-	for _, c := range copies {
-		j := copyJSON{Name: c.Name, BegunMs: c.Begun.UnixMilli(), Own: c.Own, Others: make(map[string]uint64, len(c.Others))}
-		for outbox, through := range c.Others {
-			j.Others[hex.EncodeToString(outbox[:])] = through
-		}
-		file.Copies = append(file.Copies, j)
-	}
-	text, err := json.Marshal(&file)
-	if err == nil {
-		err = s.folder.writeSynced(copiesNewName, string(text)+"\n")
-	}
-	if err == nil {
-		err = s.folder.fs.Rename(s.folder.path(copiesNewName), s.folder.path(copiesName))
-	}
-	if err == nil {
-		err = s.folder.syncDir(s.folder.dir)
-	}
-	if err != nil {
-		return fmt.Errorf("storage: noting the copies of this data: %w", err)
-	}
-	return nil
-}
-
-// Copies returns what NoteCopies was last given.
-func (s *Store) Copies() ([]Copy, error) {
-	text, err := s.folder.read(copiesName, maxCopiesBytes)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	var file copiesJSON
-	if err == nil {
-		err = json.Unmarshal(text, &file)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("storage: reading which copies of this data there are: %w", err)
-	}
-	if id, _ := s.OutboxID(); file.Outbox != hex.EncodeToString(id[:]) {
-		return nil, nil
-	}
-	copies := make([]Copy, 0, len(file.Copies))
-	for _, j := range file.Copies {
-		c := Copy{Name: j.Name, Begun: time.UnixMilli(j.BegunMs), Own: j.Own, Others: make(map[[16]byte]uint64, len(j.Others))}
-		for outbox, through := range j.Others {
-			var id [16]byte
-			if n, err := hex.Decode(id[:], []byte(outbox[:min(len(outbox), 2*len(id))])); err != nil || n != len(id) {
-				return nil, fmt.Errorf("storage: reading which copies of this data there are: %w: outbox %q", ErrCorrupt, outbox)
-			}
-			c.Others[id] = through
-		}
-		copies = append(copies, c)
-	}
-	return copies, nil
-}
-
-// read returns a file of the folder, at most maxBytes of it.
-func (f *folder) read(name string, maxBytes int64) ([]byte, error) {
-	file, err := f.fs.Open(f.path(name))
-	if err != nil {
-		return nil, err
-	}
-	text, err := io.ReadAll(io.LimitReader(file, maxBytes))
-	return text, errors.Join(err, file.Close())
 }

@@ -8,6 +8,10 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
+	"shunt/storage/disk"
+	"shunt/storage/hits"
+	"shunt/storage/kv"
+	"shunt/storage/links"
 	"shunt/storage/row"
 )
 
@@ -29,29 +33,31 @@ func Open(dir string, o Options) (*Store, error) {
 
 // newStore returns a store in dir that is not opened yet.
 func newStore(dir string, o *Options) *Store {
-	s := &Store{fs: &patientFS{FS: o.FS, dir: dir, fatal: pebbleLogger{o.Logger}.Fatalf}}
-	s.fs.full = s.space.full
-	s.folder = &folder{fs: s.fs, dir: dir}
-	s.accountWrites.slots = make(chan struct{}, maxAccountWrites)
+	s := &Store{changeLog: new(changeLog), hitRows: new(hitRows), linkRows: new(linkRows), fs: &disk.PatientFS{FS: o.FS, Dir: dir, Fatal: pebbleLogger{o.Logger}.Fatalf}}
+	s.fs.Full = s.space.full
+	s.folder = &disk.Folder{FS: s.fs, Dir: dir}
 	s.space.init(dir, o)
+	if o.Replicate != nil {
+		s.replication = o.Replicate()
+	}
 	s.cache = newBlockCache(o)
 	return s
 }
 
-func (s *Store) openFolder(f *folder, o *Options) error {
-	state, err := f.inspect()
+func (s *Store) openFolder(f *disk.Folder, o *Options) error {
+	state, err := f.Inspect()
 	if err != nil {
 		return err
 	}
-	if state != stored {
+	if state != disk.Stored {
 		if !o.Create {
-			return fmt.Errorf("%w in %s", ErrNoStore, f.dir)
+			return fmt.Errorf("%w in %s", disk.ErrNoStore, f.Dir)
 		}
-		if err := f.make(); err != nil {
+		if err := f.Make(); err != nil {
 			return err
 		}
 	}
-	if s.lock, err = f.lock(); err != nil {
+	if s.lock, err = f.Lock(); err != nil {
 		return err
 	}
 	if err := s.openLocked(f, o); err != nil {
@@ -61,54 +67,54 @@ func (s *Store) openFolder(f *folder, o *Options) error {
 }
 
 // openLocked inspects the folder again, since another process may have created the store meanwhile.
-func (s *Store) openLocked(f *folder, o *Options) error {
-	state, err := f.inspect()
+func (s *Store) openLocked(f *disk.Folder, o *Options) error {
+	state, err := f.Inspect()
 	if err != nil {
 		return err
 	}
 	if err := s.space.findBallast(); err != nil {
 		return err
 	}
-	if err := removeStream(f); err != nil { // before free space is looked for
+	if err := disk.RemoveStream(f); err != nil { // before free space is looked for
 		o.Logger.Warn("what a killed backup left cannot be removed", "cause", err)
 	}
-	if state == stored {
-		s.lost, err = f.checkWrites(o, s.lock)
+	if state == disk.Stored {
+		s.lost, err = checkWrites(f, o, s.lock)
 		if err == nil {
 			err = s.space.wantFreeSpace(f)
 		}
 	} else {
-		err = f.beginCreation()
+		err = f.BeginCreation()
 	}
 	if err != nil {
 		return err
 	}
 	s.opening.Store(true)
 	defer s.opening.Store(false)
-	options := pebbleOptions(f.fs, o, s.lock, state != stored)
+	options := pebbleOptions(f.FS, o, s.lock, state != disk.Stored)
 	options.EventListener.BackgroundError = s.backgroundError(o.Logger)
 	options.EventListener.WALCreated = s.cache.expect
 	s.stalls.watch(options.EventListener)
 	s.cache.use(options)
-	if s.db, err = f.openDB(options); err != nil {
+	if s.db, err = openDB(f, options); err != nil {
 		return err
 	}
-	if err := s.begin(f, o, state != stored); err != nil {
-		return errors.Join(err, s.writer.acked.close(), s.db.Close())
+	if err := s.begin(f, o, state != disk.Stored); err != nil {
+		return errors.Join(err, s.writer.Acked.Close(), s.db.Close())
 	}
 	s.cache.opened(s.db)
-	s.fs.waits.Store(true)
+	s.fs.Waits.Store(true)
 	return nil
 }
 
-// openDB opens the database.
-func (f *folder) openDB(o *pebble.Options) (*pebble.DB, error) {
-	db, err := pebble.Open(f.path(dbName), o)
+// openDB opens the database of a folder.
+func openDB(f *disk.Folder, o *pebble.Options) (*pebble.DB, error) {
+	db, err := pebble.Open(f.Path(disk.DBName), o)
 	switch {
 	case errors.Is(err, pebble.ErrDBDoesNotExist):
-		return nil, fmt.Errorf("opening the database: %w: no database in %s", ErrCorrupt, f.path(dbName))
+		return nil, fmt.Errorf("opening the database: %w: no database in %s", ErrCorrupt, f.Path(disk.DBName))
 	case err != nil:
-		return nil, fmt.Errorf("opening the database: %w", pebbleError{err})
+		return nil, fmt.Errorf("opening the database: %w", kv.PebbleError{Cause: err})
 	}
 	return db, nil
 }
@@ -119,7 +125,7 @@ func (f *folder) openDB(o *pebble.Options) (*pebble.DB, error) {
 // the log.
 func (s *Store) backgroundError(log *slog.Logger) func(error) {
 	return func(err error) {
-		if wantsSpace(err) && s.opening.Load() {
+		if disk.WantsSpace(err) && s.opening.Load() {
 			pebbleLogger{log}.Fatalf("opening it: %v", err)
 		}
 		log.Error("pebble: background error, trying again", "error", err)
@@ -129,28 +135,28 @@ func (s *Store) backgroundError(log *slog.Logger) func(error) {
 // checkWrites checks, without writing anything, that the store contains every acknowledged write.
 // Opening a damaged database for writing would tidy up and destroy data that could be saved. If
 // writes are missing and that is accepted, lost is the number of the last acknowledged write.
-func (f *folder) checkWrites(o *Options, lock *pebble.Lock) (lost uint64, err error) {
-	options := pebbleOptions(f.fs, o, lock, false)
+func checkWrites(f *disk.Folder, o *Options, lock *pebble.Lock) (lost uint64, err error) {
+	options := pebbleOptions(f.FS, o, lock, false)
 	options.ReadOnly = true
-	db, err := f.openDB(options)
+	db, err := openDB(f, options)
 	if err != nil {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	return f.missing(db, o)
+	return missing(f, db, o)
 }
 
 // missing checks that db contains every acknowledged write, as checkWrites does.
-func (f *folder) missing(db *pebble.DB, o *Options) (lost uint64, err error) {
-	contained, err := readSequence(db)
+func missing(f *disk.Folder, db *pebble.DB, o *Options) (lost uint64, err error) {
+	contained, err := kv.ReadSequence(db)
 	if err != nil {
 		return 0, err
 	}
-	acked, err := f.ackedOf(db, contained, o.Logger)
+	acked, err := ackedOf(f, db, contained, o.Logger)
 	if err != nil {
 		return 0, fmt.Errorf("reading the number of the last acknowledged write: %w", err)
 	}
-	if err = checkWhole(contained, acked); errors.Is(err, ErrLostWrites) && o.AcceptLoss {
+	if err = kv.CheckWhole(contained, acked); errors.Is(err, kv.ErrLostWrites) && o.AcceptLoss {
 		o.Logger.Warn("going on without writes that were acknowledged", "cause", err)
 		return max(contained.Last, acked), nil
 	}
@@ -159,36 +165,36 @@ func (f *folder) missing(db *pebble.DB, o *Options) (lost uint64, err error) {
 
 // ackedOf returns the number of the last acknowledged write, or, if that is not known, of the last
 // write that db contains.
-func (f *folder) ackedOf(db *pebble.DB, contained row.Sequence, log *slog.Logger) (uint64, error) {
+func ackedOf(f *disk.Folder, db *pebble.DB, contained row.Sequence, log *slog.Logger) (uint64, error) {
 	var storeID [16]byte
-	v, err := read(db, row.MetaKey(row.MetaStoreID))
+	v, err := kv.Read(db, row.MetaKey(row.MetaStoreID))
 	if err == nil {
-		err = decodeFixed(storeID[:], v, "store id")
+		err = kv.DecodeFixed(storeID[:], v, "store id")
 	}
 	if err != nil {
 		return 0, err
 	}
-	acked, known, err := f.readAcked(storeID)
+	acked, known, err := f.ReadAcked(storeID)
 	if err != nil || known {
 		return acked, err
 	}
 	if contained.Last > 0 {
-		log.Warn("it is not known which writes were acknowledged, so none is missed", "file", f.path(ackedName))
+		log.Warn("it is not known which writes were acknowledged, so none is missed", "file", f.Path(disk.AckedName))
 	}
 	return contained.Last, nil
 }
 
 // initParts gives the parts of s its open database.
 func (s *Store) initParts(o *Options) {
-	s.writer.init(s.db, o.Logger)
-	s.commits.init(s.db, s.share, &s.stamps)
-	s.flusher.init(s.db)
-	s.pulls.batch = s.db.NewBatch(pebble.WithMaxRetainedSizeBytes(4 * pulledBytes))
-	s.outbox.maxBytes = uint64(o.MaxOutboxBytes)
+	s.writer.Init(s.db, pebbleLogger{o.Logger}.Fatalf)
+	s.changeLog.Init(s.db, &s.writer, s.share)
+	s.accounts.Init(s.db, s.mayWrite, s.share, s.changeLog)
+	s.hitRows.Init(s.db, &s.writer, hits.Options{ReadOnly: s.reads != nil, Busy: s.busy, UseClock: s.changeLog.Use, Progress: &s.scanned})
+	s.linkRows.Init(s.db, &s.writer, links.Options{MayWrite: s.mayWrite, Share: s.share, Hits: s.hitRows, Log: s.changeLog, Progress: &s.scanned})
 }
 
 // begin initializes s from an open database.
-func (s *Store) begin(f *folder, o *Options, create bool) error {
+func (s *Store) begin(f *disk.Folder, o *Options, create bool) error {
 	s.initParts(o)
 	if create {
 		if err := s.create(f, o.VisitorKey); err != nil {
@@ -199,9 +205,6 @@ func (s *Store) begin(f *folder, o *Options, create bool) error {
 		return err
 	}
 	if err := s.beginWriting(f, o); err != nil {
-		return err
-	}
-	if err := s.convert(f, o.Logger); err != nil {
 		return err
 	}
 	if !create && s.db.Metrics().Flush.Count == 0 {
@@ -219,7 +222,7 @@ func (s *Store) begin(f *folder, o *Options, create bool) error {
 func (s *Store) writeTable() error {
 	b := s.db.NewBatch()
 	defer b.Close()
-	if err := s.sync(b, "writing the first table"); err != nil { // an empty memtable is not flushed
+	if err := s.writer.Sync(b, "writing the first table"); err != nil { // an empty memtable is not flushed
 		return err
 	}
 	if err := s.db.Flush(); err != nil {
@@ -230,19 +233,19 @@ func (s *Store) writeTable() error {
 
 // beginWriting continues the numbers of writes, and records that everything in the store is
 // acknowledged.
-func (s *Store) beginWriting(f *folder, o *Options) error {
-	contained, err := readSequence(s.db)
+func (s *Store) beginWriting(f *disk.Folder, o *Options) error {
+	contained, err := kv.ReadSequence(s.db)
 	if err != nil {
 		return err
 	}
-	s.writer.mu.last = max(contained.Last, s.lost)
-	s.writer.raise(s.writer.mu.last)
+	last := max(contained.Last, s.lost)
+	s.writer.Begin(last)
 	if s.lost > 0 {
 		if err := s.closeGap(contained); err != nil {
 			return fmt.Errorf("going on without what is lost: %w", err)
 		}
 	}
-	if err := s.writer.acked.open(f, s.identity.StoreID, s.writer.mu.last, o.Logger); err != nil {
+	if err := s.writer.Acked.Open(f, s.identity.StoreID, last, o.Logger); err != nil {
 		return fmt.Errorf("noting the last acknowledged write: %w", err)
 	}
 	if err := s.space.look(); err != nil {
@@ -262,8 +265,9 @@ func (s *Store) closeGap(contained row.Sequence) error {
 	b := s.db.NewBatch()
 	defer b.Close()
 	missing := s.lost - contained.Count
-	merge(b, row.MetaKey(row.MetaSequence), row.AppendSequence(nil, row.Sequence{Count: missing, Last: s.lost}))
-	s.ids.bound.Store(min(s.ids.bound.Load()+missing*idsALostWrite, 1<<idCounterBits))
-	set(b, row.MetaKey(row.MetaIDBound), binary.BigEndian.AppendUint64(nil, s.ids.bound.Load()))
-	return s.writer.commit(b)
+	kv.Merge(b, row.MetaKey(row.MetaSequence), row.AppendSequence(nil, row.Sequence{Count: missing, Last: s.lost}))
+	bound := min(s.IDBound()+missing*idsALostWrite, 1<<row.IDCounterBits)
+	s.RaiseIDBound(bound)
+	kv.Set(b, row.MetaKey(row.MetaIDBound), binary.BigEndian.AppendUint64(nil, bound))
+	return s.writer.Commit(b)
 }

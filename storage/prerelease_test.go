@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"shunt/storage/disk"
 	"shunt/storage/row"
 )
 
@@ -71,11 +72,11 @@ func TestDataFromBeforeTheFirstReleaseIsRefused(t *testing.T) {
 			return err
 		},
 	} {
-		if err := refused(); !errors.Is(err, ErrOldFormat) {
+		if err := refused(); !errors.Is(err, disk.ErrOldFormat) {
 			t.Errorf("%s: got %v, want ErrOldFormat", name, err)
 		}
 	}
-	if err := Restorable(backup, store, nil); !errors.Is(err, ErrOldFormat) {
+	if err := Restorable(backup, store, nil); !errors.Is(err, disk.ErrOldFormat) {
 		t.Errorf("restoring: got %v, want ErrOldFormat", err)
 	}
 	if after := contents(t, dir); !maps.Equal(before, after) {
@@ -84,9 +85,9 @@ func TestDataFromBeforeTheFirstReleaseIsRefused(t *testing.T) {
 }
 
 func TestARestoreOverOldDataIsRefused(t *testing.T) {
-	for _, format := range []string{formatName, formatRestName, formatBackupName, formatNewName} {
+	for _, format := range []string{disk.FormatName, disk.FormatRestName, disk.FormatBackupName, disk.FormatNewName} {
 		store, dir := filepath.Join(unpackPrerelease(t), "store"), t.TempDir()
-		if err := os.Rename(filepath.Join(store, formatName), filepath.Join(store, format)); err != nil {
+		if err := os.Rename(filepath.Join(store, disk.FormatName), filepath.Join(store, format)); err != nil {
 			t.Fatal(err)
 		}
 		s := openTemp(t)
@@ -95,10 +96,10 @@ func TestARestoreOverOldDataIsRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		before := contents(t, store)
-		if _, err := Restore(context.Background(), backup, store, RestoreOptions{Logger: quiet}); !errors.Is(err, ErrNotEmpty) {
+		if _, err := Restore(context.Background(), backup, store, RestoreOptions{Logger: quiet}); !errors.Is(err, disk.ErrNotEmpty) {
 			t.Errorf("%s: restoring: got %v, want ErrNotEmpty", format, err)
 		}
-		if _, err := Open(store, Options{Create: true, Logger: quiet}); !errors.Is(err, ErrOldFormat) {
+		if _, err := Open(store, Options{Create: true, Logger: quiet}); !errors.Is(err, disk.ErrOldFormat) {
 			t.Errorf("%s: opening: got %v, want ErrOldFormat", format, err)
 		}
 		if after := contents(t, store); !maps.Equal(before, after) {
@@ -113,16 +114,35 @@ func TestANewerBackupIsRefusedAndLeftAlone(t *testing.T) {
 	if _, err := s.Backup(context.Background(), backup); err != nil {
 		t.Fatal(err)
 	}
-	write(t, filepath.Join(backup, formatName), fmt.Sprintf("shunt backup, version %d\n", row.LayoutVersion+1))
+	write(t, filepath.Join(backup, disk.FormatName), fmt.Sprintf("shunt backup, version %d\n", row.LayoutVersion+1))
 	before := contents(t, backup)
 	_, err := Restore(context.Background(), backup, filepath.Join(dir, "new"), RestoreOptions{Logger: quiet})
-	if !errors.Is(err, ErrNewerFormat) {
+	if !errors.Is(err, disk.ErrNewerFormat) {
 		t.Errorf("restoring: got %v, want ErrNewerFormat", err)
 	}
-	if _, err := Inspect(backup, Options{Logger: quiet}); !errors.Is(err, ErrNewerFormat) {
+	if _, err := Inspect(backup, Options{Logger: quiet}); !errors.Is(err, disk.ErrNewerFormat) {
 		t.Errorf("checking: got %v, want ErrNewerFormat", err)
 	}
 	if after := contents(t, backup); !maps.Equal(before, after) {
 		t.Error("the backup has changed")
+	}
+}
+
+// TestALayoutThatWasNeverReleasedIsRefused has a store and a backup of a layout before that of the first release.
+func TestALayoutThatWasNeverReleasedIsRefused(t *testing.T) {
+	for _, kind := range []string{"data", "backup"} {
+		dir := filepath.Join(t.TempDir(), "store")
+		closeStore(t, open(t, dir, Options{}))
+		write(t, filepath.Join(dir, disk.FormatName), fmt.Sprintf("shunt %s, version %d\n", kind, row.LayoutVersion-1))
+		before := contents(t, dir)
+		if _, err := Open(dir, Options{Logger: quiet}); !errors.Is(err, disk.ErrOldFormat) {
+			t.Errorf("%s: opening: got %v, want ErrOldFormat", kind, err)
+		}
+		if _, err := Inspect(dir, Options{Logger: quiet}); !errors.Is(err, disk.ErrOldFormat) {
+			t.Errorf("%s: checking: got %v, want ErrOldFormat", kind, err)
+		}
+		if after := contents(t, dir); !maps.Equal(before, after) {
+			t.Errorf("%s: the folder has changed", kind)
+		}
 	}
 }

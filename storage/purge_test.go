@@ -38,7 +38,7 @@ func rowsOfLinks(t testing.TB, s *Store) map[uint64]int {
 	at := map[byte]int{row.TableCold: 1, row.TableByDeletion: 5, row.TableLinkHours: 5, row.TableLinkDays: 1, row.TableLinkLives: 1}
 	for table, at := range at {
 		for key := range rows(t, s, table) {
-			if table == row.TableLinkHours && row.HourOf([]byte(key)) < s.flusher.mark.Hour {
+			if table == row.TableLinkHours && row.HourOf([]byte(key)) < s.Mark().Hour {
 				continue
 			}
 			found[binary.BigEndian.Uint64([]byte(key[at:]))]++
@@ -60,7 +60,7 @@ func purgeOf(d engine.Deletion, freesCode bool) engine.Mutation {
 
 // deletedAt returns the deletion of a link in an hour.
 func deletedAt(r engine.Record, hour int64) engine.Mutation {
-	m := deletion(r)
+	m := rowtest.Deletion(r)
 	m.Hot.DeletedAtMs = hour*msPerHour + 5
 	return m
 }
@@ -80,8 +80,8 @@ func TestDeletionsComeOldestFirstUpToHourAndLimit(t *testing.T) {
 		if id == 0 {
 			continue
 		}
-		rec := link(fmt.Sprintf("c%d", id), uint64(id), 1, "tag")
-		apply(t, s, creation(rec))
+		rec := rowtest.Link(fmt.Sprintf("c%d", id), uint64(id), 1, "tag")
+		apply(t, s, rowtest.Creation(rec))
 		apply(t, s, deletedAt(rec, hour))
 	}
 	all := []engine.Deletion{{Hour: 0, ID: 2, Code: "c2"}, {Hour: 300, ID: 3, Code: "c3"}, {Hour: 300, ID: 4, Code: "c4"}, {Hour: 700, ID: 1, Code: "c1"}}
@@ -104,24 +104,24 @@ func TestDeletionsComeOldestFirstUpToHourAndLimit(t *testing.T) {
 func TestAPurgeRemovesAllRowsOfOneLinkOnly(t *testing.T) {
 	s := openTemp(t)
 	const few, many, ahead = 3, maxDaysByKey + 9, 9999
-	f := newModelFlush()
+	f := rowtest.NewFlush()
 	for id := range uint64(7) {
-		apply(t, s, creation(link(fmt.Sprintf("c%d", id), id, 7, "tag")))
+		apply(t, s, rowtest.Creation(rowtest.Link(fmt.Sprintf("c%d", id), id, 7, "tag")))
 		days := uint32(few)
 		if id == 4 {
 			days = many
 		}
 		for day := range days {
-			f.add(day*row.HoursPerDay, id, 7, rowtest.Hit(id))
+			f.Add(day*row.HoursPerDay, id, 7, rowtest.Hit(id))
 		}
-		f.add(ahead, id, 7, rowtest.Hit(id))
+		f.Add(ahead, id, 7, rowtest.Hit(id))
 	}
 	flush(t, s, 1, f)
 	rollUpAll(t, s, upTo(ahead), nil)
 	before := rowsOfLinks(t, s)
 	owners := rows(t, s, row.TableOwnerDays)
 	for _, id := range []uint64{2, 4} {
-		apply(t, s, deletedAt(link(fmt.Sprintf("c%d", id), id, 7, "tag"), 5))
+		apply(t, s, deletedAt(rowtest.Link(fmt.Sprintf("c%d", id), id, 7, "tag"), 5))
 	}
 	for _, d := range deletions(t, s, 6, 9) {
 		apply(t, s, purgeOf(d, true))
@@ -142,10 +142,10 @@ func TestAPurgeRemovesAllRowsOfOneLinkOnly(t *testing.T) {
 
 func TestAPurgeLeavesALinkThatTookTheCodeAgain(t *testing.T) {
 	s := openTemp(t)
-	old, renewed := link("c", 1, 7, "tag"), link("c", 2, 7, "tag")
-	apply(t, s, creation(old))
+	old, renewed := rowtest.Link("c", 1, 7, "tag"), rowtest.Link("c", 2, 7, "tag")
+	apply(t, s, rowtest.Creation(old))
 	apply(t, s, deletedAt(old, 5))
-	apply(t, s, creation(renewed))
+	apply(t, s, rowtest.Creation(renewed))
 	apply(t, s, purgeOf(engine.Deletion{Hour: 5, ID: 1, Code: "c"}, false))
 	wantRowsOf(t, s, 2)
 	if rec, err := s.ReadRecord("c"); err != nil || rec.Hot.ID != 2 || rec.Cold.Title != renewed.Cold.Title {
@@ -170,12 +170,12 @@ func TestAPurgeIsDoneWholeOrNotAtAll(t *testing.T) {
 		c, fs := newCrasher(cfg)
 		s := open(t, "/data/store", Options{FS: fs})
 		stop := start(t, s)
-		f := newModelFlush()
+		f := rowtest.NewFlush()
 		for id := uint64(1); id <= 8; id++ {
-			rec := link(fmt.Sprintf("c%d", id), id, 7, "tag")
-			apply(t, s, creation(rec))
-			f.add(1, id, 7, rowtest.Hit(id))
-			f.add(30, id, 7, rowtest.Hit(id))
+			rec := rowtest.Link(fmt.Sprintf("c%d", id), id, 7, "tag")
+			apply(t, s, rowtest.Creation(rec))
+			f.Add(1, id, 7, rowtest.Hit(id))
+			f.Add(30, id, 7, rowtest.Hit(id))
 			if id%2 == 0 {
 				apply(t, s, deletedAt(rec, 40))
 			}

@@ -13,9 +13,6 @@ import (
 // stride n means that every n-th crash or fault is tried.
 const stride = 5
 
-// manyHistories is how many histories of several nodes run by default.
-const manyHistories = 3
-
 func init() {
 	if os.Getenv("RAPID_CHECKS") != "" {
 		return

@@ -10,6 +10,9 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"shunt/storage/disk"
+	"shunt/storage/kv"
 )
 
 // filesOf returns the size and the time of each file below dir.
@@ -34,14 +37,14 @@ func filesOf(t *testing.T, dir string) map[string]string {
 
 func TestAStoreThatIsReadOnlyIsReadAndNeverChanged(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
-	if _, err := Open(dir, Options{ReadOnly: true}); !errors.Is(err, ErrNoStore) {
+	if _, err := Open(dir, Options{ReadOnly: true}); !errors.Is(err, disk.ErrNoStore) {
 		t.Errorf("without a store: got %v", err)
 	}
 	s, err := Open(dir, Options{Create: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(dir, Options{ReadOnly: true}); !errors.Is(err, ErrLocked) {
+	if _, err := Open(dir, Options{ReadOnly: true}); !errors.Is(err, disk.ErrLocked) {
 		t.Errorf("while it is open: got %v", err)
 	}
 	first, err := s.AllocateIDs(100)
@@ -57,17 +60,17 @@ func TestAStoreThatIsReadOnlyIsReadAndNeverChanged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Identity() != identity || !r.given(first) {
-		t.Errorf("got %+v, id %d given: %v", r.Identity(), first, r.given(first))
+	if r.Identity() != identity || !r.Given(first) {
+		t.Errorf("got %+v, id %d given: %v", r.Identity(), first, r.Given(first))
 	}
-	if _, err := Open(dir, Options{}); !errors.Is(err, ErrLocked) {
+	if _, err := Open(dir, Options{}); !errors.Is(err, disk.ErrLocked) {
 		t.Errorf("a writer while it is read: got %v", err)
 	}
 	if _, err := r.AllocateIDs(1); err == nil {
 		t.Error("ids were allocated")
 	}
 	r.Accounts().Write([][2][]byte{{[]byte("k"), []byte("v")}}, nil, nil, func(err error) {
-		if !errors.Is(err, errReads) {
+		if !errors.Is(err, kv.ErrReads) {
 			t.Errorf("writing accounts: got %v", err)
 		}
 	})
@@ -122,7 +125,7 @@ func TestABackupOfAStoreThatIsReadOnlyIsFoldedInTheCopy(t *testing.T) {
 	if s, err = Open(again, Options{}); err != nil {
 		t.Fatal(err)
 	}
-	if !s.given(added) || added == 0 {
+	if !s.Given(added) || added == 0 {
 		t.Errorf("the restored store does not have id %d", added)
 	}
 	if err := s.Close(); err != nil {

@@ -12,6 +12,9 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/engine"
+	"shunt/storage/disk"
+	"shunt/storage/hits"
+	"shunt/storage/kv"
 	"shunt/storage/row"
 )
 
@@ -20,9 +23,10 @@ const copyChunkBytes = 1 << 20
 
 // RestoreOptions are the settings of Restore; the zero value of each field is its default.
 type RestoreOptions struct {
-	Logger   *slog.Logger                    // default: slog.Default()
-	FS       vfs.FS                          // default: vfs.Default
-	Progress func(copiedBytes, bytes uint64) // called after each MiB
+	Logger    *slog.Logger                    // default: slog.Default()
+	FS        vfs.FS                          // default: vfs.Default
+	Progress  func(copiedBytes, bytes uint64) // called after each MiB
+	Replicate func() Replication              // as in Options
 }
 
 // RestoreResult describes a store that Restore made.
@@ -48,7 +52,7 @@ func Restore(ctx context.Context, from, dir string, o RestoreOptions) (RestoreRe
 	if o.Progress == nil {
 		o.Progress = func(uint64, uint64) {}
 	}
-	r := restore{from: &folder{fs: o.FS, dir: from}, to: &folder{fs: o.FS, dir: dir}, o: &o}
+	r := restore{from: &disk.Folder{FS: o.FS, Dir: from}, to: &disk.Folder{FS: o.FS, Dir: dir}, o: &o}
 	if err := r.run(ctx); err != nil {
 		return RestoreResult{}, fmt.Errorf("storage: restore: %w", err)
 	}
@@ -59,76 +63,75 @@ func Restore(ctx context.Context, from, dir string, o RestoreOptions) (RestoreRe
 // vfs.Default.
 func Restorable(from, dir string, fs vfs.FS) error {
 	fs = cmp.Or(fs, vfs.Default)
-	r := restore{from: &folder{fs: fs, dir: from}, to: &folder{fs: fs, dir: dir}}
-	if _, err := r.inspect(); err != nil {
+	r := restore{from: &disk.Folder{FS: fs, Dir: from}, to: &disk.Folder{FS: fs, Dir: dir}}
+	if err := r.inspect(); err != nil {
 		return fmt.Errorf("storage: restore: %w", err)
 	}
 	return nil
 }
 
 type restore struct {
-	from, to *folder
+	from, to *disk.Folder
 	o        *RestoreOptions
 	result   RestoreResult
 	bytes    uint64 // to be copied
 }
 
 func (r *restore) run(ctx context.Context) error {
-	layout, err := r.inspect()
+	if err := r.inspect(); err != nil {
+		return err
+	}
+	if err := r.to.Make(); err != nil {
+		return err
+	}
+	lock, err := r.to.Lock()
 	if err != nil {
 		return err
 	}
-	if err := r.to.make(); err != nil {
-		return err
-	}
-	lock, err := r.to.lock()
-	if err != nil {
-		return err
-	}
-	return errors.Join(r.runLocked(ctx, lock, layout), lock.Close())
+	return errors.Join(r.runLocked(ctx, lock), lock.Close())
 }
 
 // inspect checks both folders and changes nothing.
-func (r *restore) inspect() (layout uint32, err error) {
-	if layout, err = r.from.wantBackup(); err != nil {
-		return 0, err
+func (r *restore) inspect() error {
+	if err := r.from.WantBackup(); err != nil {
+		return err
 	}
 	if !r.streamed() {
-		if err := apart(r.to.fs, r.to.dir, r.from.dir); err != nil {
-			return 0, err
+		if err := disk.Apart(r.to.FS, r.to.Dir, r.from.Dir); err != nil {
+			return err
 		}
 	}
-	return layout, r.to.wantRestorable()
+	return r.to.WantRestorable()
 }
 
 // streamed reports whether the backup came as a stream into the target itself.
-func (r *restore) streamed() bool { return r.from.dir == r.to.path(streamName) }
+func (r *restore) streamed() bool { return r.from.Dir == r.to.Path(disk.StreamName) }
 
 // BeginStream empties StreamFolder(dir), in which the caller puts the files of a backup, for a
 // Restore from there to dir. dir must be as Restore wants it. Errors: ErrNotEmpty.
 func BeginStream(dir string) error {
-	to := &folder{fs: vfs.Default, dir: dir}
-	if err := to.wantRestorable(); err != nil {
+	to := &disk.Folder{FS: vfs.Default, Dir: dir}
+	if err := to.WantRestorable(); err != nil {
 		return fmt.Errorf("storage: restore: %w", err)
 	}
-	if err := removeStream(to); err != nil {
+	if err := disk.RemoveStream(to); err != nil {
 		return err
 	}
-	return to.makeDir(StreamFolder(to.fs, dir))
+	return to.MakeDir(disk.StreamFolder(to.FS, dir))
 }
 
 // EndStream removes StreamFolder(dir) after a Restore from there, or instead of one.
-func EndStream(dir string) error { return removeStream(&folder{fs: vfs.Default, dir: dir}) }
+func EndStream(dir string) error { return disk.RemoveStream(&disk.Folder{FS: vfs.Default, Dir: dir}) }
 
 // runLocked checks the target again, since another process may have written to it meanwhile.
-func (r *restore) runLocked(ctx context.Context, lock *pebble.Lock, layout uint32) error {
-	if err := r.to.wantRestorable(); err != nil {
+func (r *restore) runLocked(ctx context.Context, lock *pebble.Lock) error {
+	if err := r.to.WantRestorable(); err != nil {
 		return err
 	}
-	if err := r.to.writeFormat(formatRestName, formatPrefix, layout); err != nil {
+	if err := r.to.WriteFormat(disk.FormatRestName, disk.FormatPrefix, row.LayoutVersion); err != nil {
 		return err
 	}
-	if err := r.to.emptyDB(); err != nil {
+	if err := r.to.EmptyDB(); err != nil {
 		return err
 	}
 	if err := r.copyDB(ctx); err != nil {
@@ -137,70 +140,25 @@ func (r *restore) runLocked(ctx context.Context, lock *pebble.Lock, layout uint3
 	if err := r.beginHistory(lock); err != nil {
 		return err
 	}
-	r.result.Dir = r.to.dir
-	return r.to.end(formatRestName)
-}
-
-// wantBackup checks that the folder is a whole backup and returns its layout version.
-func (f *folder) wantBackup() (layout uint32, err error) {
-	state, err := f.inspect()
-	switch {
-	case errors.Is(err, ErrBackup):
-		layout, _, err = f.readFormat(formatName)
-		return layout, err
-	case err != nil:
-		return 0, err
-	case state == stored:
-		return 0, fmt.Errorf("%w: %s is a store and not a backup", ErrNotAStore, f.dir)
-	}
-	return 0, fmt.Errorf("%w in %s", ErrNoStore, f.dir)
-}
-
-// wantRestorable checks that the folder is empty, or left by an interrupted restore.
-func (f *folder) wantRestorable() error {
-	switch _, err := f.inspect(); {
-	case errors.Is(err, ErrUnfinishedRestore):
-		return nil
-	case err != nil && !errors.Is(err, ErrNotAStore) && !errors.Is(err, ErrOldFormat):
-		return err
-	}
-	names, err := f.list(f.dir)
-	if err != nil {
-		return err
-	}
-	for _, name := range names {
-		if name == formatTmpName || name == "lost+found" || name == streamName { // a crash before the renaming; a fresh file system; a stream that was cut off
-			continue
-		}
-		if name == dbName {
-			inner, err := f.list(f.path(dbName))
-			if err != nil {
-				return err
-			}
-			if len(inner) == 0 || len(inner) == 1 && inner[0] == lockName {
-				continue
-			}
-		}
-		return fmt.Errorf("%w: %q in %s", ErrNotEmpty, name, f.dir)
-	}
-	return nil
+	r.result.Dir = r.to.Dir
+	return r.to.End(disk.FormatRestName)
 }
 
 // copyDB copies the database.
 func (r *restore) copyDB(ctx context.Context) error {
-	names, err := r.from.list(r.from.path(dbName))
+	names, err := r.from.List(r.from.Path(disk.DBName))
 	if err != nil {
 		return err
 	}
 	for _, name := range names {
-		info, err := r.from.fs.Stat(r.from.fs.PathJoin(r.from.path(dbName), name))
+		info, err := r.from.FS.Stat(r.from.FS.PathJoin(r.from.Path(disk.DBName), name))
 		if err != nil {
 			return fmt.Errorf("looking at the backup: %w", err)
 		}
 		r.bytes += uint64(info.Size())
 	}
 	for _, name := range names {
-		if name == lockName {
+		if name == disk.LockName {
 			continue
 		}
 		if ctx.Err() != nil {
@@ -211,7 +169,7 @@ func (r *restore) copyDB(ctx context.Context) error {
 		}
 		r.result.Files++
 	}
-	return r.to.syncDir(r.to.path(dbName))
+	return r.to.SyncDir(r.to.Path(disk.DBName))
 }
 
 // bring copies a file, or moves it if it came in a stream: its content is durable then, because the
@@ -220,12 +178,12 @@ func (r *restore) bring(ctx context.Context, name string) error {
 	if !r.streamed() {
 		return r.copyFile(ctx, name)
 	}
-	info, err := r.from.fs.Stat(r.from.fs.PathJoin(r.from.path(dbName), name))
+	info, err := r.from.FS.Stat(r.from.FS.PathJoin(r.from.Path(disk.DBName), name))
 	if err != nil {
 		return err
 	}
 	r.result.Bytes += uint64(info.Size())
-	return r.from.fs.Rename(r.from.fs.PathJoin(r.from.path(dbName), name), r.to.fs.PathJoin(r.to.path(dbName), name))
+	return r.from.FS.Rename(r.from.FS.PathJoin(r.from.Path(disk.DBName), name), r.to.FS.PathJoin(r.to.Path(disk.DBName), name))
 }
 
 func (r *restore) copyFile(ctx context.Context, name string) (err error) {
@@ -236,13 +194,13 @@ func (r *restore) copyFile(ctx context.Context, name string) (err error) {
 }
 
 // copyFile copies a file of a database durably, and calls copied for each part of it.
-func copyFile(ctx context.Context, from, to *folder, name string, copied func(bytes int64)) (err error) {
-	source, err := from.fs.Open(from.fs.PathJoin(from.path(dbName), name), vfs.SequentialReadsOption)
+func copyFile(ctx context.Context, from, to *disk.Folder, name string, copied func(bytes int64)) (err error) {
+	source, err := from.FS.Open(from.FS.PathJoin(from.Path(disk.DBName), name), vfs.SequentialReadsOption)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, source.Close()) }()
-	target, err := to.fs.Create(to.fs.PathJoin(to.path(dbName), name), vfs.WriteCategoryUnspecified)
+	target, err := to.FS.Create(to.FS.PathJoin(to.Path(disk.DBName), name), vfs.WriteCategoryUnspecified)
 	if err != nil {
 		return err
 	}
@@ -261,29 +219,28 @@ func copyFile(ctx context.Context, from, to *folder, name string, copied func(by
 	}
 }
 
-// beginHistory gives the copy a journal history of its own, and in a cluster an outbox.
+// beginHistory
 func (r *restore) beginHistory(lock *pebble.Lock) (err error) {
-	db, err := r.to.openDB(pebbleOptions(r.to.fs, &Options{Logger: r.o.Logger}, lock, false))
+	db, err := openDB(r.to, pebbleOptions(r.to.FS, &Options{Logger: r.o.Logger}, lock, false))
 	if err != nil {
 		return fmt.Errorf("the copy: %w", err)
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	p, err := readPositions(db)
+	p, err := hits.ReadPositions(db)
 	if err != nil {
 		return err
 	}
 	p = engine.NewHistory(p)
 	b := db.NewBatch()
 	defer b.Close()
-	set(b, row.MetaKey(row.MetaPositions), row.AppendPositions(nil, &p))
-	if v, err := read(db, row.MetaKey(row.MetaOutbox)); err != nil {
+	kv.Set(b, row.MetaKey(row.MetaPositions), row.AppendPositions(nil, &p))
+	if r.o.Replicate == nil {
+		err = wantAlone(db)
+	} else {
+		err = r.o.Replicate().Renew(db, b)
+	}
+	if err != nil {
 		return err
-	} else if v != nil {
-		old, err := row.DecodeOutboxState(v)
-		if err != nil {
-			return err
-		}
-		renewOutbox(b, old)
 	}
 	if err := db.Apply(b, pebble.Sync); err != nil {
 		return fmt.Errorf("beginning a history of the journal: %w", err)
@@ -293,24 +250,24 @@ func (r *restore) beginHistory(lock *pebble.Lock) (err error) {
 
 // noteWrites writes the acked file of the restored store. It refuses a backup that lacks writes.
 func (r *restore) noteWrites(db *pebble.DB) (err error) {
-	contained, err := readSequence(db)
+	contained, err := kv.ReadSequence(db)
 	if err == nil {
-		err = checkWhole(contained, contained.Last)
+		err = kv.CheckWhole(contained, contained.Last)
 	}
 	if err != nil {
 		return err
 	}
 	var storeID [16]byte
-	v, err := read(db, row.MetaKey(row.MetaStoreID))
+	v, err := kv.Read(db, row.MetaKey(row.MetaStoreID))
 	if err == nil {
-		err = decodeFixed(storeID[:], v, "store id")
+		err = kv.DecodeFixed(storeID[:], v, "store id")
 	}
 	if err != nil {
 		return err
 	}
-	var acked ackedFile
-	if err := acked.open(r.to, storeID, contained.Last, r.o.Logger); err != nil {
+	var acked disk.AckedFile
+	if err := acked.Open(r.to, storeID, contained.Last, r.o.Logger); err != nil {
 		return fmt.Errorf("noting the last acknowledged write: %w", err)
 	}
-	return acked.close()
+	return acked.Close()
 }

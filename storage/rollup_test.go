@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"shunt/engine"
+	"shunt/storage/kv"
 	"shunt/storage/row"
 	"shunt/storage/row/rowtest"
 )
@@ -48,9 +49,9 @@ func TestTheOldestHourThatIsNotRolledUpIsKnown(t *testing.T) {
 		}
 	}
 	want("at first", time.Time{})
-	f := newModelFlush()
-	f.add(23, 1, 7, rowtest.Hit(1))
-	f.add(30, 1, 7, rowtest.Hit(3))
+	f := rowtest.NewFlush()
+	f.Add(23, 1, 7, rowtest.Hit(1))
+	f.Add(30, 1, 7, rowtest.Hit(3))
 	flush(t, s, 1, f)
 	want("after a flush", endOf(23))
 	rollUpAll(t, s, upTo(30), nil)
@@ -65,12 +66,12 @@ func TestTheOldestHourThatIsNotRolledUpIsKnown(t *testing.T) {
 
 func TestRolledUpHoursAreInDaysAndLives(t *testing.T) {
 	s := openTemp(t)
-	f := newModelFlush()
-	f.add(23, 1, 7, rowtest.Hit(1))
-	f.add(24, 1, 7, rowtest.Hit(1))
-	f.add(24, 1, 7, rowtest.Hit(2))
-	f.add(25, 2, 7, &rowtest.Model{Hits: 1, Bots: 3, Visitors: map[uint64]bool{2: true}})
-	f.add(30, 1, 7, rowtest.Hit(3))
+	f := rowtest.NewFlush()
+	f.Add(23, 1, 7, rowtest.Hit(1))
+	f.Add(24, 1, 7, rowtest.Hit(1))
+	f.Add(24, 1, 7, rowtest.Hit(2))
+	f.Add(25, 2, 7, &rowtest.Model{Hits: 1, Bots: 3, Visitors: map[uint64]bool{2: true}})
+	f.Add(30, 1, 7, rowtest.Hit(3))
 	flush(t, s, 1, f)
 	rollUpAll(t, s, upTo(30), nil)
 	two := &rowtest.Model{Hits: 2, Visitors: map[uint64]bool{1: true, 2: true}}
@@ -82,11 +83,11 @@ func TestRolledUpHoursAreInDaysAndLives(t *testing.T) {
 		"link 1, day 0":  {row.AppendLinkDayKey(nil, 1, 0), rowtest.Hit(1)},
 		"link 1, day 1":  {row.AppendLinkDayKey(nil, 1, 1), two},
 		"link 1":         {row.AppendLinkLifeKey(nil, 1), three},
-		"link 2":         {row.AppendLinkLifeKey(nil, 2), f.links[linkHour{25, 2}]},
+		"link 2":         {row.AppendLinkLifeKey(nil, 2), f.Links[rowtest.LinkHour{Hour: 25, ID: 2}]},
 		"owner 7, day 0": {row.AppendOwnerDayKey(nil, 7, 0), rowtest.Hit(1)},
 		"owner 7, day 1": {row.AppendOwnerDayKey(nil, 7, 1), &rowtest.Model{Hits: 3, Bots: 3, Visitors: two.Visitors}},
 	} {
-		got, err := s.get(c.key)
+		got, err := s.writer.Get(c.key)
 		if err != nil || !bytes.Equal(got, rowOf(c.want)) {
 			t.Errorf("%s: got %x, %v, want %x", name, got, err, rowOf(c.want))
 		}
@@ -102,8 +103,8 @@ func TestRolledUpHoursAreInDaysAndLives(t *testing.T) {
 // rolled up, and then one that was far behind.
 func TestAFlushOfARolledUpHourCountsThereAndInItsDayAndLife(t *testing.T) {
 	s := openTemp(t)
-	f := newModelFlush()
-	f.add(10, 1, 7, rowtest.Hit(1))
+	f := rowtest.NewFlush()
+	f.Add(10, 1, 7, rowtest.Hit(1))
 	flush(t, s, 1, f)
 	rollUpAll(t, s, upTo(11), nil)
 	flush(t, s, 2, f)
@@ -131,8 +132,8 @@ func TestTheMarkMovesBackOnceTheClockIsRight(t *testing.T) {
 	defer func() { closeStore(t, s) }()
 	want, seq := rowtest.Model{}, uint64(0)
 	count := func(hour uint32) {
-		f := newModelFlush()
-		f.add(hour, 1, 7, rowtest.Hit(rowtest.Visitor(seq)))
+		f := rowtest.NewFlush()
+		f.Add(hour, 1, 7, rowtest.Hit(rowtest.Visitor(seq)))
 		want.Add(rowtest.Hit(rowtest.Visitor(seq)))
 		seq++
 		flush(t, s, seq, f)
@@ -144,7 +145,7 @@ func TestTheMarkMovesBackOnceTheClockIsRight(t *testing.T) {
 	count(101)
 	for _, c := range []struct{ openHour, markHour uint32 }{{102, 102}, {103, 102}, {106, 105}, {5001, 105}} {
 		rollUpAll(t, s, upTo(c.openHour), nil)
-		if m := s.flusher.mark; m.Hour != c.markHour || !slices.Equal(m.Ahead, []uint32{5000, 5002}) {
+		if m := s.Mark(); m.Hour != c.markHour || !slices.Equal(m.Ahead, []uint32{5000, 5002}) {
 			t.Errorf("open hour %d: the mark is %+v, want hour %d", c.openHour, m, c.markHour)
 		}
 		if c.openHour == 103 {
@@ -158,7 +159,7 @@ func TestTheMarkMovesBackOnceTheClockIsRight(t *testing.T) {
 	}
 	count(5001)
 	rollUpAll(t, s, upTo(5003), nil)
-	if m := s.flusher.mark; m.Hour <= 5001 || m.Hour > 5002 && len(m.Ahead) != 0 {
+	if m := s.Mark(); m.Hour <= 5001 || m.Hour > 5002 && len(m.Ahead) != 0 {
 		t.Errorf("at last the mark is %+v", m)
 	}
 	wantTally(t, s, 1, &want)
@@ -186,8 +187,8 @@ func TestAFlushThatFailsLeavesNothing(t *testing.T) {
 		t.Errorf("got %v, want the callback's error", err)
 	}
 	wantTally(t, s, 1, &rowtest.Model{})
-	f := newModelFlush()
-	f.add(10, 1, 7, rowtest.Hit(1))
+	f := rowtest.NewFlush()
+	f.Add(10, 1, 7, rowtest.Hit(1))
 	flush(t, s, 1, f)
 	wantTally(t, s, 1, rowtest.Hit(1))
 }
@@ -199,11 +200,11 @@ func TestRollUpResumesAfterACrashBetweenAnyTwoChunks(t *testing.T) {
 	const links = 9000
 	mem := vfs.NewCrashableMem()
 	s := openMem(t, mem)
-	f := newModelFlush()
+	f := rowtest.NewFlush()
 	want := map[uint64]uint64{}
 	for id := uint64(1); id <= links; id++ {
-		f.add(100, id, uint32(id%5000), rowtest.Hit(id))
-		f.add(103, id, uint32(id%5000), rowtest.Hit(id/2))
+		f.Add(100, id, uint32(id%5000), rowtest.Hit(id))
+		f.Add(103, id, uint32(id%5000), rowtest.Hit(id/2))
 		want[id] = 2
 	}
 	flush(t, s, 1, f)
@@ -267,9 +268,9 @@ func TestRollUpWaitsLongBeforeWritesStall(t *testing.T) {
 
 func TestHourRowsStayWhileKeptAndUntilRolledUp(t *testing.T) {
 	s := openTemp(t)
-	f := newModelFlush()
+	f := rowtest.NewFlush()
 	for _, hour := range []uint32{100, 120, 149, 150} {
-		f.add(hour, 1, 7, rowtest.Hit(uint64(hour)))
+		f.Add(hour, 1, 7, rowtest.Hit(uint64(hour)))
 	}
 	flush(t, s, 1, f)
 	hours := func() (found []uint32) {
@@ -299,12 +300,12 @@ func TestHourRowsStayWhileKeptAndUntilRolledUp(t *testing.T) {
 		if got := hours(); !slices.Equal(got, c.want) {
 			t.Errorf("open hour %d, first hour %d: got hours %v, want %v", c.openHour, c.firstHour, got, c.want)
 		}
-		if got := s.hours.mu.hours; !slices.Equal(got, c.want) {
+		if got := s.Hours(0); !slices.Equal(got, c.want) {
 			t.Errorf("open hour %d, first hour %d: the set has %v, want %v", c.openHour, c.firstHour, got, c.want)
 		}
 	}
 	want := rowtest.Model{}
-	for _, m := range f.links {
+	for _, m := range f.Links {
 		want.Add(m)
 	}
 	wantTally(t, s, 1, &want)
@@ -312,12 +313,12 @@ func TestHourRowsStayWhileKeptAndUntilRolledUp(t *testing.T) {
 
 func TestACorruptRowStopsTheRollUpWithoutLoss(t *testing.T) {
 	s := openTemp(t)
-	f := newModelFlush()
-	f.add(10, 1, 7, rowtest.Hit(1))
+	f := rowtest.NewFlush()
+	f.Add(10, 1, 7, rowtest.Hit(1))
 	flush(t, s, 1, f)
 	b := s.db.NewBatch()
-	set(b, row.AppendLinkHourKey(nil, 10, 2), []byte{1, 1})
-	if err := s.sync(b, "test"); err != nil {
+	kv.Set(b, row.AppendLinkHourKey(nil, 10, 2), []byte{1, 1})
+	if err := s.writer.Sync(b, "test"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.RollUp(upTo(11)); !errors.Is(err, ErrCorrupt) {
@@ -343,10 +344,10 @@ func TestTalliesMatchAPlainMapThroughAnyHistory(t *testing.T) {
 		for range rapid.IntRange(1, 25).Draw(rt, "steps") {
 			switch rapid.IntRange(0, 7).Draw(rt, "step") {
 			case 0, 1, 2:
-				f := newModelFlush()
+				f := rowtest.NewFlush()
 				for range rapid.IntRange(1, 4).Draw(rt, "rows") {
 					id, m := rapid.Uint64Max(links-1).Draw(rt, "id"), rowtest.Models().Draw(rt, "tally")
-					f.add(hour+rapid.Uint32Max(2).Draw(rt, "hour"), id, uint32(id), m)
+					f.Add(hour+rapid.Uint32Max(2).Draw(rt, "hour"), id, uint32(id), m)
 					want[id].Add(m)
 				}
 				seq++
@@ -389,9 +390,9 @@ func TestReadersDuringFlushAndRollUpNeverMissAHit(t *testing.T) {
 	go func() {
 		defer close(ended)
 		for i := range uint64(flushes) {
-			f := newModelFlush()
-			f.add(uint32(i), 1, 7, rowtest.Hit(rowtest.Visitor(i)))
-			if err := s.Flush(f.batch(engine.Positions{FlushSeq: i + 1})); err != nil {
+			f := rowtest.NewFlush()
+			f.Add(uint32(i), 1, 7, rowtest.Hit(rowtest.Visitor(i)))
+			if err := s.Flush(f.Batch(engine.Positions{FlushSeq: i + 1})); err != nil {
 				t.Errorf("Flush: %v", err)
 			}
 			if _, err := s.RollUp(upTo(uint32(i))); err != nil {
@@ -415,27 +416,27 @@ func TestReadersDuringFlushAndRollUpNeverMissAHit(t *testing.T) {
 func TestReopeningFindsTheHoursWithRows(t *testing.T) {
 	mem := vfs.NewMem()
 	s := openMem(t, mem)
-	f := newModelFlush()
+	f := rowtest.NewFlush()
 	for hour := uint32(10); hour < 20; hour += 3 {
 		for id := range uint64(50) {
-			f.add(hour, id, uint32(id), rowtest.Hit(id))
+			f.Add(hour, id, uint32(id), rowtest.Hit(id))
 		}
 	}
 	flush(t, s, 1, f)
 	rollUpAll(t, s, upTo(12), nil)
 	b := s.db.NewBatch() // an hour in which only an owner has a row
-	merge(b, row.AppendOwnerHourKey(nil, 30, 1), rowOf(rowtest.Hit(1)))
+	kv.Merge(b, row.AppendOwnerHourKey(nil, 30, 1), rowOf(rowtest.Hit(1)))
 	if err := s.db.Apply(b, pebble.Sync); err != nil {
 		t.Fatal(err)
 	}
 	closeStore(t, s)
 	s = openMem(t, mem)
 	defer closeStore(t, s)
-	if got, want := s.hours.mu.hours, []uint32{10, 13, 16, 19, 30}; !slices.Equal(got, want) {
+	if got, want := s.Hours(0), []uint32{10, 13, 16, 19, 30}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
-	if hour, ok := s.hours.first(s.flusher.mark.Hour); !ok || hour != 13 {
-		t.Errorf("got the open hour %d, %v, want 13", hour, ok)
+	if open := s.Hours(s.Mark().Hour); len(open) == 0 || open[0] != 13 {
+		t.Errorf("got the open hours %v, want 13 and later ones", open)
 	}
 }
 
@@ -443,9 +444,9 @@ func TestWhatIsKeptIsLoweredForGood(t *testing.T) {
 	mem := vfs.NewMem()
 	s := openMem(t, mem)
 	b := s.db.NewBatch()
-	set(b, row.MetaKey(row.MetaFirstHour), binary.BigEndian.AppendUint32(nil, 5000))
-	set(b, row.MetaKey(row.MetaSweep), row.AppendSweep(nil, row.Sweep{FirstDay: 300, Stage: row.StageDone}))
-	if err := s.sync(b, "test"); err != nil {
+	kv.Set(b, row.MetaKey(row.MetaFirstHour), binary.BigEndian.AppendUint32(nil, 5000))
+	kv.Set(b, row.MetaKey(row.MetaSweep), row.AppendSweep(nil, row.Sweep{FirstDay: 300, Stage: row.StageDone}))
+	if err := s.writer.Sync(b, "test"); err != nil {
 		t.Fatal(err)
 	}
 	closeStore(t, s)

@@ -1,14 +1,11 @@
 package storage
 
 import (
-	"encoding/hex"
 	"errors"
 	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
-	"shunt/storage/row"
-	"shunt/storage/row/rowtest"
 	"strings"
 	"sync"
 	"testing"
@@ -18,18 +15,17 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
-)
 
-func TestTheAckedFileIsAsPinned(t *testing.T) {
-	if got := hex.EncodeToString(encodeAcked([16]byte{1}, 300)); got != "2c01000000000000"+"86e19138" {
-		t.Errorf("acked: got %s", got)
-	}
-}
+	"shunt/storage/disk"
+	"shunt/storage/kv"
+	"shunt/storage/row"
+	"shunt/storage/row/rowtest"
+)
 
 // writes returns the sequence of writes that a store claims to contain.
 func writes(t *testing.T, s *Store) row.Sequence {
 	t.Helper()
-	q, err := readSequence(s.db)
+	q, err := kv.ReadSequence(s.db)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +40,7 @@ func TestEveryWriteIsNumberedInTheOrderOfTheLog(t *testing.T) {
 	var writers sync.WaitGroup
 	for i := range uint64(8) {
 		writers.Go(func() {
-			apply(t, s, creation(link(strings.Repeat("c", int(i+1)), i+1, 1)))
+			apply(t, s, rowtest.Creation(rowtest.Link(strings.Repeat("c", int(i+1)), i+1, 1)))
 			if _, err := s.AllocateIDs(1); err != nil {
 				t.Error(err)
 			}
@@ -54,8 +50,8 @@ func TestEveryWriteIsNumberedInTheOrderOfTheLog(t *testing.T) {
 		})
 	}
 	for i := range uint64(8) {
-		f := newModelFlush()
-		f.add(1, 1, 1, rowtest.Hit(i))
+		f := rowtest.NewFlush()
+		f.Add(1, 1, 1, rowtest.Hit(i))
 		flush(t, s, i+1, f)
 	}
 	writers.Wait()
@@ -103,24 +99,12 @@ func TestCommitWaitIsTheTimeWithoutAnAnswer(t *testing.T) {
 		want(0)
 		closeStore(t, s)
 	})
-	var w commitWaits
-	at := time.Unix(1000, 0)
-	for i, step := range []struct {
-		do   func(time.Time)
-		want time.Duration // five seconds later
-	}{{w.begin, 5 * time.Second}, {w.begin, 10 * time.Second}, {w.end, 5 * time.Second}, {w.end, 0}, {w.begin, 5 * time.Second}} {
-		step.do(at)
-		at = at.Add(5 * time.Second)
-		if got := w.wait(at); got != step.want {
-			t.Errorf("step %d: got %v, want %v", i, got, step.want)
-		}
-	}
 }
 
 // setSequence makes the database in dir claim to contain q.
 func setSequence(t *testing.T, dir string, q row.Sequence) {
 	t.Helper()
-	db, err := pebble.Open(filepath.Join(dir, dbName), pebbleOptions(vfs.Default, &Options{Logger: quiet}, nil, false))
+	db, err := pebble.Open(filepath.Join(dir, disk.DBName), pebbleOptions(vfs.Default, &Options{Logger: quiet}, nil, false))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,8 +135,8 @@ func TestLostWritesAreRefusedUnlessTheLossIsAccepted(t *testing.T) {
 			had := writes(t, s)
 			closeStore(t, s)
 			setSequence(t, dir, lose(had))
-			wantUntouched(t, dir, false, ErrLostWrites)
-			wantUntouched(t, dir, true, ErrLostWrites)
+			wantUntouched(t, dir, false, kv.ErrLostWrites)
+			wantUntouched(t, dir, true, kv.ErrLostWrites)
 
 			bound := uint64(9) // of eight ids
 			s, err := Open(dir, Options{AcceptLoss: true, Logger: quiet})
@@ -188,7 +172,7 @@ func TestADamagedOrMissingAckedFileIsLoggedAndReplaced(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "store")
 			closeStore(t, open(t, dir, Options{}))
-			path := filepath.Join(dir, ackedName)
+			path := filepath.Join(dir, disk.AckedName)
 			if err := damage(path); err != nil {
 				t.Fatal(err)
 			}
@@ -202,11 +186,11 @@ func TestADamagedOrMissingAckedFileIsLoggedAndReplaced(t *testing.T) {
 			if !strings.Contains(log.String(), "it is not known which writes were acknowledged") {
 				t.Errorf("got log %q", log.String())
 			}
-			f := &folder{fs: vfs.Default, dir: dir}
-			if got, known, err := f.readAcked(s.identity.StoreID); got != want || !known || err != nil {
+			f := &disk.Folder{FS: vfs.Default, Dir: dir}
+			if got, known, err := f.ReadAcked(s.identity.StoreID); got != want || !known || err != nil {
 				t.Errorf("afterwards: got %d, %v, %v, want %d", got, known, err, want)
 			}
-			if _, known, _ := f.readAcked([16]byte{1}); known {
+			if _, known, _ := f.ReadAcked([16]byte{1}); known {
 				t.Error("the file was accepted for another store")
 			}
 		})
@@ -219,21 +203,21 @@ func TestAnOlderCopyOfTheDatabaseIsRefused(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
 	closeStore(t, open(t, dir, Options{}))
 	earlier := filepath.Join(t.TempDir(), "db")
-	if err := os.CopyFS(earlier, os.DirFS(filepath.Join(dir, dbName))); err != nil {
+	if err := os.CopyFS(earlier, os.DirFS(filepath.Join(dir, disk.DBName))); err != nil {
 		t.Fatal(err)
 	}
 	s := open(t, dir, Options{})
 	stop := start(t, s)
-	apply(t, s, creation(link("acknowledged", 1, 1)))
+	apply(t, s, rowtest.Creation(rowtest.Link("acknowledged", 1, 1)))
 	stop()
 	closeStore(t, s)
-	if err := os.RemoveAll(filepath.Join(dir, dbName)); err != nil {
+	if err := os.RemoveAll(filepath.Join(dir, disk.DBName)); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.CopyFS(filepath.Join(dir, dbName), os.DirFS(earlier)); err != nil {
+	if err := os.CopyFS(filepath.Join(dir, disk.DBName), os.DirFS(earlier)); err != nil {
 		t.Fatal(err)
 	}
-	wantUntouched(t, dir, false, ErrLostWrites)
+	wantUntouched(t, dir, false, kv.ErrLostWrites)
 }
 
 // TestAFlippedBitInLogOrManifestLosesNothingSilently flips bits, some of which leave Pebble with a
@@ -244,13 +228,13 @@ func TestAFlippedBitInLogOrManifestLosesNothingSilently(t *testing.T) {
 	s := openMem(t, mem)
 	stop := start(t, s)
 	for i := range uint64(links) {
-		apply(t, s, creation(link("c"+strings.Repeat("x", int(i)), i+1, 1)))
+		apply(t, s, rowtest.Creation(rowtest.Link("c"+strings.Repeat("x", int(i)), i+1, 1)))
 	}
 	killed := mem.CrashClone(loseNothing()) // with its log, as after a kill
 	stop()
 	closeStore(t, s)
 
-	names, err := killed.List("/data/store/" + dbName)
+	names, err := killed.List("/data/store/" + disk.DBName)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -266,7 +250,7 @@ func TestAFlippedBitInLogOrManifestLosesNothingSilently(t *testing.T) {
 			flip(t, damaged, name, at)
 			s, err := Open("/data/store", Options{FS: damaged, Logger: quiet})
 			if err != nil {
-				bySequence += btoi(errors.Is(err, ErrLostWrites))
+				bySequence += btoi(errors.Is(err, kv.ErrLostWrites))
 				continue
 			}
 			for i := range links {
@@ -293,7 +277,7 @@ func btoi(b bool) int {
 // content returns the bytes of a file of the database, without zeros at its end.
 func content(t *testing.T, fs vfs.FS, name string) string {
 	t.Helper()
-	f, err := fs.Open("/data/store/" + dbName + "/" + name)
+	f, err := fs.Open("/data/store/" + disk.DBName + "/" + name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -308,7 +292,7 @@ func content(t *testing.T, fs vfs.FS, name string) string {
 func flip(t *testing.T, fs vfs.FS, name string, at int) {
 	t.Helper()
 	flipped := content(t, fs, name)[at] ^ 1<<(at%8)
-	f, err := fs.OpenReadWrite("/data/store/"+dbName+"/"+name, vfs.WriteCategoryUnspecified)
+	f, err := fs.OpenReadWrite("/data/store/"+disk.DBName+"/"+name, vfs.WriteCategoryUnspecified)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"shunt/storage/disk"
 	"shunt/storage/row/rowtest"
 )
 
@@ -14,15 +15,15 @@ import (
 // room, and not read.
 func lastLogBytes(t *testing.T, fs vfs.FS, dir string) int64 {
 	t.Helper()
-	names, err := fs.List(fs.PathJoin(dir, dbName))
+	names, err := fs.List(fs.PathJoin(dir, disk.DBName))
 	if err != nil {
 		t.Fatal(err)
 	}
-	names = slices.DeleteFunc(names, func(name string) bool { return !strings.HasSuffix(name, logSuffix) })
+	names = slices.DeleteFunc(names, func(name string) bool { return !strings.HasSuffix(name, ".log") })
 	if len(names) == 0 {
 		t.Fatal("there is no log")
 	}
-	info, err := fs.Stat(fs.PathJoin(dir, dbName, slices.Max(names)))
+	info, err := fs.Stat(fs.PathJoin(dir, disk.DBName, slices.Max(names)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,9 +40,9 @@ func TestACleanStopLeavesNothingInTheLog(t *testing.T) {
 			disk.avail.Store(10 << 30)
 			dir := "/" + strings.ReplaceAll(name, " ", "-")
 			s := open(t, dir, Options{FS: disk})
-			f := newModelFlush()
+			f := rowtest.NewFlush()
 			for link := range uint64(1000) {
-				f.add(1, link+1, 1, rowtest.Hit(link))
+				f.Add(1, link+1, 1, rowtest.Hit(link))
 			}
 			flush(t, s, 1, f)
 			disk.avail.Store(c.free)

@@ -15,6 +15,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/engine"
+	"shunt/storage/disk"
 )
 
 const (
@@ -27,12 +28,11 @@ const (
 	defaultFloorBytes   = 512 << 20
 	defaultFloorPercent = 5
 
-	// ballastName is a file that occupies space while there is some, and is removed when there is
+	// The ballast is a file that occupies space while there is some, and is removed when there is
 	// none. It is large enough for the store to be opened, for operations under way to end, and for an
 	// operator to log in. It is made only if there is room above the floor for what a start takes after
 	// it, too: the journal (18 MiB) and the log's first steps. So a disk on which a start fails would be too small
 	// without a ballast, too.
-	ballastName  = "ballast"
 	ballastBytes = 2 * startBytes
 	afterBallast = 32 << 20
 
@@ -71,7 +71,7 @@ func (f Floor) of(total uint64) uint64 {
 
 // space watches the free space of the store's file system. Below the floor, links and accounts are
 // refused (ErrReadOnly), so that the rest is left for hits and compaction. On a full disk those
-// wait (patientFS).
+// wait (disk.PatientFS).
 type space struct {
 	fs    vfs.FS // not patient
 	dir   string
@@ -96,7 +96,7 @@ func (s *space) init(dir string, o *Options) {
 	s.fs, s.dir, s.floor, s.log, s.woken = o.FS, dir, o.MinFree, o.Logger, make(chan struct{}, 1)
 }
 
-func (s *space) path() string { return s.fs.PathJoin(s.dir, ballastName) }
+func (s *space) path() string { return s.fs.PathJoin(s.dir, disk.BallastName) }
 
 // findBallast finds the ballast of an earlier run.
 func (s *space) findBallast() error {
@@ -113,9 +113,9 @@ func (s *space) findBallast() error {
 // wantFreeSpace refuses to open the store in f if there is too little space for that, because
 // Pebble writes the content of the logs into tables and would try again as long as that fails. It
 // removes the ballast if that frees enough.
-func (s *space) wantFreeSpace(f *folder) error {
+func (s *space) wantFreeSpace(f *disk.Folder) error {
 	need := uint64(startBytes)
-	names, err := f.list(f.path(dbName))
+	names, err := f.List(f.Path(disk.DBName))
 	if err != nil {
 		return err
 	}
@@ -123,7 +123,7 @@ func (s *space) wantFreeSpace(f *folder) error {
 		if !strings.HasSuffix(name, ".log") {
 			continue
 		}
-		info, err := f.fs.Stat(f.fs.PathJoin(f.path(dbName), name))
+		info, err := f.FS.Stat(f.FS.PathJoin(f.Path(disk.DBName), name))
 		if err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package storage
 
 import (
 	"errors"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"shunt/engine"
+	"shunt/storage/disk"
 	"shunt/storage/row/rowtest"
 )
 
@@ -62,8 +64,8 @@ func TestBelowTheFloorLinksAreRefusedAndHitsAreFlushed(t *testing.T) {
 			if s.ReadOnly() != step.readOnly {
 				t.Errorf("step %d: read only is %v", i, s.ReadOnly())
 			}
-			f := newModelFlush()
-			f.add(1, 1, 1, rowtest.Hit(uint64(i)))
+			f := rowtest.NewFlush()
+			f.Add(1, 1, 1, rowtest.Hit(uint64(i)))
 			flush(t, s, uint64(i+1), f)
 			wantWritable(t, s, uint64(i+1), !step.readOnly)
 		}
@@ -82,7 +84,7 @@ func ballastOf(s *Store) uint64 {
 func wantWritable(t *testing.T, s *Store, id uint64, want bool) {
 	t.Helper()
 	done := make(chan error, 1)
-	s.Apply(creation(link(string(rune('a'+id)), id, 1)), func(err error) { done <- err })
+	s.Apply(rowtest.Creation(rowtest.Link(string(rune('a'+id)), id, 1)), func(err error) { done <- err })
 	for what, err := range map[string]error{
 		"create":   <-done,
 		"accounts": writeAccounts(s.Accounts(), [][2][]byte{{{1}, nil}}, nil),
@@ -102,7 +104,7 @@ func TestAFullDiskGivesUpItsBallastAndRecovers(t *testing.T) {
 		disk.avail.Store(10 << 30)
 		s := open(t, "/data/store", Options{FS: disk})
 		stop := start(t, s)
-		path := "/data/store/" + ballastName
+		path := "/data/store/ballast"
 		if info, err := disk.Stat(path); err != nil || info.Size() != ballastBytes {
 			t.Fatalf("ballast: got %v, %v", info, err)
 		}
@@ -154,7 +156,7 @@ func TestAStoreWithoutSpaceDoesNotOpenAndLosesNothing(t *testing.T) {
 	mem := vfs.NewMem()
 	s := openMem(t, mem)
 	stop := start(t, s)
-	apply(t, s, creation(link("kept", 1, 1)))
+	apply(t, s, rowtest.Creation(rowtest.Link("kept", 1, 1)))
 	stop()
 	closeStore(t, s)
 	full := errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
@@ -175,16 +177,51 @@ func TestAStoreWithoutSpaceDoesNotOpenAndLosesNothing(t *testing.T) {
 
 func TestMetricsCountTheLogAndTheBallast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		disk := &limited{FS: vfs.NewMem()}
-		disk.avail.Store(10 << 30)
-		s := open(t, "/data/store", Options{FS: disk})
+		mem := &limited{FS: vfs.NewMem()}
+		mem.avail.Store(10 << 30)
+		s := open(t, "/data/store", Options{FS: mem})
 		stop := start(t, s)
 		time.Sleep(idleInterval)
 		m := s.Metrics()
-		if m.LogDiskBytes != logStepBytes || m.DiskBytes <= m.LogDiskBytes || m.BallastBytes != ballastBytes {
+		if m.LogDiskBytes != disk.LogStepBytes || m.DiskBytes <= m.LogDiskBytes || m.BallastBytes != ballastBytes {
 			t.Errorf("got %d bytes of which %d are the log, and a ballast of %d", m.DiskBytes, m.LogDiskBytes, m.BallastBytes)
 		}
 		stop()
 		closeStore(t, s)
 	})
+}
+
+// TestAStoreClosedOnAFullDiskKeepsItsData closes the store while a table that is being written
+// finds no space.
+func TestAStoreClosedOnAFullDiskKeepsItsData(t *testing.T) { synctest.Test(t, closeOnAFullDisk) }
+
+func closeOnAFullDisk(t *testing.T) {
+	mem := vfs.NewMem()
+	var full atomic.Bool
+	disk := errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if full.Load() && op.Kind == errorfs.OpFileWrite && strings.HasSuffix(op.Path, ".sst") {
+			return syscall.ENOSPC
+		}
+		return nil
+	}))
+	s := open(t, "/data/store", Options{FS: disk})
+	stop := start(t, s)
+	apply(t, s, rowtest.Creation(rowtest.Link("kept", 1, 1)))
+	stop()
+	full.Store(true)
+	_, err := s.db.AsyncFlush()
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Wait() // until the writing of the table waits for space
+	if !s.ReadOnly() {
+		t.Error("the table was written without space")
+	}
+	closeStore(t, s)
+	full.Store(false)
+	s = openMem(t, mem)
+	if _, err := s.ReadRecord("kept"); err != nil {
+		t.Error(err)
+	}
+	closeStore(t, s)
 }

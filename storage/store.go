@@ -13,6 +13,12 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/engine"
+	"shunt/storage/accounts"
+	"shunt/storage/audit"
+	"shunt/storage/disk"
+	"shunt/storage/hits"
+	"shunt/storage/kv"
+	"shunt/storage/links"
 )
 
 // DefaultOpenFiles is the number of tables kept open unless Options set another.
@@ -50,10 +56,9 @@ type Options struct {
 	// and two stay; default DefaultMemTableBytes. Small ones take less memory and cost more
 	// compaction.
 	MemTableBytes int64
-	// MaxOutboxBytes is the size of the outbox from which on its records lack breakdowns, and, from 1.25
-	// times of it on, visitors; default DefaultMaxOutboxBytes. It grows while another node of the
-	// cluster does not pull from it.
-	MaxOutboxBytes int64
+	// Replicate makes what replicates the store, if it is that of a node of a cluster, or becomes one. nil: it is
+	// of no cluster.
+	Replicate func() Replication
 }
 
 func (o Options) withDefaults() Options {
@@ -62,21 +67,31 @@ func (o Options) withDefaults() Options {
 	o.MaxOpenFiles = cmp.Or(o.MaxOpenFiles, DefaultOpenFiles)
 	o.CacheBytes = cmp.Or(o.CacheBytes, DefaultCacheBytes)
 	o.MemTableBytes = cmp.Or(o.MemTableBytes, DefaultMemTableBytes)
-	o.MaxOutboxBytes = cmp.Or(o.MaxOutboxBytes, DefaultMaxOutboxBytes)
 	return o
 }
+
+// The rooms of subjects are embedded under names of this package: their methods are those of engine.Store.
+type (
+	changeLog = audit.Log
+	hitRows   = hits.Hits
+	linkRows  = links.Links
+)
 
 // Store keeps links and tallies in Pebble. It implements engine.Store, which documents what may be
 // called at once. Run commits the mutations that Apply accepts, so it must run while links are
 // written.
 type Store struct {
+	*changeLog
+	*hitRows
+	*linkRows
+
 	db       *pebble.DB
 	cache    *blockCache
-	folder   *folder
+	folder   *disk.Folder
 	lock     *pebble.Lock
 	identity engine.Identity
 
-	fs       *patientFS
+	fs       *disk.PatientFS
 	opening  atomic.Bool
 	reads    *Options                  // of a store that is opened ReadOnly; nil: it may be changed
 	settleBy atomic.Pointer[time.Time] // see Settle
@@ -84,29 +99,13 @@ type Store struct {
 	lost     uint64                    // number of the last acknowledged write, if the store has lost some and that is accepted
 	space    space
 	stalls   writeStalls
-	writer   writer
-	commits  committer
-	ids      struct {
-		sync.Mutex
-		bound atomic.Uint64 // every id below it may have been given; written under the lock, once Open is over
-	}
-	hours   hourSet
-	flusher flusher
-	backups sync.Mutex // held by the backup under way
-	stamps  auditStamps
-	layout  uint32  // Open's: the version of what it found; see convert
-	scanned scanned // of LoadLinks and View.LoadHits
+	writer   kv.Writer
+	backups  sync.Mutex // held by the backup under way
+	scanned  kv.Scanned // of LoadLinks and View.LoadHits
 
-	shared shared
-	outbox outbox
-	pulls  pulls
+	replication Replication // nil: there is none
 
-	accountWrites struct {
-		sync.WaitGroup
-		slots chan struct{}
-	}
-
-	firstHour, firstDay atomic.Uint32 // see Kept; written by the flusher
+	accounts accounts.Writes
 }
 
 var _ engine.Store = (*Store)(nil)
@@ -115,16 +114,16 @@ var _ engine.Store = (*Store)(nil)
 // not take are answered with engine.ErrClosed. What was written last goes from the log into tables, so
 // that the next Open is fast, unless the disk has no room or takes longer than some seconds.
 func (s *Store) Close() error {
-	if err := s.commits.close(); err != nil {
+	if err := s.linkRows.Close(); err != nil {
 		return fmt.Errorf("storage: %w", err)
 	}
 	s.backups.Lock() // for good: waits for one that is under way
-	s.accountWrites.Wait()
+	s.accounts.Wait()
 	if s.reads == nil {
 		s.awaitSettled()
 	}
-	s.fs.waits.Store(false)
-	err := errors.Join(s.flusher.batch.Close(), s.pulls.batch.Close(), s.db.Close(), s.writer.acked.close(), s.lock.Close())
+	s.fs.Waits.Store(false)
+	err := errors.Join(s.closeParts(), s.db.Close(), s.writer.Acked.Close(), s.lock.Close())
 	s.cache.close()
 	if err != nil {
 		return fmt.Errorf("storage: closing: %w", err)
@@ -132,44 +131,13 @@ func (s *Store) Close() error {
 	return nil
 }
 
+// Accounts returns the table of accounts.
+func (s *Store) Accounts() *accounts.Table {
+	if s.reads != nil {
+		return accounts.NewTable(s.db, nil)
+	}
+	return accounts.NewTable(s.db, &s.accounts)
+}
+
 // Identity implements engine.Store.
 func (s *Store) Identity() engine.Identity { return s.identity }
-
-// get returns a copy of a value, or nil if there is none.
-func (s *Store) get(key []byte) ([]byte, error) { return read(s.db, key) }
-
-// read returns a copy of a value, or nil if there is none. A value that exists and is empty is not
-// nil.
-func read(r pebble.Reader, key []byte) ([]byte, error) {
-	v, closer, err := r.Get(key)
-	switch {
-	case errors.Is(err, pebble.ErrNotFound):
-		return nil, nil
-	case err != nil:
-		return nil, fmt.Errorf("reading a row: %w", pebbleError{err})
-	}
-	v = append([]byte{}, v...)
-	if err := closer.Close(); err != nil {
-		return nil, fmt.Errorf("reading a row: %w", pebbleError{err})
-	}
-	return v, nil
-}
-
-// sync commits b durably.
-func (s *Store) sync(b *pebble.Batch, doing string) error {
-	if err := s.writer.commit(b); err != nil {
-		return fmt.Errorf("%s: %w", doing, err)
-	}
-	return nil
-}
-
-// set, remove and merge put an operation into a batch without index: those return no error.
-func set(b *pebble.Batch, key, value []byte)   { must(b.Set(key, value, nil)) }
-func remove(b *pebble.Batch, key []byte)       { must(b.Delete(key, nil)) }
-func merge(b *pebble.Batch, key, value []byte) { must(b.Merge(key, value, nil)) }
-
-func must(err error) {
-	if err != nil {
-		panic(fmt.Sprintf("storage: putting an operation into a batch: %v", err))
-	}
-}

@@ -12,21 +12,21 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
 	"pgregory.net/rapid"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-
 	"shunt/engine"
+	"shunt/storage/kv"
 	"shunt/storage/row"
 	"shunt/storage/row/rowtest"
 )
 
 func TestALinkIsReadAsItWasApplied(t *testing.T) {
 	s := openTemp(t)
-	rec := link("promo", 1, 7, "spring", "sale")
+	rec := rowtest.Link("promo", 1, 7, "spring", "sale")
 	rec.Hot.Flags = engine.FlagExpires | engine.FlagCapped | engine.FlagForwardQuery | 3
 	rec.Hot.ExpiresAtMs, rec.Hot.MaxHits, rec.Cold.ImportedHits = 5000, 10, 4
-	apply(t, s, creation(rec))
+	apply(t, s, rowtest.Creation(rec))
 	if got, err := s.ReadRecord("promo"); err != nil || !reflect.DeepEqual(got, rec) {
 		t.Errorf("got %+v, %v, want %+v", got, err, rec)
 	}
@@ -37,9 +37,9 @@ func TestALinkIsReadAsItWasApplied(t *testing.T) {
 
 func TestATombstoneKeepsTheColdRecord(t *testing.T) {
 	s := openTemp(t)
-	rec := link("gone", 1, 7, "spring")
-	apply(t, s, creation(rec))
-	apply(t, s, deletion(rec))
+	rec := rowtest.Link("gone", 1, 7, "spring")
+	apply(t, s, rowtest.Creation(rec))
+	apply(t, s, rowtest.Deletion(rec))
 	got, err := s.ReadRecord("gone")
 	if err != nil || got.Hot.Flags != engine.FlagTombstone || got.Hot.DeletedAtMs != 2000 || got.Hot.Target != "" {
 		t.Errorf("got %+v, %v, want a tombstone", got, err)
@@ -51,12 +51,12 @@ func TestATombstoneKeepsTheColdRecord(t *testing.T) {
 
 func TestImportedHitsAreInTheLifeRowOnce(t *testing.T) {
 	s := openTemp(t)
-	rec := link("old", 9, 7)
+	rec := rowtest.Link("old", 9, 7)
 	rec.Cold.ImportedHits = 1000
-	apply(t, s, creation(rec))
+	apply(t, s, rowtest.Creation(rec))
 	after := rec
 	after.Cold.Version++
-	apply(t, s, edit(rec, after))
+	apply(t, s, rowtest.Edit(rec, after))
 	wantTally(t, s, 9, &rowtest.Model{Hits: 1000})
 	if got := hitsOf(t, s); !maps.Equal(got, map[uint64]uint64{9: 1000}) {
 		t.Errorf("LoadHits: got %v", got)
@@ -75,7 +75,7 @@ func TestMutationsThatNoRecordCanHoldAreRefused(t *testing.T) {
 		"33 tags":                func(m *engine.Mutation) { m.Cold.Tags = make([]string, engine.MaxTags+1) },
 		"long tag":               func(m *engine.Mutation) { m.Cold.Tags = []string{string(make([]byte, engine.MaxTagBytes+1))} },
 	} {
-		m := creation(link("code", 1, 1))
+		m := rowtest.Creation(rowtest.Link("code", 1, 1))
 		change(&m)
 		if err := tryApply(s, m); err == nil {
 			t.Errorf("%s: got no error", name)
@@ -118,17 +118,17 @@ func TestIndexesFollowLinksThroughAnyHistory(t *testing.T) {
 			old, exists := live[code]
 			switch {
 			case exists && rapid.Bool().Draw(rt, "delete"):
-				apply(t, s, deletion(old))
+				apply(t, s, rowtest.Deletion(old))
 				delete(live, code)
 			case exists:
-				next := link(code, old.Hot.ID, old.Hot.Owner, tags.Draw(rt, "tags")...)
+				next := rowtest.Link(code, old.Hot.ID, old.Hot.Owner, tags.Draw(rt, "tags")...)
 				next.Hot.Target = rapid.SampledFrom([]string{"https://a.b/1", "https://c.d/"}).Draw(rt, "target")
 				next.Cold.Version = old.Cold.Version + 1
-				apply(t, s, edit(old, next))
+				apply(t, s, rowtest.Edit(old, next))
 				live[code] = next
 			default:
-				next := link(code, id+1, uint32(id%2), tags.Draw(rt, "tags")...)
-				apply(t, s, creation(next))
+				next := rowtest.Link(code, id+1, uint32(id%2), tags.Draw(rt, "tags")...)
+				apply(t, s, rowtest.Creation(next))
 				live[code] = next
 			}
 			wantIndexes(t, s, live)
@@ -157,13 +157,13 @@ func listed(t testing.TB, s *Store, owner uint32, tag string, limit int) (found 
 
 func TestLinksAreListedNewestFirst(t *testing.T) {
 	s := openTemp(t)
-	apply(t, s, creation(link("a", 1, 7, "x")))
-	apply(t, s, creation(link("b", 2, 7, "x", "xy")))
-	apply(t, s, creation(link("c", 300, 7)))
-	apply(t, s, creation(link("d", 4, 8, "x")))
-	gone := link("e", 5, 7, "x")
-	apply(t, s, creation(gone))
-	apply(t, s, deletion(gone))
+	apply(t, s, rowtest.Creation(rowtest.Link("a", 1, 7, "x")))
+	apply(t, s, rowtest.Creation(rowtest.Link("b", 2, 7, "x", "xy")))
+	apply(t, s, rowtest.Creation(rowtest.Link("c", 300, 7)))
+	apply(t, s, rowtest.Creation(rowtest.Link("d", 4, 8, "x")))
+	gone := rowtest.Link("e", 5, 7, "x")
+	apply(t, s, rowtest.Creation(gone))
+	apply(t, s, rowtest.Deletion(gone))
 	for _, c := range []struct {
 		owner uint32
 		tag   string
@@ -193,8 +193,8 @@ func TestACorruptIndexRowIsAnErrorOfTheList(t *testing.T) {
 	} {
 		s := openMem(t, vfs.NewMem())
 		b := s.db.NewBatch()
-		set(b, put[0], put[1])
-		if err := s.sync(b, "test"); err != nil {
+		kv.Set(b, put[0], put[1])
+		if err := s.writer.Sync(b, "test"); err != nil {
 			t.Fatal(err)
 		}
 		if err := s.ListLinks(7, "", func(uint64, string) bool { return true }); !errors.Is(err, ErrCorrupt) {
@@ -252,21 +252,21 @@ func TestEveryLinkIsLoadedOnceOnSeveralGoroutines(t *testing.T) {
 	s := openTemp(t)
 	want := map[string]engine.Hot{}
 	for i := range 5000 {
-		rec := link(fmt.Sprintf("%c%c%d", "09AZaz_-"[i%8], "09AZaz_-"[i/8%8], i), uint64(i+1), 1)
+		rec := rowtest.Link(fmt.Sprintf("%c%c%d", "09AZaz_-"[i%8], "09AZaz_-"[i/8%8], i), uint64(i+1), 1)
 		want[rec.Hot.Code] = rec.Hot
-		s.Apply(creation(rec), func(err error) {
+		s.Apply(rowtest.Creation(rec), func(err error) {
 			if err != nil {
 				t.Error(err)
 			}
 		})
-		if i%(commitQueueLimit/2) == commitQueueLimit/2-1 { // so that the queue never overflows
-			apply(t, s, creation(rec))
+		if i%(queueLimit/2) == queueLimit/2-1 { // so that the queue never overflows
+			apply(t, s, rowtest.Creation(rec))
 		}
 	}
-	gone := link("gone", 6000, 1)
-	apply(t, s, creation(gone))
-	apply(t, s, deletion(gone))
-	want["gone"] = deletion(gone).Hot
+	gone := rowtest.Link("gone", 6000, 1)
+	apply(t, s, rowtest.Creation(gone))
+	apply(t, s, rowtest.Deletion(gone))
+	want["gone"] = rowtest.Deletion(gone).Hot
 	got := map[string]engine.Hot{}
 	var mu sync.Mutex
 	err := s.LoadLinks(context.Background(), engine.EachLink(func(h engine.HotView) error {
@@ -286,7 +286,7 @@ func TestEveryLinkIsLoadedOnceOnSeveralGoroutines(t *testing.T) {
 func TestLoadingStopsAtTheFirstErrorAndWithItsContext(t *testing.T) {
 	s := openTemp(t)
 	for i := range 3000 {
-		apply(t, s, creation(link(fmt.Sprintf("c%d", i), uint64(i+1), 1)))
+		apply(t, s, rowtest.Creation(rowtest.Link(fmt.Sprintf("c%d", i), uint64(i+1), 1)))
 	}
 	stop := errors.New("stop")
 	if err := s.LoadLinks(context.Background(), engine.EachLink(func(engine.HotView) error { return stop })); !errors.Is(err, stop) {
@@ -313,13 +313,13 @@ func TestAnEmptyStoreLoadsNothing(t *testing.T) {
 
 func TestMetricsCountCommitsAndBytes(t *testing.T) {
 	s := openTemp(t)
-	apply(t, s, creation(link("a", 1, 1)))
+	apply(t, s, rowtest.Creation(rowtest.Link("a", 1, 1)))
 	m := s.Metrics()
 	if m.Mutations != 1 || m.CommitBatches != 1 || m.DiskBytes == 0 || m.MemTableBytes == 0 || m.WALBytes == 0 {
 		t.Errorf("got %+v", m)
 	}
 	done := make(chan error)
-	s.ApplyAll(engine.Bulk{Creations: []engine.Mutation{creation(link("b", 2, 1)), creation(link("c", 3, 1)), creation(link("d", 4, 1))}},
+	s.ApplyAll(engine.Bulk{Creations: []engine.Mutation{rowtest.Creation(rowtest.Link("b", 2, 1)), rowtest.Creation(rowtest.Link("c", 3, 1)), rowtest.Creation(rowtest.Link("d", 4, 1))}},
 		func(err error) { done <- err })
 	if err := <-done; err != nil {
 		t.Fatal(err)
@@ -334,24 +334,11 @@ func TestMetricsCountCommitsAndBytes(t *testing.T) {
 	}
 }
 
-func TestAValueIsInTheBucketOfItsBound(t *testing.T) {
-	h := newHistogram([]float64{1, 2, 4}, 1)
-	for _, value := range []uint64{0, 1, 2, 3, 4, 5, 100} {
-		h.observe(value)
-	}
-	if s := h.snapshot(); !slices.Equal(s.Counts, []uint64{2, 1, 2, 2}) || s.Sum != 115 {
-		t.Errorf("got %+v", s)
-	}
-	if n := testing.AllocsPerRun(100, func() { h.observe(3) }); n != 0 {
-		t.Errorf("an observation allocates %v times", n)
-	}
-}
-
 func TestACorruptRecordIsAnErrorThatNamesItsCode(t *testing.T) {
 	s := openTemp(t)
 	b := s.db.NewBatch()
-	set(b, row.AppendHotKey(nil, "bad"), []byte{1, 0})
-	if err := s.sync(b, "test"); err != nil {
+	kv.Set(b, row.AppendHotKey(nil, "bad"), []byte{1, 0})
+	if err := s.writer.Sync(b, "test"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.ReadRecord("bad"); !errors.Is(err, ErrCorrupt) {
@@ -366,13 +353,13 @@ func TestACorruptRecordIsAnErrorThatNamesItsCode(t *testing.T) {
 func TestLinksWithTheLongestTargetsAreLoadedWhole(t *testing.T) {
 	s := openTemp(t)
 	for i := range 40 {
-		long := link(fmt.Sprintf("c%d", i), uint64(i+1), 1)
+		long := rowtest.Link(fmt.Sprintf("c%d", i), uint64(i+1), 1)
 		long.Hot.Target += strings.Repeat("/", engine.MaxTargetBytes-len(long.Hot.Target))
-		apply(t, s, creation(long))
+		apply(t, s, rowtest.Creation(long))
 	}
 	var loaded atomic.Int64
 	err := s.LoadLinks(context.Background(), engine.EachLink(func(h engine.HotView) error {
-		want := link(string(h.Code), h.ID, 1).Hot
+		want := rowtest.Link(string(h.Code), h.ID, 1).Hot
 		if string(h.Code) != fmt.Sprintf("c%d", h.ID-1) || len(h.Target) != engine.MaxTargetBytes || !strings.HasPrefix(string(h.Target), want.Target) {
 			t.Errorf("link %d: got code %q and %d bytes of target", h.ID, h.Code, len(h.Target))
 		}

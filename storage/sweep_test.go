@@ -8,6 +8,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/engine"
+	"shunt/storage/kv"
 	"shunt/storage/row"
 	"shunt/storage/row/rowtest"
 )
@@ -37,9 +38,9 @@ func wantDays(t testing.TB, s *Store, links, owners map[uint32]int) {
 }
 
 // addDay adds a row of the first hour of a day for each link, and one for each of as many owners.
-func addDay(f *modelFlush, day uint32, links uint64) {
+func addDay(f *rowtest.Flush, day uint32, links uint64) {
 	for id := range links {
-		f.add(day*row.HoursPerDay, id, uint32(id), rowtest.Hit(id))
+		f.Add(day*row.HoursPerDay, id, uint32(id), rowtest.Hit(id))
 	}
 }
 
@@ -50,7 +51,7 @@ func TestASweepResumesAfterACrashBetweenAnyTwoChunks(t *testing.T) {
 	const links = 9000
 	mem := vfs.NewCrashableMem()
 	s := openMem(t, mem)
-	f := newModelFlush()
+	f := rowtest.NewFlush()
 	addDay(f, 8, links/9)
 	addDay(f, 9, links/3)
 	addDay(f, 10, links)
@@ -77,14 +78,14 @@ func TestASweepResumesAfterACrashBetweenAnyTwoChunks(t *testing.T) {
 	}
 	three := &rowtest.Model{}
 	for _, day := range []uint32{8, 9, 10} {
-		three.Add(f.links[linkHour{day * row.HoursPerDay, 5}])
+		three.Add(f.Links[rowtest.LinkHour{Hour: day * row.HoursPerDay, ID: 5}])
 	}
 	wantTally(t, s, 5, three)
 }
 
 func TestDaysAreSweptOnceForEachFirstDay(t *testing.T) {
 	s := openTemp(t)
-	f := newModelFlush()
+	f := rowtest.NewFlush()
 	for day := uint32(1); day <= 5; day++ {
 		addDay(f, day, 3)
 	}
@@ -131,7 +132,7 @@ func TestASweepUnderWayIsFinishedFirst(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := openTemp(t)
-			f := newModelFlush()
+			f := rowtest.NewFlush()
 			addDay(f, 2, links)
 			addDay(f, 3, links)
 			addDay(f, 5, links)
@@ -155,9 +156,9 @@ func TestAStoreRemembersItsFirstKeptHourAndDay(t *testing.T) {
 	if hour, day := s.Kept(); hour != 0 || day != 0 {
 		t.Errorf("a new store is whole from hour %d and day %d on", hour, day)
 	}
-	f := newModelFlush()
-	f.add(50, 1, 1, rowtest.Hit(1))
-	f.add(99, 1, 1, rowtest.Hit(1))
+	f := rowtest.NewFlush()
+	f.Add(50, 1, 1, rowtest.Hit(1))
+	f.Add(99, 1, 1, rowtest.Hit(1))
 	flush(t, s, 1, f)
 	rollUpAll(t, s, engine.RollUpLimits{OpenHour: 99, FirstHour: 60, FirstDay: 3}, nil)
 	check := func(when string) {
@@ -174,21 +175,22 @@ func TestAStoreRemembersItsFirstKeptHourAndDay(t *testing.T) {
 
 func TestTheLastLinkIsSweptAsWell(t *testing.T) {
 	s := openTemp(t)
-	f := newModelFlush()
-	f.add(24, 1<<64-1, 1<<32-1, rowtest.Hit(1))
+	f := rowtest.NewFlush()
+	f.Add(24, 1<<64-1, 1<<32-1, rowtest.Hit(1))
 	flush(t, s, 1, f)
 	rollUpAll(t, s, engine.RollUpLimits{OpenHour: 1000, FirstDay: 10}, nil)
 	wantDays(t, s, map[uint32]int{}, map[uint32]int{})
-	if s.flusher.sweep != (row.Sweep{FirstDay: 10, Stage: row.StageDone}) {
-		t.Errorf("got %+v", s.flusher.sweep)
+	mark := []byte(rows(t, s, row.MetaKey(row.MetaSweep)...)[string(row.MetaKey(row.MetaSweep))])
+	if got, err := row.DecodeSweep(mark); err != nil || got != (row.Sweep{FirstDay: 10, Stage: row.StageDone}) {
+		t.Errorf("got %+v, %v", got, err)
 	}
 }
 
 func TestACorruptKeyStopsTheSweep(t *testing.T) {
 	s := openTemp(t)
 	b := s.db.NewBatch()
-	merge(b, append(row.AppendLinkDayKey(nil, 1, 1), 0), rowOf(rowtest.Hit(1)))
-	if err := s.sync(b, "test"); err != nil {
+	kv.Merge(b, append(row.AppendLinkDayKey(nil, 1, 1), 0), rowOf(rowtest.Hit(1)))
+	if err := s.writer.Sync(b, "test"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.RollUp(engine.RollUpLimits{FirstDay: 10}); !errors.Is(err, ErrCorrupt) {

@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"shunt/engine"
+	"shunt/storage/kv"
 	"shunt/storage/row"
 	"shunt/storage/row/rowtest"
 )
@@ -23,8 +24,8 @@ type history struct {
 	t      *testing.T
 	mem    *vfs.MemFS
 	s      *Store
-	links  map[linkHour]*rowtest.Model
-	owners map[linkHour]*rowtest.Model
+	links  map[rowtest.LinkHour]*rowtest.Model
+	owners map[rowtest.LinkHour]*rowtest.Model
 	seq    uint64
 	hour   uint32              // rows before it may be rolled up
 	limits engine.RollUpLimits // the highest that were requested
@@ -35,7 +36,7 @@ const historyLinks, historyOwners = 4, 2
 func newHistory(t *testing.T) *history {
 	mem := vfs.NewCrashableMem()
 	return &history{
-		t: t, mem: mem, s: openMem(t, mem), hour: 1000, links: map[linkHour]*rowtest.Model{}, owners: map[linkHour]*rowtest.Model{},
+		t: t, mem: mem, s: openMem(t, mem), hour: 1000, links: map[rowtest.LinkHour]*rowtest.Model{}, owners: map[rowtest.LinkHour]*rowtest.Model{},
 	}
 }
 
@@ -69,14 +70,14 @@ func (h *history) step(rt *rapid.T) {
 }
 
 func (h *history) flush(rt *rapid.T) {
-	f := newModelFlush()
+	f := rowtest.NewFlush()
 	for range rapid.IntRange(1, 4).Draw(rt, "rows") {
 		id, hour := rapid.Uint64Max(historyLinks-1).Draw(rt, "id"), h.hour+rapid.Uint32Max(50).Draw(rt, "hour")
-		f.add(hour, id, uint32(id%historyOwners), rowtest.Models().Draw(rt, "tally"))
+		f.Add(hour, id, uint32(id%historyOwners), rowtest.Models().Draw(rt, "tally"))
 	}
 	h.seq++
 	flush(h.t, h.s, h.seq, f)
-	for all, rows := range map[*map[linkHour]*rowtest.Model]map[linkHour]*rowtest.Model{&h.links: f.links, &h.owners: f.owners} {
+	for all, rows := range map[*map[rowtest.LinkHour]*rowtest.Model]map[rowtest.LinkHour]*rowtest.Model{&h.links: f.Links, &h.owners: f.Owners} {
 		for key, m := range rows {
 			if (*all)[key] == nil {
 				(*all)[key] = &rowtest.Model{}
@@ -103,10 +104,10 @@ func (h *history) genSpan() *rapid.Generator[engine.Span] {
 }
 
 // want returns the wanted parts of the sum of an id's rows over a span, or nil if there are none.
-func want(rows map[linkHour]*rowtest.Model, id uint64, span engine.Span, wanted engine.Parts) []byte {
+func want(rows map[rowtest.LinkHour]*rowtest.Model, id uint64, span engine.Span, wanted engine.Parts) []byte {
 	sum := rowtest.Model{}
 	for key, m := range rows {
-		if key.id == id && span.FromHour <= key.hour && key.hour < span.ToHour {
+		if key.ID == id && span.FromHour <= key.Hour && key.Hour < span.ToHour {
 			sum.Add(m)
 		}
 	}
@@ -218,17 +219,17 @@ func TestWindowsMatchPlainMapsThroughAnyHistory(t *testing.T) {
 func TestManyLinksAreReadLikeFew(t *testing.T) {
 	s := openTemp(t)
 	rng := rand.New(rand.NewPCG(1, 1))
-	all := map[linkHour]*rowtest.Model{}
+	all := map[rowtest.LinkHour]*rowtest.Model{}
 	for seq, hours := range [][]uint32{{95, 96, 97}, {98, 99}} {
-		f := newModelFlush()
+		f := rowtest.NewFlush()
 		for _, hour := range hours {
 			for range 1000 {
 				id := rng.Uint64N(3000)
-				f.add(hour, id, 7, rowtest.HitFrom(rng.Uint64N(100), rowtest.Referrer(int(id%100)), byte(id), 2, 1))
+				f.Add(hour, id, 7, rowtest.HitFrom(rng.Uint64N(100), rowtest.Referrer(int(id%100)), byte(id), 2, 1))
 			}
 		}
 		flush(t, s, uint64(seq+1), f)
-		maps.Copy(all, f.links)
+		maps.Copy(all, f.Links)
 		if seq == 0 {
 			rollUpAll(t, s, upTo(97), nil)
 		}
@@ -249,12 +250,12 @@ func TestManyLinksAreReadLikeFew(t *testing.T) {
 		if err := v.ReadSpans(ids, spans, wanted, got.add); err != nil {
 			t.Fatal(err)
 		}
-		byID := map[uint64]map[linkHour]*rowtest.Model{}
+		byID := map[uint64]map[rowtest.LinkHour]*rowtest.Model{}
 		for key, m := range all {
-			if byID[key.id] == nil {
-				byID[key.id] = map[linkHour]*rowtest.Model{}
+			if byID[key.ID] == nil {
+				byID[key.ID] = map[rowtest.LinkHour]*rowtest.Model{}
 			}
-			byID[key.id][key] = m
+			byID[key.ID][key] = m
 		}
 		for i, id := range ids {
 			for j, span := range spans {
@@ -269,14 +270,14 @@ func TestManyLinksAreReadLikeFew(t *testing.T) {
 
 func TestAViewStaysAsItWas(t *testing.T) {
 	s := openTemp(t)
-	f := newModelFlush()
-	f.add(100, 1, 7, rowtest.HitFrom(1, "a.b", 5, 2, 1))
+	f := rowtest.NewFlush()
+	f.Add(100, 1, 7, rowtest.HitFrom(1, "a.b", 5, 2, 1))
 	flush(t, s, 1, f)
 	v := openView(t, s)
 	defer closeView(t, v)
 	flush(t, s, 2, f)
 	rollUpAll(t, s, engine.RollUpLimits{OpenHour: 200, FirstHour: 200, FirstDay: 100}, nil)
-	want := rowOf(f.links[linkHour{100, 1}])
+	want := rowOf(f.Links[rowtest.LinkHour{Hour: 100, ID: 1}])
 	tally, err := v.ReadLife(1, row.AllParts)
 	if got := row.AppendTally(nil, &tally); err != nil || !bytes.Equal(got, want) || v.FlushSeq() != 1 {
 		t.Errorf("life: got %x of flush %d, %v, want %x", got, v.FlushSeq(), err, want)
@@ -291,10 +292,10 @@ func TestAViewStaysAsItWas(t *testing.T) {
 
 func TestSpansReachTheEndOfTime(t *testing.T) {
 	s := openTemp(t)
-	f := newModelFlush()
+	f := rowtest.NewFlush()
 	const last = math.MaxUint32 - 1 // a span ends before its ToHour, and the last hour is Endless
-	f.add(last, 1, 7, rowtest.Hit(1))
-	f.add(last-row.HoursPerDay, math.MaxUint64, math.MaxUint32, rowtest.Hit(2))
+	f.Add(last, 1, 7, rowtest.Hit(1))
+	f.Add(last-row.HoursPerDay, math.MaxUint64, math.MaxUint32, rowtest.Hit(2))
 	flush(t, s, 1, f)
 	for _, rolled := range []bool{false, true} {
 		if rolled {
@@ -314,9 +315,9 @@ func TestSpansReachTheEndOfTime(t *testing.T) {
 
 func TestAnErrorOfYieldEndsTheRead(t *testing.T) {
 	s := openTemp(t)
-	f := newModelFlush()
-	f.add(100, 1, 7, rowtest.Hit(1))
-	f.add(100, 2, 7, rowtest.Hit(1))
+	f := rowtest.NewFlush()
+	f.Add(100, 1, 7, rowtest.Hit(1))
+	f.Add(100, 2, 7, rowtest.Hit(1))
 	flush(t, s, 1, f)
 	v := openView(t, s)
 	defer closeView(t, v)
@@ -329,9 +330,9 @@ func TestAnErrorOfYieldEndsTheRead(t *testing.T) {
 
 func TestYieldedReferrerNamesMayBeKept(t *testing.T) {
 	s := openTemp(t)
-	f := newModelFlush()
+	f := rowtest.NewFlush()
 	for id := range uint64(20) {
-		f.add(100, id, 7, rowtest.HitFrom(id, fmt.Sprintf("referrer%02d", id), 1, 2, 3))
+		f.Add(100, id, 7, rowtest.HitFrom(id, fmt.Sprintf("referrer%02d", id), 1, 2, 3))
 	}
 	flush(t, s, 1, f)
 	v := openView(t, s)
@@ -353,7 +354,7 @@ func TestYieldedReferrerNamesMayBeKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	closeView(t, v)
-	wantTally(t, s, 9, f.links[linkHour{100, 9}])
+	wantTally(t, s, 9, f.Links[rowtest.LinkHour{Hour: 100, ID: 9}])
 	for _, name := range kept {
 		names[name] = true
 	}
@@ -365,9 +366,9 @@ func TestYieldedReferrerNamesMayBeKept(t *testing.T) {
 func TestACorruptRowIsAnErrorToItsReader(t *testing.T) {
 	s := openTemp(t)
 	b := s.db.NewBatch()
-	merge(b, row.AppendLinkLifeKey(nil, 1), rowOf(rowtest.Hit(1)))
-	merge(b, row.AppendLinkLifeKey(nil, 1), []byte{9, 9})
-	if err := s.sync(b, "test"); err != nil {
+	kv.Merge(b, row.AppendLinkLifeKey(nil, 1), rowOf(rowtest.Hit(1)))
+	kv.Merge(b, row.AppendLinkLifeKey(nil, 1), []byte{9, 9})
+	if err := s.writer.Sync(b, "test"); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := readLife(t, s, 1); !errors.Is(err, ErrCorrupt) {

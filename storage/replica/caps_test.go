@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"shunt/engine"
-	"shunt/storage"
 	"shunt/storage/clusterlog"
+	"shunt/storage/replicate"
 )
 
 // sharing is what a member does for caps, and for the hits of others, besides replicating: the part of a network.
@@ -132,7 +132,7 @@ func (s *sharing) pullFrom(other *sharing) bool {
 		next = p.Next
 		return p.Hits, err
 	})
-	if err != nil && !errors.Is(err, storage.ErrOutboxEarly) && !errors.Is(err, engine.ErrBehind) {
+	if err != nil && !errors.Is(err, replicate.ErrOutboxEarly) && !errors.Is(err, engine.ErrBehind) {
 		s.t.Error(err)
 	}
 	return err == nil && !part.More && next >= part.First+uint64(len(part.Records))

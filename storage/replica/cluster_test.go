@@ -15,6 +15,7 @@ import (
 	"shunt/engine"
 	"shunt/storage"
 	"shunt/storage/clusterlog"
+	"shunt/storage/replicate"
 )
 
 // member is a node of a cluster without a network: a store in memory, an engine, and a replica.
@@ -26,7 +27,7 @@ type member struct {
 
 	flushInterval time.Duration
 
-	store   *storage.Store
+	store   *sharedStore
 	engine  *engine.Engine
 	replica *Replica
 	stop    func()
@@ -76,14 +77,20 @@ func newMembersFlushing(
 	return members
 }
 
-func (m *member) openStore(create bool) *storage.Store {
+func (m *member) openStore(create bool) *sharedStore {
 	m.t.Helper()
 	key := [16]byte{1, 2, 3}
-	s, err := storage.Open("data", storage.Options{Create: create, FS: m.disk, Logger: slog.New(slog.DiscardHandler), VisitorKey: &key})
+	s, err := storage.Open("data", storage.Options{Create: create, FS: m.disk, Logger: slog.New(slog.DiscardHandler), VisitorKey: &key, Replicate: replicate.New})
 	if err != nil {
 		m.t.Fatalf("%s: %v", m.name, err)
 	}
-	return s
+	return &sharedStore{s, replicate.Of(s)}
+}
+
+// sharedStore is a store with what it has of its cluster.
+type sharedStore struct {
+	*storage.Store
+	*replicate.Rows
 }
 
 // start opens the node's store and runs everything.
@@ -91,7 +98,7 @@ func (m *member) start(log clusterlog.Log) {
 	m.t.Helper()
 	m.store = m.openStore(false)
 	var err error
-	m.engine, err = engine.Open(m.store, engine.Options{
+	m.engine, err = engine.Open(m.store.Store, engine.Options{
 		JournalDir: m.t.TempDir(), Cluster: true, ClockSettles: -1, FlushInterval: m.flushInterval, RingRecords: 256, Rings: 1,
 	})
 	if err != nil {
@@ -100,7 +107,7 @@ func (m *member) start(log clusterlog.Log) {
 	if err := m.engine.Load(context.Background(), nil); err != nil {
 		m.t.Fatal(err)
 	}
-	m.replica = New(log, m.store, m, m.options)
+	m.replica = New(log, m.store.Rows, m, m.options)
 	replicating, stopReplica := context.WithCancel(context.Background())
 	running, stopRunning := context.WithCancel(context.Background())
 	var replica, rest sync.WaitGroup
@@ -437,7 +444,7 @@ func TestANodeThatIsAheadOfTheLogDoesNotLead(t *testing.T) {
 			log.mu.Unlock()
 			store := m.openStore(false)
 			defer store.Close()
-			err := New(log, store, m, Options{Name: "a", Logger: slog.New(slog.DiscardHandler)}).Run(within(t))
+			err := New(log, store.Rows, m, Options{Name: "a", Logger: slog.New(slog.DiscardHandler)}).Run(within(t))
 			if !errors.Is(err, clusterlog.ErrAhead) && !errors.Is(err, clusterlog.ErrDiverged) {
 				t.Errorf("Run: %v, want ErrAhead or ErrDiverged", err)
 			}

@@ -38,9 +38,8 @@
 // # Versions
 //
 // Each value begins with the version of its format; all formats are at version 1. LayoutVersion
-// covers everything that no single value shows: tables, keys, the merger and the set of formats. Version
-// 2 added the audit log, version 3 folds tags in keys; an older store is converted when it is opened
-// (convert in storage/meta.go).
+// covers everything that no single value shows: tables, keys, the merger and the set of formats. Older
+// layouts than this one were never released, and are refused.
 //
 // Everything has exactly one encoding, so decoding and encoding are inverse to each other; the fuzz
 // tests check this. A value that is not canonical, cut off, too long or of an unknown version is

@@ -11,11 +11,8 @@ import (
 
 // LayoutVersion is the version of everything below DIR/db: tables, keys, and the set of value
 // formats. It is stored in DIR/format and in the meta table. Each value format also has a version
-// byte of its own. Version 2 has the audit log, and the row of the last backup.
+// byte of its own. Older ones were never released.
 const LayoutVersion = 3
-
-// FoldedTags is the first layout version in which the keys of the index by tag have folded tags.
-const FoldedTags = 3
 
 // Tables. Every key begins with the byte of its table; numbers in keys are big-endian, so that keys
 // sort as numbers do. A table's byte never changes its meaning, and the byte of a removed table is
@@ -121,6 +118,9 @@ const (
 	MetaOutbox     = 'o'
 	MetaEdge       = 'e'
 )
+
+// IDCounterBits is the width of a link id's counter. The bits above it are the node.
+const IDCounterBits = 48
 
 const HoursPerDay = 24
 

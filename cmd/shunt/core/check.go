@@ -34,7 +34,7 @@ type Check struct {
 // CheckAlone checks a folder that nobody serves.
 func CheckAlone(ctx context.Context, s *Data, say func(string), stderr io.Writer) (found Check, err error) {
 	log := console.New(stderr, "text", slog.LevelWarn).Log
-	v, err := storage.Inspect(s.Dir, storage.Options{Logger: log})
+	v, err := storage.Inspect(s.Dir, storage.Options{Logger: log, Replicate: Replicate})
 	if err != nil {
 		return found, storeError(s.Dir, err)
 	}

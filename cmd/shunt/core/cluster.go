@@ -9,19 +9,23 @@ import (
 
 	"shunt/cmd/shunt/backups"
 	"shunt/storage"
+	"shunt/storage/replicate"
 )
 
 // This file has what the store of a node of a cluster has beside that of a server of its own.
 
+// Replicate makes what replicates a store of this program: see storage.Options.
+func Replicate() storage.Replication { return replicate.New() }
+
 // SharedState is what all nodes of a cluster have in common.
-type SharedState = storage.SharedState
+type SharedState = replicate.SharedState
 
 // sharedState returns that of a store; nil: it is of no cluster.
-func sharedState(v *storage.Inspection) (*SharedState, error) { return v.SharedState() }
+func sharedState(v *storage.Inspection) (*SharedState, error) { return replicate.State(v) }
 
 // RefuseMember refuses to serve the store of a node of a cluster without the cluster.
 func (c *Core) RefuseMember(s *Data) error {
-	if id, member := c.Store.Cluster(); member {
+	if id, member := replicate.Of(c.Store).Cluster(); member {
 		return fmt.Errorf("%s is of the cluster %v: start with --cluster, or take it out of the cluster (shunt cluster leave)", s.Dir, id)
 	}
 	return nil
@@ -31,7 +35,7 @@ func (c *Core) RefuseMember(s *Data) error {
 func (c *Core) SendLinks(w io.Writer) (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), sendTimeout)
 	defer cancel()
-	made, err := c.Store.LinksToStream(ctx)
+	made, err := replicate.Of(c.Store).LinksToStream(ctx)
 	if err != nil {
 		return err
 	}

@@ -15,9 +15,9 @@ import (
 
 	"shunt/api/cluster"
 	"shunt/engine"
-	"shunt/storage"
 	"shunt/storage/clusterlog"
 	"shunt/storage/etcdlog"
+	"shunt/storage/replicate"
 	"shunt/storage/row"
 )
 
@@ -228,7 +228,7 @@ func (s *site) answerAs(victim string, says func(victim [16]byte) [16]byte) (ask
 	})}
 	go func() { _ = server.ListenAndServeTLS("", "") }()
 	announcement, err := log.Announce(s.t.Context(), clusterlog.Node{
-		Name: "evil", Advertise: "https://" + address, Role: clusterlog.Edge, Outbox: says(id), Reads: storage.ReadsEntries,
+		Name: "evil", Advertise: "https://" + address, Role: clusterlog.Edge, Outbox: says(id), Reads: replicate.ReadsEntries,
 	}, clusterlog.Claim([]byte("evil............")))
 	if err != nil {
 		s.t.Fatal(err)

@@ -13,9 +13,9 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"shunt/storage"
 	"shunt/storage/clusterlog"
 	"shunt/storage/etcdlog"
+	"shunt/storage/replicate"
 )
 
 // refusedNode starts a node that must end by itself, and returns what it said.
@@ -187,7 +187,7 @@ func (s *site) announceOther(name string, offset time.Duration) {
 		s.t.Fatal(err)
 	}
 	announcement, err := log.Announce(s.t.Context(), clusterlog.Node{
-		Name: name, Advertise: "https://" + freePort(s.t), Role: clusterlog.Full, Reads: storage.ReadsEntries,
+		Name: name, Advertise: "https://" + freePort(s.t), Role: clusterlog.Full, Reads: replicate.ReadsEntries,
 	}, clusterlog.Claim([]byte(fmt.Sprintf("%-16s", name))))
 	if err != nil {
 		s.t.Fatal(err)

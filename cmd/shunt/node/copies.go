@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"shunt/storage"
+	"shunt/storage/replicate"
 )
 
 // After this node's data was copied for another node, and before that node first pulls, no other node knows what
@@ -21,7 +21,7 @@ func (n *Node) readCopies() {
 	copies, err := n.store.Copies()
 	if err != nil {
 		n.log.Error("this node does not know which copies of its data other nodes start from; it keeps all hits for a while", "error", err, "time", heldForCopy)
-		copies = []storage.Copy{{Begun: time.Now()}}
+		copies = []replicate.Copy{{Begun: time.Now()}}
 	}
 	p := n.pulls
 	p.mu.Lock()
@@ -47,14 +47,14 @@ func (n *Node) HoldForCopy(name string) error {
 	next := n.store.Metrics().OutboxNext
 	p := n.pulls
 	p.mu.Lock()
-	p.copies = append(p.copies, storage.Copy{Name: name, Begun: time.Now(), Own: next - 1, Others: maps.Clone(p.asked)})
+	p.copies = append(p.copies, replicate.Copy{Name: name, Begun: time.Now(), Own: next - 1, Others: maps.Clone(p.asked)})
 	p.mu.Unlock()
 	return n.saveCopies()
 }
 
 // heldLocked returns the copies that are expected to become nodes.
-func (p *pulls) heldLocked() []storage.Copy {
-	p.copies = slices.DeleteFunc(p.copies, func(c storage.Copy) bool { return time.Since(c.Begun) > heldForCopy })
+func (p *pulls) heldLocked() []replicate.Copy {
+	p.copies = slices.DeleteFunc(p.copies, func(c replicate.Copy) bool { return time.Since(c.Begun) > heldForCopy })
 	return p.copies
 }
 
@@ -65,7 +65,7 @@ func (n *Node) acknowledge(name string, through uint64) {
 	p.mu.Lock()
 	p.acked[name] = max(p.acked[name], through)
 	before := len(p.copies)
-	p.copies = slices.DeleteFunc(p.copies, func(c storage.Copy) bool { return c.Name == name })
+	p.copies = slices.DeleteFunc(p.copies, func(c replicate.Copy) bool { return c.Name == name })
 	ended := len(p.copies) < before
 	p.mu.Unlock()
 	if !ended {

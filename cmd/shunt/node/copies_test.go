@@ -4,12 +4,12 @@ import (
 	"log/slog"
 	"testing"
 
-	"shunt/storage"
 	"shunt/storage/clusterlog"
+	"shunt/storage/replicate"
 )
 
 // restarted returns what a node is after a restart with the same store.
-func restarted(s *storage.Store) *Node {
+func restarted(s *replicate.Rows) *Node {
 	n := &Node{settings: &Settings{Name: "me", Role: Full}, log: slog.New(slog.DiscardHandler), store: s}
 	n.initPulls()
 	n.readCopies()

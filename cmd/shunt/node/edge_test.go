@@ -16,12 +16,13 @@ import (
 	"shunt/engine"
 	"shunt/storage"
 	"shunt/storage/clusterlog"
+	"shunt/storage/replicate"
 )
 
 // memberStore returns the store of a node of a cluster.
-func memberStore(t *testing.T) *storage.Store {
+func memberStore(t *testing.T) *replicate.Rows {
 	t.Helper()
-	s, err := storage.Open("data", storage.Options{Create: true, FS: vfs.NewMem(), Logger: slog.New(slog.DiscardHandler)})
+	s, err := storage.Open("data", storage.Options{Create: true, FS: vfs.NewMem(), Replicate: replicate.New, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,10 +31,11 @@ func memberStore(t *testing.T) *storage.Store {
 			t.Error(err)
 		}
 	})
-	if err := s.JoinLog(clusterlog.ID{1}, clusterlog.Origin(clusterlog.ID{1})); err != nil {
+	rows := replicate.Of(s)
+	if err := rows.JoinLog(clusterlog.ID{1}, clusterlog.Origin(clusterlog.ID{1})); err != nil {
 		t.Fatal(err)
 	}
-	return s
+	return rows
 }
 
 func nodeOf(role string, units ...string) *Node {
@@ -150,13 +152,13 @@ func TestOthersKeepWhatACopyLacks(t *testing.T) {
 }
 
 // flushFive leaves five records in the outbox.
-func flushFive(t *testing.T, s *storage.Store) {
+func flushFive(t *testing.T, s *replicate.Rows) {
 	t.Helper()
 	for i := range uint64(5) {
 		batch := engine.FlushBatch{Positions: engine.Positions{Epoch: 1, FlushSeq: i + 1}, Owners: func(yield func(uint32, uint32, *engine.Tally) error) error {
 			return yield(100, 1, &engine.Tally{Hits: 1})
 		}}
-		if err := s.Flush(batch); err != nil {
+		if err := s.Store().Flush(batch); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	"shunt/storage/clusterlog"
 	"shunt/storage/etcdlog"
 	"shunt/storage/replica"
+	"shunt/storage/replicate"
 )
 
 // Node is this process as a node of its cluster. It implements cluster.State and replica.Node.
@@ -29,7 +30,7 @@ type Node struct {
 	etcd     etcdlog.Options
 
 	clusterLog *etcdlog.Log
-	store      *storage.Store
+	store      *replicate.Rows
 	engine     *engine.Engine
 	accounts   *account.Accounts
 	replica    atomic.Pointer[replica.Replica] // nil before Run
@@ -72,13 +73,13 @@ const joinTimeout = 10 * time.Second
 // Join adds the store, which is not in use yet, to the cluster, if it belongs to none: the first node of a cluster
 // begins its log. Errors leave the store as it was.
 func (n *Node) Join(ctx context.Context, store *storage.Store) error {
-	n.store = store
+	n.store = replicate.Of(store)
 	n.readCopies()
 	if err := n.checkFolder(); err != nil {
 		return err
 	}
 	n.etcd.Key = clusterlog.FingerprintOf(store.Identity().VisitorKey)
-	id, member := store.Cluster()
+	id, member := n.store.Cluster()
 	begins := !member
 	ctx, cancel := context.WithTimeout(ctx, joinTimeout)
 	defer cancel()
@@ -91,16 +92,16 @@ func (n *Node) Join(ctx context.Context, store *storage.Store) error {
 			return fmt.Errorf("--cluster: %w", err)
 		}
 		id = clusterlog.NewID()
-		if err := store.JoinLog(id, clusterlog.Origin(id)); err != nil {
+		if err := n.store.JoinLog(id, clusterlog.Origin(id)); err != nil {
 			return err
 		}
 		n.log.Info("this data folder is the first of a new cluster", "cluster", id.String())
 	}
 	n.etcd.ID = id
-	if at, _ := store.LogPosition(); at == clusterlog.Origin(id) && !n.Edge() { // its log may not have been made
+	if at, _ := n.store.LogPosition(); at == clusterlog.Origin(id) && !n.Edge() { // its log may not have been made
 		if err := etcdlog.Create(ctx, n.etcd); err != nil {
 			if begins && errors.Is(err, clusterlog.ErrForeignLog) { // another node was faster: this folder is of none again
-				err = errors.Join(err, store.LeaveLog())
+				err = errors.Join(err, n.store.LeaveLog())
 			}
 			err, _ = withVerdict(err)
 			return fmt.Errorf("--cluster: beginning the log: %w", err)
@@ -167,7 +168,7 @@ func (n *Node) claim(ctx context.Context) error {
 	}
 	outbox, _ := n.store.OutboxID()
 	n.announcement, err = n.clusterLog.Announce(ctx, clusterlog.Node{
-		Name: n.settings.Name, Advertise: n.settings.Advertise, Role: clusterlog.Role(n.settings.Role), Outbox: outbox, Reads: storage.ReadsEntries,
+		Name: n.settings.Name, Advertise: n.settings.Advertise, Role: clusterlog.Role(n.settings.Role), Outbox: outbox, Reads: replicate.ReadsEntries,
 		Applied: n.Applied(), SinceMs: time.Now().UnixMilli(),
 	}, id)
 	if errors.Is(err, clusterlog.ErrUnavailable) {

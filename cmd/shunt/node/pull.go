@@ -11,8 +11,8 @@ import (
 
 	"shunt/api/cluster"
 	"shunt/engine"
-	"shunt/storage"
 	"shunt/storage/clusterlog"
+	"shunt/storage/replicate"
 )
 
 // Every full node pulls the outboxes of all other nodes, edges included; an edge pulls from nobody. Each outbox
@@ -32,7 +32,7 @@ type pulls struct {
 	mu       sync.Mutex
 	acked    map[string]uint64     // by node: through which position it has applied our records
 	nodes    map[string][16]byte   // by node: the outbox that it had when acked was begun
-	copies   []storage.Copy        // of our data, which may become nodes
+	copies   []replicate.Copy      // of our data, which may become nodes
 	saving   sync.Mutex            // of the file that has copies; comes before mu
 	asked    map[[16]byte]uint64   // by outbox of another node: through which position it is applied here, durably
 	complete map[string]time.Time  // by node: when everything that it had was applied here
@@ -239,7 +239,7 @@ func (n *Node) applyPart(ctx context.Context, part *cluster.Outbox) error {
 			return p.Hits, err
 		})
 		switch {
-		case errors.Is(err, storage.ErrOutboxEarly), errors.Is(err, engine.ErrBehind), errors.Is(err, engine.ErrLoading): // soon
+		case errors.Is(err, replicate.ErrOutboxEarly), errors.Is(err, engine.ErrBehind), errors.Is(err, engine.ErrLoading): // soon
 			select {
 			case <-time.After(pause):
 				pause = min(2*pause, pullPause)
@@ -278,7 +278,7 @@ func (n *Node) Outbox(name string, q cluster.OutboxQuery) (cluster.Outbox, error
 	}
 	part, err := n.store.Outbox(after, cluster.MaxOutboxBytes)
 	switch {
-	case errors.Is(err, storage.ErrOutboxDropped), errors.Is(err, storage.ErrOutboxUnknown):
+	case errors.Is(err, replicate.ErrOutboxDropped), errors.Is(err, replicate.ErrOutboxUnknown):
 		return cluster.Outbox{}, fmt.Errorf("%w: %w", cluster.ErrLost, err)
 	case err != nil:
 		return cluster.Outbox{}, err

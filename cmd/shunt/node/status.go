@@ -9,6 +9,7 @@ import (
 	"shunt/storage"
 	"shunt/storage/clusterlog"
 	"shunt/storage/etcdlog"
+	"shunt/storage/replicate"
 )
 
 // Status is the state of a cluster as its log shows it.
@@ -122,13 +123,14 @@ func Forget(ctx context.Context, s *Settings, name string) error {
 
 // Leave takes a data folder that is not in use out of its cluster, with all its links.
 func Leave(store *storage.Store) error {
-	if _, member := store.Cluster(); !member {
+	rows := replicate.Of(store)
+	if _, member := rows.Cluster(); !member {
 		return errors.New("the data folder belongs to no cluster")
 	}
-	if store.Edge() {
+	if rows.Edge() {
 		return errEdgeLeaves
 	}
-	if err := store.LeaveLog(); err != nil {
+	if err := rows.LeaveLog(); err != nil {
 		return fmt.Errorf("leaving the cluster: %w", err)
 	}
 	return nil

@@ -92,7 +92,7 @@ func restoreFor(
 		}
 	}
 	made, err := storage.Restore(ctx, from, data.Dir, storage.RestoreOptions{
-		Logger: log,
+		Logger: log, Replicate: core.Replicate,
 		Progress: func(copied, all uint64) {
 			show.Say(fmt.Sprintf("copying: %s of %s", console.Size(copied), console.Size(all)))
 		},

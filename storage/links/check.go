@@ -1,0 +1,268 @@
+package links
+
+import (
+	"encoding/binary"
+	"errors"
+	"slices"
+	"sync/atomic"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"shunt/engine"
+	"shunt/storage/check"
+	"shunt/storage/row"
+)
+
+// checks checks the rows of links.
+type checks struct {
+	*check.Run
+	live, tombstones     atomic.Uint64 // hot records
+	matched, matchedTags atomic.Uint64 // cold records of live links, and their tags
+	deleted              atomic.Uint64 // cold records of deleted links
+}
+
+// Check returns how the rows of links are checked.
+func Check(run *check.Run) check.Subject {
+	c := &checks{Run: run}
+	return check.Subject{
+		Tables: []check.Table{
+			{Table: row.TableHot, Name: "hot", Edge: true, Begin: check.Each(c.hot)}, // counted as links and tombstones
+			{Table: row.TableCold, Name: "cold", Edge: true, Begin: func() (check.Part, error) { return &coldPart{c: c}, nil }},
+			{Table: row.TableByOwner, Name: "by owner", Begin: c.Alone("by owner", c.index), Rows: func(r *check.Report) *uint64 { return &r.ByOwner }},
+			{Table: row.TableByTag, Name: "by tag", Begin: c.Alone("by tag", c.index), Rows: func(r *check.Report) *uint64 { return &r.ByTag }},
+			{Table: row.TableByDeletion, Name: "by deletion", Begin: c.Alone("by deletion", c.deletion), Rows: func(r *check.Report) *uint64 { return &r.ByDeletion }},
+			{Table: row.TableReceipts, Name: "receipts", Begin: c.Alone("receipts", checkReceipt), Rows: func(r *check.Report) *uint64 { return &r.Receipts }},
+		},
+		End: func() error {
+			c.Report.Links, c.Report.Tombstones, c.Report.DeletedRecords = c.live.Load(), c.tombstones.Load(), c.deleted.Load()
+			return c.nameStrays()
+		},
+	}
+}
+
+// hot checks a hot record alone. Counting shows whether each has its cold record; see
+// nameStrays.
+func (c *checks) hot(key, value []byte) error {
+	h, err := row.DecodeHot(key[1:], value)
+	if err != nil {
+		c.Fault(check.Where("hot", key), "code %q: %v", key[1:], err)
+		return nil
+	}
+	if h.Flags&engine.FlagTombstone != 0 {
+		c.tombstones.Add(1)
+		if !c.Edge {
+			c.wantDeletion(&h, key)
+		}
+	} else {
+		c.live.Add(1)
+	}
+	switch why := c.IDProblem(h.ID); {
+	case !engine.ValidCode(h.Code):
+		c.Fault(check.Where("hot", key), "%q is not a code", h.Code)
+	case why != "":
+		c.Fault(check.Where("hot", key), "code %q: %s", h.Code, why)
+	case h.Flags&engine.FlagTombstone == 0 && len(h.Target) == 0:
+		c.Fault(check.Where("hot", key), "code %q has no target", h.Code)
+	}
+	if c.Edge { // it has no accounts
+		return nil
+	}
+	return c.WantOwner(h.Owner, "hot", key)
+}
+
+// coldPart checks cold records: each has a hot record of its code. If that is live and has the same
+// id, the link has its index rows. If it has another id, the link was deleted and its code was
+// given to another link.
+type coldPart struct {
+	c          *checks
+	key, value []byte // kept for their memory
+}
+
+func (p *coldPart) End() error { return nil }
+
+func (p *coldPart) Row(key, value []byte) error {
+	c := p.c
+	if len(key) != 1+8 {
+		c.Fault(check.Where("cold", key), "a link id has 8 bytes")
+		return nil
+	}
+	id := binary.BigEndian.Uint64(key[1:])
+	if why := c.IDProblem(id); why != "" {
+		c.Fault(check.Where("cold", key), "%s", why)
+	}
+	cold, err := row.DecodeCold(value)
+	if err != nil {
+		c.Fault(check.Where("cold", key), "id %d: %v", id, err)
+		return nil
+	}
+	p.key = row.AppendHotKey(p.key[:0], cold.Code)
+	hotValue, missing, done := c.Lookup("hot", p.key)
+	defer done()
+	if missing {
+		c.Fault(check.Where("cold", key), "id %d: no hot record has its code %q", id, cold.Code)
+	}
+	if hotValue == nil {
+		return nil
+	}
+	hot, err := row.DecodeHot([]byte(cold.Code), hotValue)
+	switch {
+	case err != nil: // reported when hot records are checked
+	case hot.ID != id || hot.Flags&engine.FlagTombstone != 0:
+		c.deleted.Add(1)
+	default:
+		c.matched.Add(1)
+		if !c.Edge {
+			p.wantIndexRows(&hot, &cold)
+		} else if cold.Title != "" || len(cold.Tags) > 0 || cold.ImportedHits > 0 {
+			c.Fault(check.Where("cold", key), "an edge has no title, tags or figures, and this one has some of code %q", cold.Code)
+		}
+	}
+	return nil
+}
+
+// wantIndexRows checks that the link has the index rows that an edit of it would write.
+func (p *coldPart) wantIndexRows(hot *engine.HotView, cold *engine.Cold) {
+	p.value = row.AppendIndexValue(p.value[:0], row.IndexValue{Code: cold.Code, Host: row.HostOf(string(hot.Target)), Title: cold.Title})
+	p.key = row.AppendByOwnerKey(p.key[:0], hot.Owner, hot.ID)
+	p.wantIndexRow("by owner", cold.Code)
+	for i, tag := range cold.Tags {
+		if engine.HasTag(cold.Tags[:i], tag) {
+			continue
+		}
+		p.c.matchedTags.Add(1)
+		p.key = row.AppendByTagKey(p.key[:0], hot.Owner, tag, hot.ID)
+		p.wantIndexRow("by tag", cold.Code)
+	}
+}
+
+func (p *coldPart) wantIndexRow(table, code string) {
+	value, missing, done := p.c.Lookup(table, p.key)
+	defer done()
+	switch {
+	case missing:
+		p.c.Fault(check.Where(table, p.key), "the row of code %q is missing", code)
+	case value != nil && !slices.Equal(value, p.value):
+		p.c.Fault(check.Where(table, p.key), "the row of code %q is not what the link is: %x instead of %x", code, value, p.value)
+	}
+}
+
+// index checks an index row alone.
+func (c *checks) index(key, value []byte) error {
+	if _, _, ok := row.SplitIndexKey(key); !ok {
+		return errors.New("its length is wrong")
+	}
+	_, err := row.DecodeIndexValue(value)
+	return err
+}
+
+func indexName(key []byte) string {
+	if key[0] == row.TableByTag {
+		return "by tag"
+	}
+	return "by owner"
+}
+
+// nameStrays finds hot records without a cold record, and index rows without a link. Some exist if
+// there are more hot records or index rows than the cold records have found.
+func (c *checks) nameStrays() error {
+	for _, x := range []struct {
+		table     byte
+		step      string
+		got, want uint64
+		begin     func() (check.Part, error)
+	}{
+		{row.TableHot, "hot, looking for strays", c.live.Load(), c.matched.Load(), check.Each(c.strayHot)},
+		{row.TableByOwner, "by owner, looking for strays", c.Report.ByOwner, c.matched.Load(), check.Each(c.strayIndex)},
+		{row.TableByTag, "by tag, looking for strays", c.Report.ByTag, c.matchedTags.Load(), check.Each(c.strayIndex)},
+	} {
+		if x.got == x.want || c.Edge && x.table != row.TableHot { // an edge has no index rows
+			continue
+		}
+		if _, err := c.Rows(x.step, row.TableRange(x.table), x.begin); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *checks) strayHot(key, value []byte) error {
+	h, err := row.DecodeHot(key[1:], value)
+	if err != nil || h.Flags&engine.FlagTombstone != 0 {
+		return nil
+	}
+	v, missing, done := c.Lookup("cold", row.AppendColdKey(nil, h.ID))
+	defer done()
+	if missing {
+		c.Fault(check.Where("hot", key), "code %q has no cold record of its id %d", h.Code, h.ID)
+	} else if cold, err := row.DecodeCold(v); v != nil && err == nil && cold.Code != string(h.Code) {
+		c.Fault(check.Where("hot", key), "the cold record of its id %d is of code %q, not %q", h.ID, cold.Code, h.Code)
+	}
+	return nil
+}
+
+func (c *checks) strayIndex(key, value []byte) error {
+	tag, id, ok := row.SplitIndexKey(key)
+	x, err := row.DecodeIndexValue(value)
+	if !ok || err != nil {
+		return nil // reported before
+	}
+	rec, err := ReadRecord(c.Reader, x.Code)
+	switch owner := binary.BigEndian.Uint32(key[1:]); {
+	case err == nil && rec.Hot.Flags&engine.FlagTombstone == 0 && rec.Hot.ID == id && rec.Hot.Owner == owner &&
+		(key[0] == row.TableByOwner || engine.HasTag(rec.Cold.Tags, tag)):
+	case pebble.ExtractDataCorruptionInfo(err) != nil: // reported when the link's own records are checked
+	default:
+		c.Fault(check.Where(indexName(key), key), "there is no such link: code %q, id %d, owner %d, tag %q", x.Code, id, owner, tag)
+	}
+	return nil
+}
+
+// deletion checks a row of the index by deletion: it is of a deleted link.
+func (c *checks) deletion(key, value []byte) error {
+	_, id, err := row.SplitByDeletionKey(key)
+	if err != nil {
+		return err
+	}
+	code, err := row.DecodeDeletion(value)
+	if err != nil {
+		return err
+	}
+	return c.wantDeleted(id, code)
+}
+
+func (c *checks) wantDeleted(id uint64, code string) error {
+	if why := c.IDProblem(id); why != "" {
+		return errors.New(why)
+	}
+	value, missing, done := c.Lookup("hot", row.AppendHotKey(nil, code))
+	defer done()
+	if missing {
+		return errors.New("no hot record has its code")
+	}
+	if value == nil {
+		return nil
+	}
+	if hot, err := row.DecodeHot([]byte(code), value); err == nil && hot.ID == id && hot.Flags&engine.FlagTombstone == 0 {
+		return errors.New("the link is not deleted")
+	}
+	return nil
+}
+
+// wantDeletion checks that a tombstone has its row in the index by deletion. Without that row the
+// tombstone would stay for ever.
+func (c *checks) wantDeletion(h *engine.HotView, key []byte) {
+	_, missing, done := c.Lookup("by deletion", row.AppendByDeletionKey(nil, row.HourAt(h.DeletedAtMs), h.ID))
+	defer done()
+	if missing {
+		c.Fault(check.Where("hot", key), "the tombstone of code %q is not in the index by deletion", h.Code)
+	}
+}
+
+// checkReceipt checks a receipt alone, not against its links, which may have changed since.
+func checkReceipt(key, value []byte) error {
+	k, err := row.SplitReceiptKey(key)
+	if err == nil {
+		_, err = row.DecodeReceipt(k, value)
+	}
+	return err
+}

@@ -1,0 +1,79 @@
+package links
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"shunt/engine"
+	"shunt/storage/row"
+)
+
+// Deletions implements engine.Store.
+func (l *Links) Deletions(fromHour uint32, fromID uint64, beforeHour uint32, limit int) ([]engine.Deletion, error) {
+	found, err := l.deletions(fromHour, fromID, beforeHour, limit)
+	if err != nil {
+		return nil, fmt.Errorf("storage: reading the index by deletion: %w", err)
+	}
+	return found, nil
+}
+
+func (l *Links) deletions(fromHour uint32, fromID uint64, beforeHour uint32, limit int) (found []engine.Deletion, err error) {
+	it, err := l.db.NewIter(&pebble.IterOptions{
+		LowerBound: row.AppendByDeletionKey(nil, fromHour, fromID), UpperBound: row.AppendByDeletionKey(nil, beforeHour, 0),
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, it.Close()) }()
+	for valid := it.First(); valid && len(found) < limit; valid = it.Next() {
+		d, err := decodeDeletionRow(it)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, d)
+	}
+	return found, it.Error()
+}
+
+func decodeDeletionRow(it *pebble.Iterator) (engine.Deletion, error) {
+	hour, id, err := row.SplitByDeletionKey(it.Key())
+	if err != nil {
+		return engine.Deletion{}, err
+	}
+	value, err := it.ValueAndErr()
+	if err != nil {
+		return engine.Deletion{}, err
+	}
+	code, err := row.DecodeDeletion(value)
+	if err != nil {
+		return engine.Deletion{}, fmt.Errorf("row %x: %w", it.Key(), err)
+	}
+	return engine.Deletion{Hour: hour, ID: id, Code: code}, nil
+}
+
+func (l *Links) rowsToPurge(id uint64) (_ *purgedRows, err error) {
+	if l.clustered {
+		return &purgedRows{manyDays: true}, nil // each node has other rows, and finds those of hours itself
+	}
+	p := &purgedRows{hours: l.hits.Hours(l.hits.Mark().Hour)}
+	keys := row.DaysOfLink(id)
+	it, err := l.db.NewIter(&pebble.IterOptions{LowerBound: keys.Lower, UpperBound: keys.Upper})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, it.Close()) }()
+	for valid := it.First(); valid; valid = it.Next() {
+		if len(p.days) == MaxDaysByKey {
+			p.manyDays = true
+			break
+		}
+		day, err := row.DayOf(it.Key())
+		if err != nil {
+			return nil, err
+		}
+		p.days = append(p.days, day)
+	}
+	return p, it.Error()
+}

@@ -1,0 +1,39 @@
+package links
+
+import "shunt/engine"
+
+// fillEntry makes e the entry of a mutation; it uses after for the record after it.
+func fillEntry(e *engine.AuditEntry, after *engine.Record, m *engine.Mutation, deleted bool) {
+	*e = engine.AuditEntry{Action: engine.LinkEdited, By: *m.By, Before: m.Before}
+	switch {
+	case deleted:
+		e.Action = engine.LinkDeleted
+	case m.Before == nil:
+		e.Action = engine.LinkCreated
+	case m.ResetAtMs != 0:
+		e.Action = engine.LinkReset
+	}
+	if !deleted {
+		*after = engine.Record{Hot: m.Hot, Cold: m.Cold}
+		e.After = after
+	}
+}
+
+// auditOfBulk returns the entry of the creations of one request.
+func auditOfBulk(x *engine.Bulk) *engine.AuditEntry {
+	e := &engine.AuditEntry{
+		Action: engine.LinksCreated, By: *x.By,
+		Created: uint32(len(x.Creations)), Existing: x.Existing, Failed: x.Failed,
+	}
+	if x.Imported {
+		e.Action = engine.LinksImported
+	}
+	for i := range x.Creations {
+		code := x.Creations[i].Hot.Code
+		if i == 0 || code < e.FirstCode {
+			e.FirstCode = code
+		}
+		e.LastCode = max(e.LastCode, code)
+	}
+	return e
+}

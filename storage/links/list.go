@@ -1,0 +1,244 @@
+package links
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"shunt/engine"
+	"shunt/storage/kv"
+	"shunt/storage/row"
+)
+
+// listing implements engine.Listing with a snapshot of the database.
+type listing struct{ snapshot *pebble.Snapshot }
+
+// Listing implements engine.Store. A snapshot also contains batches that Pebble has applied and not
+// synced yet, so Listing waits for the last batch in it. The log is in the order of the numbers of
+// batches, so once that batch is durable, the whole snapshot is.
+func (l *Links) Listing(ctx context.Context) (engine.Listing, error) {
+	snapshot := l.db.NewSnapshot()
+	contained, err := kv.ReadSequence(snapshot)
+	if err == nil {
+		err = l.writer.AwaitDurable(ctx, contained.Last)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("storage: opening a listing: %w", errors.Join(err, snapshot.Close()))
+	}
+	return &listing{snapshot}, nil
+}
+
+// Close implements engine.Listing.
+func (l *listing) Close() error {
+	if err := l.snapshot.Close(); err != nil {
+		return fmt.Errorf("storage: closing a listing: %w", err)
+	}
+	return nil
+}
+
+// ReadRecord implements engine.Listing.
+func (l *listing) ReadRecord(code string) (engine.Record, error) {
+	rec, err := ReadRecord(l.snapshot, code)
+	if err != nil && !errors.Is(err, engine.ErrNotFound) {
+		return engine.Record{}, fmt.Errorf("storage: %w", err)
+	}
+	return rec, err
+}
+
+// Scan implements engine.Listing. The links of one owner have an index, whose rows hold everything
+// that fn gets. All owners together have no index, so for those Scan reads the cold records, newest
+// first, and the hot record of each.
+func (l *listing) Scan(r engine.ListRange, limit int, fn func(engine.LinkEntry) bool) (last uint64, more bool, err error) {
+	if len(r.Tag) > engine.MaxTagBytes { // no link has it
+		return 0, false, nil
+	}
+	s := l.ownerScan(&r)
+	if r.AnyOwner {
+		s = l.coldScan(&r)
+	}
+	if last, more, err = s.run(l.snapshot, limit, fn); err != nil {
+		return 0, false, fmt.Errorf("storage: listing links: %w", err)
+	}
+	return last, more, nil
+}
+
+// rowScan iterates over rows that each represent a link, newest first.
+type rowScan struct {
+	keys        row.Range
+	first, next func(*pebble.Iterator) bool
+	read        func(key, value []byte) (entry engine.LinkEntry, listed bool, err error) // entry.ID also if it is not listed
+}
+
+// run reads at most limit rows. Key and value of a row are valid only during the call of read.
+func (s *rowScan) run(r pebble.Reader, limit int, fn func(engine.LinkEntry) bool) (last uint64, more bool, err error) {
+	it, err := r.NewIter(&pebble.IterOptions{LowerBound: s.keys.Lower, UpperBound: s.keys.Upper})
+	if err != nil {
+		return 0, false, err
+	}
+	defer func() { err = errors.Join(err, it.Close()) }()
+	more = s.first(it)
+	for ; more && limit > 0; limit-- {
+		value, err := it.ValueAndErr()
+		if err != nil {
+			return 0, false, err
+		}
+		entry, listed, err := s.read(it.Key(), value)
+		if err != nil {
+			return 0, false, fmt.Errorf("row %x: %w", it.Key(), err)
+		}
+		last = entry.ID
+		goesOn := !listed || fn(entry)
+		more = s.next(it)
+		if !goesOn {
+			break
+		}
+	}
+	return last, more, it.Error()
+}
+
+// ownerScan returns a scan of the index by owner or by tag.
+func (l *listing) ownerScan(r *engine.ListRange) rowScan {
+	key := row.AppendByOwnerKey(nil, r.Owner, 0)
+	if r.Tag != "" {
+		key = row.AppendByTagKey(nil, r.Owner, r.Tag, 0)
+	}
+	prefix := key[:len(key)-8]
+	keys := row.PrefixRange(prefix)
+	if r.Below != 0 {
+		keys.Lower = binary.BigEndian.AppendUint64(slices.Clone(prefix), ^(r.Below - 1))
+	}
+	return rowScan{
+		keys: keys, first: (*pebble.Iterator).First, next: (*pebble.Iterator).Next,
+		read: func(key, value []byte) (engine.LinkEntry, bool, error) {
+			if len(key) != len(prefix)+8 {
+				return engine.LinkEntry{}, false, fmt.Errorf("%w: key of an index", row.ErrCorrupt)
+			}
+			entry, err := row.DecodeLinkEntry(value)
+			entry.ID = ^binary.BigEndian.Uint64(key[len(prefix):])
+			return entry, err == nil && isWanted(r, entry.ID, entry.Code), err
+		},
+	}
+}
+
+// coldScan returns a scan of all cold records; those of deleted links are not listed.
+func (l *listing) coldScan(r *engine.ListRange) rowScan {
+	keys := row.TableRange(row.TableCold)
+	if r.Below != 0 {
+		keys.Upper = row.AppendColdKey(nil, r.Below)
+	}
+	return rowScan{
+		keys: keys, first: (*pebble.Iterator).Last, next: (*pebble.Iterator).Prev,
+		read: func(key, value []byte) (engine.LinkEntry, bool, error) { return l.readCold(key, value, r) },
+	}
+}
+
+// isWanted reports whether a link of the range is to be listed.
+func isWanted(r *engine.ListRange, id uint64, code []byte) bool {
+	return r.Wanted == nil || r.Wanted(id, code)
+}
+
+// readCold returns the entry of a cold record. It reads the hot record only of links that have the
+// tag and are wanted: the look-up costs more than the rest of a row.
+func (l *listing) readCold(key, value []byte, r *engine.ListRange) (entry engine.LinkEntry, listed bool, err error) {
+	if len(key) != 1+8 {
+		return entry, false, fmt.Errorf("%w: key of a cold record", row.ErrCorrupt)
+	}
+	entry.ID = binary.BigEndian.Uint64(key[1:])
+	cold, err := row.DecodeCold(value)
+	if err != nil || r.Tag != "" && !engine.HasTag(cold.Tags, r.Tag) || !isWanted(r, entry.ID, []byte(cold.Code)) {
+		return entry, false, err
+	}
+	v, err := kv.Read(l.snapshot, row.AppendHotKey(nil, cold.Code))
+	if err != nil || v == nil {
+		return entry, false, err
+	}
+	hot, err := row.DecodeHot([]byte(cold.Code), v)
+	if err != nil || hot.ID != entry.ID || hot.Flags&engine.FlagTombstone != 0 {
+		return entry, false, err
+	}
+	entry.Code, entry.Host, entry.Title = hot.Code, []byte(row.HostOf(string(hot.Target))), []byte(cold.Title)
+	return entry, true, nil
+}
+
+// CountTags implements engine.Listing. Of a tag it reads the keys of all its rows, and the cold record of
+// its newest link, which has the tag as it was given.
+func (l *listing) CountTags(s *engine.TagScan, rows int, fn func(engine.TagCount) bool) (more bool, err error) {
+	if more, err = l.countTags(s, rows, fn); err != nil {
+		return false, fmt.Errorf("storage: counting tags: %w", err)
+	}
+	return more, nil
+}
+
+func (l *listing) countTags(s *engine.TagScan, rows int, fn func(engine.TagCount) bool) (more bool, err error) {
+	keys := tagKeys(s)
+	it, err := l.snapshot.NewIter(&pebble.IterOptions{LowerBound: keys.Lower, UpperBound: keys.Upper})
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, it.Close()) }()
+	var prefix []byte // of the rows of the open tag, once one was read
+	for more = it.First(); more && rows > 0; rows-- {
+		key := it.Key()
+		if len(prefix) == 0 || !bytes.HasPrefix(key, prefix) {
+			folded, id, ok := row.SplitIndexKey(key)
+			if !ok {
+				return false, fmt.Errorf("%w: key %x in the index by tag", row.ErrCorrupt, key)
+			}
+			prefix = append(prefix[:0], key[:len(key)-8]...)
+			if open := s.Open; open.Folded() != folded {
+				if s.Open, err = l.openTag(folded, id); err != nil {
+					return false, err
+				}
+				if open.Links > 0 && !fn(open) {
+					return true, nil
+				}
+			}
+		}
+		s.Open.Links++
+		s.Below = ^binary.BigEndian.Uint64(key[len(key)-8:])
+		more = it.Next()
+	}
+	if !more && it.Error() == nil && s.Open.Links > 0 {
+		fn(s.Open)
+		s.After, s.Open = s.Open.Folded(), engine.TagCount{}
+	}
+	return more, it.Error()
+}
+
+// tagKeys returns the range of the rows that s has not counted yet.
+func tagKeys(s *engine.TagScan) row.Range {
+	keys := row.PrefixRange(row.AppendTagsPrefix(nil, s.Owner, s.Prefix))
+	switch {
+	case s.Open.Links > 0: // ids fall
+		keys.Lower = append(row.AppendByTagKey(nil, s.Owner, s.Open.Folded(), s.Below), 0)
+	case s.After != "":
+		after := row.AppendByTagKey(nil, s.Owner, s.After, 0)
+		if lower := row.PrefixRange(after[:len(after)-8]).Upper; bytes.Compare(lower, keys.Lower) > 0 {
+			keys.Lower = lower
+		}
+	}
+	return keys
+}
+
+// openTag begins the count of a tag, whose newest link has the id.
+func (l *listing) openTag(folded string, id uint64) (engine.TagCount, error) {
+	value, err := kv.Read(l.snapshot, row.AppendColdKey(nil, id))
+	if err != nil || value == nil {
+		return engine.NewTagCount(folded, folded, 0), err // shunt check names a missing record
+	}
+	cold, err := row.DecodeCold(value)
+	if err != nil {
+		return engine.TagCount{}, fmt.Errorf("link %d: %w", id, err)
+	}
+	for _, tag := range cold.Tags {
+		if engine.FoldTag(tag) == folded {
+			return engine.NewTagCount(folded, tag, 0), nil
+		}
+	}
+	return engine.NewTagCount(folded, folded, 0), nil
+}

@@ -1,0 +1,68 @@
+package links
+
+import (
+	"context"
+	"fmt"
+
+	"shunt/engine"
+	"shunt/storage/kv"
+	"shunt/storage/row"
+)
+
+// LoadLinks implements engine.Store.
+func (l *Links) LoadLinks(ctx context.Context, fn func([]engine.HotView) error) error {
+	hot := []row.Range{row.TableRange(row.TableHot)}
+	err := kv.Scan(ctx, l.db, hot, l.progress, func() kv.Reader { return newLinkBatch(fn) })
+	if err != nil {
+		return fmt.Errorf("storage: loading links: %w", err)
+	}
+	return nil
+}
+
+const (
+	// batchLinks is the number of links that LoadLinks passes on at once: enough for the reads of
+	// memory that each needs to overlap, and few enough for the first two caches.
+	batchLinks = 256
+
+	// batchBytes is the room for a batch's keys and values: many times the largest row.
+	batchBytes = 64 << 10
+)
+
+// linkBatch collects rows of links, which are valid for a moment only, in a copy.
+type linkBatch struct {
+	fn    func([]engine.HotView) error
+	links []engine.HotView
+	bytes []byte // what links alias; it never moves
+}
+
+func newLinkBatch(fn func([]engine.HotView) error) *linkBatch {
+	return &linkBatch{fn: fn, links: make([]engine.HotView, 0, batchLinks), bytes: make([]byte, 0, batchBytes)}
+}
+
+func (b *linkBatch) Read(key, value []byte) error {
+	if len(b.links) == batchLinks || len(b.bytes)+len(key)+len(value) > cap(b.bytes) {
+		if err := b.End(); err != nil {
+			return err
+		}
+	}
+	start := len(b.bytes)
+	b.bytes = append(append(b.bytes, key[1:]...), value...)
+	code, hot := b.bytes[start:start+len(key)-1], b.bytes[start+len(key)-1:]
+	b.links = b.links[:len(b.links)+1]
+	if err := row.ReadHot(&b.links[len(b.links)-1], code, hot); err != nil {
+		return fmt.Errorf("code %q: %w", code, err)
+	}
+	return nil
+}
+
+func (b *linkBatch) End() error {
+	if len(b.links) == 0 {
+		return nil
+	}
+	err := b.fn(b.links)
+	b.links, b.bytes = b.links[:0], b.bytes[:0]
+	return err
+}
+
+// Scanned implements engine.Store.
+func (l *Links) Scanned() (share float64, records uint64) { return l.progress.Progress() }

@@ -1,0 +1,51 @@
+package links
+
+import (
+	"shunt/engine"
+	"shunt/storage/kv"
+	"shunt/storage/row"
+)
+
+// MaxDaysByKey is the largest number of day rows of a purged link that are deleted by their keys.
+// More than that are deleted by one range deletion, which every reader must consider until it is
+// compacted (see sweepChunk); few links have that many.
+const MaxDaysByKey = 64
+
+// purgedRows are the rows of a purged link that only a read finds. The flush goroutine reads them:
+// it alone writes such rows, and it does nothing else until the purge is committed. In a cluster nobody
+// reads them: see rowsToPurge.
+type purgedRows struct {
+	days     []uint32
+	manyDays bool     // there are more than days holds
+	hours    []uint32 // those from the mark on: a row in one that is open would create day and life rows again
+}
+
+// purge removes every row of a deleted link, except hour rows that roll-up has passed: without a
+// code they are not read, and they are deleted with their hour. The owner's rows keep the link's
+// hits for good.
+func (b *Batch) purge(p *engine.Purge, rows *purgedRows) {
+	if p.FreesCode {
+		b.remove(row.AppendHotKey(b.key[:0], p.Code))
+	}
+	b.remove(row.AppendColdKey(b.key[:0], p.ID))
+	b.remove(row.AppendLinkLifeKey(b.key[:0], p.ID))
+	b.remove(row.AppendCapKey(b.key[:0], p.ID))
+	if rows.manyDays {
+		keys := row.DaysOfLink(p.ID)
+		kv.Must(b.batch.DeleteRange(keys.Lower, keys.Upper, nil))
+	} else {
+		for _, day := range rows.days {
+			b.remove(row.AppendLinkDayKey(b.key[:0], p.ID, day))
+		}
+	}
+	for _, hour := range rows.hours {
+		b.remove(row.AppendLinkHourKey(b.key[:0], hour, p.ID))
+	}
+	b.remove(row.AppendByDeletionKey(b.key[:0], p.Hour, p.ID))
+}
+
+// remove deletes a row whose key was made in b.key.
+func (b *Batch) remove(key []byte) {
+	b.key = key
+	kv.Remove(b.batch, key)
+}

@@ -1,0 +1,110 @@
+package links
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"shunt/engine"
+	"shunt/storage/kv"
+	"shunt/storage/row"
+)
+
+// ReadRecord implements engine.Store. For a tombstone whose cold record was removed, Cold is zero.
+func (l *Links) ReadRecord(code string) (engine.Record, error) {
+	snapshot := l.db.NewSnapshot()
+	defer snapshot.Close()
+	rec, err := ReadRecord(snapshot, code)
+	if err != nil && !errors.Is(err, engine.ErrNotFound) {
+		return engine.Record{}, fmt.Errorf("storage: %w", err)
+	}
+	return rec, err
+}
+
+// ReadRecord returns the record of a code: see Links.ReadRecord.
+func ReadRecord(r pebble.Reader, code string) (engine.Record, error) {
+	v, err := kv.Read(r, row.AppendHotKey(nil, code))
+	if err != nil {
+		return engine.Record{}, err
+	}
+	if v == nil {
+		return engine.Record{}, engine.ErrNotFound
+	}
+	view, err := row.DecodeHot([]byte(code), v)
+	if err != nil {
+		return engine.Record{}, fmt.Errorf("code %q: %w", code, err)
+	}
+	rec := engine.Record{Hot: row.OwnHot(&view)}
+	if v, err = kv.Read(r, row.AppendColdKey(nil, view.ID)); err != nil {
+		return engine.Record{}, err
+	}
+	if v == nil && view.Flags&engine.FlagTombstone != 0 {
+		return rec, nil
+	}
+	if rec.Cold, err = row.DecodeCold(v); err != nil {
+		return engine.Record{}, fmt.Errorf("code %q, id %d: %w", code, view.ID, err)
+	}
+	return rec, nil
+}
+
+// ReadHot implements engine.Store. It reads one row: of a link that is not in the cache, one block of
+// a table, because the filters of the other tables say that it is not there.
+func (l *Links) ReadHot(code string) (engine.Hot, error) {
+	v, err := l.writer.Get(row.AppendHotKey(nil, code))
+	if err != nil {
+		return engine.Hot{}, fmt.Errorf("storage: %w", err)
+	}
+	if v == nil {
+		return engine.Hot{}, engine.ErrNotFound
+	}
+	view, err := row.DecodeHot([]byte(code), v)
+	if err != nil {
+		return engine.Hot{}, fmt.Errorf("storage: code %q: %w", code, err)
+	}
+	return row.OwnHot(&view), nil
+}
+
+// ListLinks implements engine.Store.
+func (l *Links) ListLinks(owner uint32, tag string, fn func(id uint64, code string) bool) error {
+	prefix := row.AppendByOwnerKey(nil, owner, 0)
+	switch {
+	case len(tag) > engine.MaxTagBytes: // no link has it
+		return nil
+	case tag != "":
+		prefix = row.AppendByTagKey(nil, owner, tag, 0)
+	}
+	if err := l.listIndex(prefix[:len(prefix)-8], fn); err != nil {
+		return fmt.Errorf("storage: listing links of owner %d: %w", owner, err)
+	}
+	return nil
+}
+
+// listIndex calls fn for the index rows whose keys are prefix and a link id.
+func (l *Links) listIndex(prefix []byte, fn func(id uint64, code string) bool) (err error) {
+	keys := row.PrefixRange(prefix)
+	it, err := l.db.NewIter(&pebble.IterOptions{LowerBound: keys.Lower, UpperBound: keys.Upper})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, it.Close()) }()
+	for valid := it.First(); valid; valid = it.Next() {
+		key := it.Key()
+		value, err := it.ValueAndErr()
+		if err != nil {
+			return err
+		}
+		if len(key) != len(prefix)+8 {
+			return fmt.Errorf("%w: key %x in an index", row.ErrCorrupt, key)
+		}
+		code, err := row.DecodeIndexCode(value)
+		if err != nil {
+			return fmt.Errorf("row %x: %w", key, err)
+		}
+		if !fn(^binary.BigEndian.Uint64(key[len(prefix):]), code) {
+			return nil
+		}
+	}
+	return it.Error()
+}

@@ -1,0 +1,81 @@
+package replicate
+
+import (
+	"context"
+	"maps"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"shunt/engine"
+	"shunt/storage/clusterlog"
+	"shunt/storage/row"
+)
+
+// capped returns the creation of a link with a cap.
+func capped(id uint64, c engine.Cap) engine.Mutation {
+	m := madeLink(id, 10)
+	m.Cap = &engine.CapChange{ID: id, Cap: c}
+	return m
+}
+
+// wantCaps compares the caps that the store has.
+func wantCaps(t *testing.T, s *Store, want map[uint64]engine.Cap) {
+	t.Helper()
+	got := make(map[uint64]engine.Cap)
+	if err := s.Rows.LoadCaps(context.Background(), func(id uint64, c engine.Cap) { got[id] = c }); err != nil {
+		t.Fatal(err)
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("the store has caps %+v, want %+v", got, want)
+	}
+	if n := len(rows(t, s, row.TableCaps)); n != len(want) {
+		t.Errorf("the store has %d rows of caps, want %d", n, len(want))
+	}
+}
+
+// TestCapsAreSharedRows makes, changes and purges caps at the node that leads and at one that learns it, restarts, and
+// leaves the cluster.
+func TestCapsAreSharedRows(t *testing.T) {
+	log := &chainLog{head: clusterlog.Origin(clusterlog.ID{1}), failAt: -1}
+	disk := vfs.NewMem()
+	s, other := openMember(t, disk), openMember(t, vfs.NewMem())
+	stop := start(t, s)
+	s.Lead(log)
+	apply := func(m engine.Mutation) {
+		t.Helper()
+		done := make(chan error, 1)
+		s.Apply(m, func(err error) { done <- err })
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+	}
+	apply(capped(1, engine.Cap{Generation: 1, Open: true}))
+	apply(capped(2, engine.Cap{Generation: 1, Used: 7, Open: true}))
+	apply(engine.Mutation{Cap: &engine.CapChange{ID: 1, Cap: engine.Cap{Generation: 1, Used: 3, Open: true}}})
+	apply(engine.Mutation{Cap: &engine.CapChange{ID: 2, Cap: engine.Cap{Generation: 4}}})
+	learned := &told{}
+	learnEach(t, other, log, len(log.entries), learned)
+	want := map[uint64]engine.Cap{1: {Generation: 1, Used: 3, Open: true}, 2: {Generation: 4}}
+	for _, x := range []*Store{s, other} {
+		wantCaps(t, x, want)
+	}
+
+	apply(engine.Mutation{Purge: &engine.Purge{Deletion: engine.Deletion{ID: 1, Code: "code-1"}, FreesCode: true}})
+	learnEach(t, other, log, len(log.entries), learned)
+	delete(want, 1)
+	for _, x := range []*Store{s, other} {
+		wantCaps(t, x, want)
+	}
+	stop()
+	closeStore(t, s)
+	closeStore(t, other)
+
+	s = openMem(t, disk)
+	wantCaps(t, s, want)
+	if err := s.LeaveLog(); err != nil {
+		t.Fatal(err)
+	}
+	wantCaps(t, s, nil)
+	closeStore(t, s)
+}

@@ -1,0 +1,77 @@
+package replicate
+
+import (
+	"log/slog"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"shunt/storage/clusterlog"
+	"shunt/storage/disk"
+)
+
+// TestCopiesAreRememberedByTheirHistoryAlone: also after a restart, and not by a store that has left its
+// cluster and begun another one, whose outbox is another.
+func TestCopiesAreRememberedByTheirHistoryAlone(t *testing.T) {
+	fs := vfs.NewMem()
+	open := func() *Store {
+		t.Helper()
+		s, err := Open("data", Options{Create: true, FS: fs, Logger: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	s := open()
+	join := func(id clusterlog.ID) {
+		t.Helper()
+		if err := s.JoinLog(id, clusterlog.Origin(id)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	join(clusterlog.ID{1})
+	check := func(when string, want []Copy) {
+		t.Helper()
+		got, err := s.Copies()
+		if err != nil || len(got) != len(want) || len(want) > 0 && !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: got %+v, %v, want %+v", when, got, err, want)
+		}
+	}
+	check("at first", nil)
+	copies := []Copy{
+		{Name: "b", Begun: time.UnixMilli(1767225600123), Own: 7, Others: map[[16]byte]uint64{{1}: 5, {0xff, 2}: 0}},
+		{Name: "c", Begun: time.UnixMilli(1767225600999), Others: map[[16]byte]uint64{}},
+	}
+	for _, now := range [][]Copy{copies[:1], copies} {
+		if err := s.NoteCopies(now); err != nil {
+			t.Fatal(err)
+		}
+		check("noted", now)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = open()
+	defer func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	check("after a restart", copies)
+	if err := s.folder.WriteSynced(disk.CopiesName, `{"outbox":`); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Copies(); err == nil {
+		t.Error("half of the file is no error")
+	}
+	if err := s.NoteCopies(copies); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.LeaveLog(); err != nil {
+		t.Fatal(err)
+	}
+	join(clusterlog.ID{2})
+	check("of another history", nil)
+}

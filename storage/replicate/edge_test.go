@@ -1,0 +1,383 @@
+package replicate
+
+import (
+	"bytes"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"shunt/engine"
+	"shunt/storage/clusterlog"
+	"shunt/storage/row"
+	"shunt/storage/row/rowtest"
+)
+
+// edgeOf returns the file system of a new edge, from what a full node gives it now.
+func edgeOf(t testing.TB, full *Store) *vfs.MemFS {
+	t.Helper()
+	made, err := full.LinksToStream(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	disk := vfs.Root(full.folder.FS).(*vfs.MemFS)
+	if _, err := Restore(t.Context(), made.Dir, otherDir, RestoreOptions{FS: disk, Logger: quiet}); err != nil {
+		t.Fatal(err)
+	}
+	edge := vfs.NewMem()
+	if _, err := vfs.Clone(disk, edge, otherDir, storeDir, vfs.CloneSync); err != nil {
+		t.Fatal(err)
+	}
+	if err := disk.RemoveAll(otherDir); err != nil {
+		t.Fatal(err)
+	}
+	if err := full.RemoveStream(); err != nil {
+		t.Fatal(err)
+	}
+	return edge
+}
+
+// linksOf returns the hash of what an edge keeps, and fails if a store has a fault.
+func linksOf(t testing.TB, s *Store, wantEdge bool) string {
+	t.Helper()
+	v := s.Inspect()
+	defer closeInspection(t, v)
+	faults := new(engine.Faults)
+	if _, err := v.Check(t.Context(), CheckOptions{Faults: faults}); err != nil {
+		t.Fatal(err)
+	}
+	if found, total := faults.Found(); total > 0 {
+		t.Errorf("edge: %v: %d faults, the first: %v", wantEdge, total, found[0])
+	}
+	state, err := State(v)
+	if err != nil || state.Edge != wantEdge {
+		t.Fatalf("edge: %+v, %v, want %v", state, err, wantEdge)
+	}
+	return state.Links
+}
+
+// edgeModel makes changes of all kinds at a leader.
+type edgeModel struct {
+	t     *testing.T
+	rng   *rand.Rand
+	s     *Store
+	next  uint64
+	links map[uint64]engine.Record
+	dead  map[uint64]engine.Record
+}
+
+func (m *edgeModel) step() {
+	any := func(of map[uint64]engine.Record) (engine.Record, bool) {
+		ids := make([]uint64, 0, len(of))
+		for id := range of {
+			ids = append(ids, id)
+		}
+		if len(ids) == 0 {
+			return engine.Record{}, false
+		}
+		slices.Sort(ids)
+		return of[ids[m.rng.IntN(len(ids))]], true
+	}
+	by := &engine.By{User: 1, Name: "secret-name"}
+	switch kind := m.rng.IntN(10); {
+	case kind < 3:
+		r := rowtest.Link(fmt.Sprintf("code-%d", m.next), m.next, 1, "secret-tag")
+		r.Cold.Title = "secret-title"
+		if m.rng.IntN(2) == 0 {
+			r.Cold.ImportedHits = 7
+		}
+		create := rowtest.Creation(r)
+		create.By = by
+		create.Receipt = &engine.Receipt{Request: engine.Request{RequestKey: engine.RequestKey{Sender: [32]byte{1}, Key: [32]byte{byte(m.next)}}}}
+		apply(m.t, m.s, create)
+		m.links[m.next] = r
+		m.next++
+	case kind < 5:
+		before, ok := any(m.links)
+		if !ok {
+			return
+		}
+		after := before
+		after.Hot.Target += "x"
+		after.Cold.Version++
+		apply(m.t, m.s, rowtest.Edit(before, after))
+		m.links[after.Hot.ID] = after
+	case kind < 7:
+		if r, ok := any(m.links); ok {
+			apply(m.t, m.s, rowtest.Deletion(r))
+			delete(m.links, r.Hot.ID)
+			m.dead[r.Hot.ID] = r
+		}
+	case kind < 8:
+		if r, ok := any(m.dead); ok {
+			apply(m.t, m.s, engine.Mutation{Purge: &engine.Purge{Deletion: engine.Deletion{Hour: 0, ID: r.Hot.ID, Code: r.Hot.Code}, FreesCode: true}})
+			delete(m.dead, r.Hot.ID)
+		}
+	default:
+		done := make(chan error, 1)
+		m.s.Accounts().Write([][2][]byte{{fmt.Appendf(nil, "user-%d", m.rng.IntN(5)), []byte("secret-account")}}, nil, nil, func(err error) { done <- err })
+		if err := <-done; err != nil {
+			m.t.Fatal(err)
+		}
+	}
+}
+
+// TestAnEdgeHasTheLinksOfAFullNodeAndNothingElse makes changes of all kinds, and edges from copies at many
+// points of them. Each edge reads the log from there, is restarted meanwhile, and has the same links as
+// the full node at the end, and no other row.
+func TestAnEdgeHasTheLinksOfAFullNodeAndNothingElse(t *testing.T) {
+	for seed := range uint64(5) {
+		log := &chainLog{head: clusterlog.Origin(clusterlog.ID{1}), failAt: -1}
+		full := openMember(t, vfs.NewMem())
+		stop := start(t, full)
+		full.Lead(log)
+		if _, err := full.AllocateIDs(1000); err != nil {
+			t.Fatal(err)
+		}
+		m := &edgeModel{
+			t: t, rng: rand.New(rand.NewPCG(seed, 1)), s: full, next: 1, links: make(map[uint64]engine.Record), dead: make(map[uint64]engine.Record),
+		}
+		disks := make(map[int]*vfs.MemFS)
+		for i := range 60 {
+			m.step()
+			if i%12 == 3 {
+				f := rowtest.NewFlush() // figures of the full node, which no edge has
+				for id := range m.links {
+					f.Add(24*800, id, 1, rowtest.Hit(1))
+				}
+				flush(t, full, uint64(i+1), f)
+				disks[i] = edgeOf(t, full)
+			}
+		}
+		want := linksOf(t, full, false)
+		for at, disk := range disks {
+			wantEdgeOf(t, m, log, disk, want, fmt.Sprintf("seed %d, a copy after %d changes", seed, at+1))
+		}
+		stop()
+		closeStore(t, full)
+	}
+}
+
+// wantEdgeOf has an edge read the log to its end, and checks what it has then.
+func wantEdgeOf(t *testing.T, m *edgeModel, log *chainLog, disk *vfs.MemFS, want, name string) {
+	t.Helper()
+	s, seen := openMem(t, disk), &told{}
+	defer func() { closeStore(t, s) }()
+	if !s.Edge() {
+		t.Fatalf("%s: the store is not that of an edge", name)
+	}
+	for until := int(s.AppliedSequence()); until < len(log.entries); {
+		until = min(until+1+m.rng.IntN(9), len(log.entries))
+		learnEach(t, s, log, until, seen)
+		if got := s.AppliedSequence(); got != uint64(until) {
+			t.Fatalf("%s: it has applied %d, want %d", name, got, until)
+		}
+		if m.rng.IntN(3) == 0 {
+			closeStore(t, s)
+			s = openMem(t, disk)
+		}
+	}
+	if got := linksOf(t, s, true); got != want {
+		t.Errorf("%s: other links than the full node has", name)
+	}
+	if at, _ := s.LogPosition(); at != log.head {
+		t.Errorf("%s: it is at %v, the log at %v", name, at, log.head)
+	}
+	if seen.accounts > 0 || seen.receipts != 0 {
+		t.Errorf("%s: it was told of %d accounts and %d receipts", name, seen.accounts, seen.receipts)
+	}
+	v := s.Inspect()
+	defer closeInspection(t, v)
+	for key, value := range allRows(t, v) {
+		if key[0] != row.TableHot && key[0] != row.TableCold && key[0] != row.TableMeta && key[0] != row.TablePulled {
+			t.Errorf("%s: it has the row %x", name, key)
+		}
+		if strings.Contains(value, "secret") {
+			t.Errorf("%s: the row %x has %q", name, key, value)
+		}
+	}
+	for _, path := range everyFile(t, disk, storeDir) {
+		if bytes.Contains(bytesOf(t, disk, path), []byte("secret-")) {
+			t.Errorf("%s: %s has what an edge may not", name, path)
+		}
+	}
+}
+
+func everyFile(t *testing.T, disk vfs.FS, dir string) (all []string) {
+	t.Helper()
+	names, err := disk.List(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		path := disk.PathJoin(dir, name)
+		info, err := disk.Stat(path)
+		switch {
+		case err != nil:
+			t.Fatal(err)
+		case info.Mode()&fs.ModeDir != 0:
+			all = append(all, everyFile(t, disk, path)...)
+		default:
+			all = append(all, path)
+		}
+	}
+	return all
+}
+
+func bytesOf(t *testing.T, disk vfs.FS, path string) []byte {
+	t.Helper()
+	f, err := disk.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := make([]byte, info.Size())
+	if n, err := f.ReadAt(b, 0); n != len(b) {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// TestHitsOfAnEdgeAreInItsOutboxOnly flushes at an edge, restarts it, and has a full node pull.
+func TestHitsOfAnEdgeAreInItsOutboxOnly(t *testing.T) {
+	full := openMem(t, newCluster(t, newTestLog(), 1)[0])
+	defer closeStore(t, full)
+	disk := edgeOf(t, full)
+	edge := openMem(t, disk)
+	rng := rand.New(rand.NewPCG(1, 2))
+	total := make(map[uint64]*rowtest.Model)
+	for seq := uint64(1); seq <= 6; seq++ {
+		f := rowtest.NewFlush()
+		for range 5 {
+			id, m := uint64(1+rng.IntN(clusterLinks)), rowtest.Hit(rng.Uint64N(20))
+			f.Add(24*800+uint32(seq), id, clusterOwner(id), m)
+			if total[id] == nil {
+				total[id] = &rowtest.Model{}
+			}
+			total[id].Add(m)
+		}
+		flush(t, edge, seq, f)
+		if more, err := edge.RollUp(engine.RollUpLimits{OpenHour: 24*800 + uint32(seq)}); more || err != nil {
+			t.Errorf("an edge has hours to roll up: %v, %v", more, err)
+		}
+		if seq == 3 {
+			closeStore(t, edge)
+			edge = openMem(t, disk)
+		}
+	}
+	defer closeStore(t, edge)
+	v := edge.Inspect()
+	for key := range allRows(t, v) {
+		if row.TableLinkHours <= key[0] && key[0] <= row.TableOwnerDays {
+			t.Errorf("an edge has the row %s", hex.EncodeToString([]byte(key)))
+		}
+	}
+	closeInspection(t, v)
+	linksOf(t, edge, true)
+	p := posted(t, edge, 0)
+	for next := p.First; next < p.First+uint64(len(p.Records)); {
+		done, err := full.ApplyPulled(p.ID, p.First, p.Records)
+		if err != nil {
+			t.Fatal(err)
+		}
+		next = done.Next
+	}
+	for more := true; more; {
+		var err error
+		if more, err = full.RollUp(engine.RollUpLimits{OpenHour: 24 * 900}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for id, want := range total {
+		wantTally(t, full, id, want)
+	}
+}
+
+func TestAnEdgeIsNeverAnythingElse(t *testing.T) {
+	full := openMem(t, newCluster(t, newTestLog(), 1)[0])
+	defer closeStore(t, full)
+	edge := openMem(t, edgeOf(t, full))
+	defer closeStore(t, edge)
+	if full.Edge() {
+		t.Error("a full node is an edge")
+	}
+	if err := edge.LeaveLog(); err == nil || !edge.Edge() {
+		t.Errorf("it left its cluster: %v", err)
+	}
+	if _, err := edge.LinksToStream(t.Context()); err == nil {
+		t.Error("an edge gives a copy for another one")
+	}
+	if _, err := edge.AllocateIDs(1); err == nil {
+		t.Error("an edge gives ids")
+	}
+	if err := edge.JoinLog(clusterlog.ID{2}, clusterlog.Origin(clusterlog.ID{2})); err == nil {
+		t.Error("it joined another cluster")
+	}
+	if a, b := edge.Identity(), full.Identity(); a.VisitorKey != b.VisitorKey || a.StoreID != b.StoreID {
+		t.Error("it has another visitor key than the full node, or is of another store")
+	}
+	x, _ := edge.OutboxID()
+	if y, _ := full.OutboxID(); x == y {
+		t.Error("it has the outbox of the full node")
+	}
+	alone := openMem(t, vfs.NewMem())
+	defer closeStore(t, alone)
+	if _, err := alone.LinksToStream(t.Context()); err == nil {
+		t.Error("a store of no cluster gives a copy for an edge")
+	}
+}
+
+// BenchmarkFlushOfAnEdge commits flushes of 50,000 rows, whose records are pulled and dropped after each, and
+// in a full node are rolled up, too.
+func BenchmarkFlushOfAnEdge(b *testing.B) {
+	for _, edge := range []bool{false, true} {
+		b.Run(fmt.Sprintf("edge=%v", edge), func(b *testing.B) {
+			const rows, ids = 50_000, 1_000_000
+			s := openTemp(b)
+			if err := s.JoinLog(clusterlog.ID{1}, clusterlog.Origin(clusterlog.ID{1})); err != nil {
+				b.Fatal(err)
+			}
+			s.shared.edge = edge
+			f := newBenchFlush(rows)
+			f.divided = true
+			seq, cpu := uint64(0), 0.0
+			for b.Loop() {
+				b.StopTimer()
+				f.draw(ids)
+				f.hour = 1000 + uint32(seq)
+				before := cpuSeconds()
+				b.StartTimer()
+				seq++
+				if err := s.Flush(f.batch(seq)); err != nil {
+					b.Fatal(err)
+				}
+				for more := true; more; {
+					var err error
+					if more, err = s.DropOutbox(s.outbox.next.Load() - 1); err != nil {
+						b.Fatal(err)
+					}
+				}
+				for more := true; more; {
+					var err error
+					if more, err = s.RollUp(engine.RollUpLimits{OpenHour: f.hour + 1, FirstHour: f.hour}); err != nil && !errors.Is(err, engine.ErrBehind) {
+						b.Fatal(err)
+					}
+				}
+				cpu += cpuSeconds() - before
+			}
+			settle(s)
+			b.ReportMetric(cpu/float64(b.N), "cpu-s/op")
+			b.ReportMetric(float64(s.Store.Metrics().DiskBytes)/1e6, "disk-MB")
+		})
+	}
+}

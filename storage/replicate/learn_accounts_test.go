@@ -1,0 +1,105 @@
+package replicate
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"shunt/engine"
+	"shunt/storage/clusterlog"
+)
+
+// accountsWatcher notes what it is told, and what the store shows at that moment.
+type accountsWatcher struct {
+	t    *testing.T
+	s    *Store
+	disk *vfs.MemFS
+	told []string
+}
+
+// Learn implements Learner.
+func (w *accountsWatcher) Learn(*engine.Learned) error {
+	w.told = append(w.told, fmt.Sprintf("links; entry %d is shown", w.s.AppliedSequence()))
+	return nil
+}
+
+// AccountsChanged implements Learner.
+func (w *accountsWatcher) AccountsChanged() {
+	rows := scanAccounts(w.t, w.s.Accounts(), "")
+	w.told = append(w.told, fmt.Sprintf("accounts %v; entry %d is shown", rows, w.s.AppliedSequence()))
+	after := openMem(w.t, w.disk.CrashClone(vfs.CrashCloneCfg{}))
+	defer closeStore(w.t, after)
+	if kept := scanAccounts(w.t, after.Accounts(), ""); !slices.Equal(kept, rows) {
+		w.t.Errorf("it is told of accounts %v, and after a crash there are %v", rows, kept)
+	}
+}
+
+// wantTold fails unless w was told that, and forgets it.
+func (w *accountsWatcher) wantTold(when string, want ...string) {
+	w.t.Helper()
+	if !slices.Equal(w.told, want) {
+		w.t.Errorf("%s: it was told %q, want %q", when, w.told, want)
+	}
+	w.told = nil
+}
+
+// accountEntries returns the log of a leader that made a link, two rows of accounts, deleted one of them,
+// and made another link: four entries. disk has a store of the same cluster, which has none of them.
+func accountEntries(t *testing.T) (log *chainLog, disk *vfs.MemFS) {
+	t.Helper()
+	origin := clusterlog.Origin(clusterlog.ID{1})
+	disks := newCluster(t, &testLog{head: origin}, 2)
+	log = &chainLog{head: origin, failAt: -1}
+	leader := openMem(t, disks[0])
+	defer closeStore(t, leader)
+	defer start(t, leader)()
+	leader.Lead(log)
+	defer leader.StopLeading()
+	table := leader.Accounts()
+	for n, write := range []func() error{
+		func() error { return writeBulk(t, leader, madeLinks(101, 1, 10)) },
+		func() error { return writeAccounts(table, [][2][]byte{put("a", "1"), put("b", "2")}, nil) },
+		func() error { return writeAccounts(table, nil, [][]byte{[]byte("a")}) },
+		func() error { return writeBulk(t, leader, madeLinks(102, 1, 10)) },
+	} {
+		if err := write(); err != nil || len(log.entries) != n+1 {
+			t.Fatalf("write %d: %v; the log has %d entries, want one more", n+1, err, len(log.entries))
+		}
+	}
+	return log, disks[1]
+}
+
+// A node that has callers of accounts in memory forgets them when it is told. Too early, and it would read
+// the old rows again; too late, and a client whose write another node has answered, and who waits here until
+// it is shown, would be met by callers of before.
+func TestANodeIsToldOfAccountsOnceTheyCanBeReadAndBeforeTheyAreShown(t *testing.T) {
+	log, disk := accountEntries(t)
+	s := openMem(t, disk)
+	defer closeStore(t, s)
+	w := &accountsWatcher{t: t, s: s, disk: disk}
+	for n, want := range [][]string{
+		{"links; entry 0 is shown"},
+		{"accounts [a=1 b=2]; entry 1 is shown", "links; entry 1 is shown"},
+		{"accounts [b=2]; entry 2 is shown", "links; entry 2 is shown"},
+		{"links; entry 3 is shown"},
+	} {
+		learnEach(t, s, log, n+1, w)
+		w.wantTold(fmt.Sprintf("entry %d", n+1), want...)
+		if shown := s.AppliedSequence(); shown != uint64(n+1) {
+			t.Errorf("after entry %d, entry %d is shown", n+1, shown)
+		}
+	}
+}
+
+func TestANodeIsToldOnceOfTheAccountsOfSeveralEntries(t *testing.T) {
+	log, disk := accountEntries(t)
+	s := openMem(t, disk)
+	defer closeStore(t, s)
+	w := &accountsWatcher{t: t, s: s, disk: disk}
+	if err := s.Learn(log.entries, log.head, w); err != nil {
+		t.Fatal(err)
+	}
+	w.wantTold("all entries at once", "accounts [b=2]; entry 0 is shown", "links; entry 0 is shown")
+}

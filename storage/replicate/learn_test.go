@@ -1,0 +1,398 @@
+package replicate
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"shunt/engine"
+	"shunt/storage/clusterlog"
+	"shunt/storage/kv"
+	"shunt/storage/row"
+)
+
+// chainLog appends to a chain in memory, and fails when it is told to.
+type chainLog struct {
+	head    clusterlog.Position
+	entries []clusterlog.Entry
+	failAt  int // appends that are left until one fails with ErrDeposed; negative: none fails
+}
+
+func (l *chainLog) Append(_ context.Context, batch clusterlog.BatchID, payload, private []byte) (clusterlog.Position, error) {
+	if l.failAt == 0 {
+		return l.head, clusterlog.ErrDeposed
+	}
+	l.failAt--
+	encoded, sealed, after := l.head.Next(1, batch, payload, private)
+	e, _, err := l.head.Follow(encoded)
+	if err == nil && sealed != nil {
+		err = e.Attach(sealed)
+	}
+	if err != nil {
+		return l.head, err
+	}
+	l.entries, l.head = append(l.entries, e), after
+	return after, nil
+}
+
+// told keeps what a store tells of what it learned.
+type told struct {
+	codes    []string
+	freed    []engine.Freed
+	receipts int
+	accounts int
+}
+
+func (t *told) Learn(l *engine.Learned) error {
+	for _, h := range l.Links {
+		t.codes = append(t.codes, string(h.Code))
+	}
+	t.freed = append(t.freed, l.Freed...)
+	t.receipts += len(l.Receipts) - len(l.ReceiptsGone)
+	return nil
+}
+
+func (t *told) AccountsChanged() { t.accounts++ }
+
+// openMember returns a new store of a cluster, of which disk has the files.
+func openMember(t testing.TB, disk vfs.FS) *Store {
+	t.Helper()
+	s := openMem(t, disk)
+	if err := s.JoinLog(clusterlog.ID{1}, clusterlog.Origin(clusterlog.ID{1})); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// writeBulk applies creations as one bulk and returns the outcome.
+func writeBulk(t testing.TB, s *Store, links []engine.Mutation) (err error) {
+	t.Helper()
+	done := make(chan error, 1)
+	s.ApplyAll(engine.Bulk{Creations: links}, func(err error) { done <- err })
+	return <-done
+}
+
+func madeLink(id uint64, targetBytes int) engine.Mutation {
+	code := fmt.Sprintf("code-%d", id)
+	return engine.Mutation{
+		Hot:  engine.Hot{Code: code, ID: id, Owner: 1, Target: "https://example.com/" + strings.Repeat("x", targetBytes)},
+		Cold: engine.Cold{Code: code, Version: 1},
+	}
+}
+
+func madeLinks(from, n uint64, targetBytes int) (all []engine.Mutation) {
+	for i := range n {
+		all = append(all, madeLink(from+i, targetBytes))
+	}
+	return all
+}
+
+// TestALargeBatchIsAppliedWholeOrNotAtAll writes a bulk that takes several entries, and one whose leader is
+// replaced in the middle of them. Another node applies the first whole and nothing of the second, also if
+// it is restarted between any two entries.
+func TestALargeBatchIsAppliedWholeOrNotAtAll(t *testing.T) {
+	log := &chainLog{head: clusterlog.Origin(clusterlog.ID{1}), failAt: -1}
+	leader := openMember(t, vfs.NewMem())
+	defer closeStore(t, leader)
+	stop := start(t, leader)
+	defer stop()
+	leader.Lead(log)
+	if err := writeBulk(t, leader, madeLinks(1, 200, 4000)); err != nil {
+		t.Fatal(err)
+	}
+	whole := len(log.entries)
+	if whole < 3 {
+		t.Fatalf("a bulk of 800 KB took %d entries, want several", whole)
+	}
+	log.failAt = 2
+	if err := writeBulk(t, leader, madeLinks(1000, 200, 4000)); !errors.Is(err, engine.ErrNotLeader) {
+		t.Fatalf("a bulk whose leader was replaced: %v, want ErrNotLeader", err)
+	}
+	if len(log.entries) != whole+2 {
+		t.Fatalf("%d entries, want %d: two parts without an end", len(log.entries), whole+2)
+	}
+	log.failAt = -1
+	if err := writeBulk(t, leader, madeLinks(2000, 1, 10)); err != nil {
+		t.Fatal(err)
+	}
+	leader.StopLeading()
+	want, err := leader.SharedHash()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for restartAfter := range len(log.entries) {
+		disk := vfs.NewMem()
+		s, seen := openMember(t, disk), &told{}
+		learnEach(t, s, log, restartAfter, seen)
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		s = openMem(t, disk)
+		learnEach(t, s, log, len(log.entries), seen)
+		if got, err := s.SharedHash(); err != nil || got != want {
+			t.Errorf("restarted after entry %d: hash %x, %v, want %x", restartAfter, got, err, want)
+		}
+		for _, code := range seen.codes {
+			if strings.HasPrefix(code, "code-10") && len(code) == len("code-1000") {
+				t.Fatalf("restarted after entry %d: it was told of %s, which is in no whole batch", restartAfter, code)
+			}
+		}
+		if at, _ := s.LogPosition(); at != log.head {
+			t.Errorf("restarted after entry %d: it is at %v, the log at %v", restartAfter, at, log.head)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// learnEach gives a store the entries after its position, one at a time, up to a number of all.
+func learnEach(t *testing.T, s *Store, log *chainLog, until int, to Learner) {
+	t.Helper()
+	at, _ := s.LogPosition()
+	for i := int(at.Sequence); i < until; i++ {
+		e := log.entries[i]
+		after := log.head
+		if i+1 < len(log.entries) {
+			after = clusterlog.Position{Sequence: e.Sequence, Epoch: e.Epoch, Hash: log.entries[i+1].Previous}
+		}
+		if err := s.Learn([]clusterlog.Entry{e}, after, to); err != nil {
+			t.Fatalf("entry %d: %v", e.Sequence, err)
+		}
+	}
+}
+
+func TestAStoreThatDoesNotLeadWritesNoSharedRow(t *testing.T) {
+	s := openMember(t, vfs.NewMem())
+	defer closeStore(t, s)
+	stop := start(t, s)
+	defer stop()
+	before, err := s.SharedHash()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := writeBulk(t, s, madeLinks(1, 1, 10)); !errors.Is(err, engine.ErrNotLeader) {
+		t.Errorf("a link: %v, want ErrNotLeader", err)
+	}
+	if _, err := s.AllocateIDs(10); !errors.Is(err, engine.ErrNotLeader) {
+		t.Errorf("ids: %v, want ErrNotLeader", err)
+	}
+	done := make(chan error, 1)
+	s.Accounts().Write([][2][]byte{{{'u'}, {1}}}, nil, nil, func(err error) { done <- err })
+	if err := <-done; !errors.Is(err, engine.ErrNotLeader) {
+		t.Errorf("an account: %v, want ErrNotLeader", err)
+	}
+	if err := s.NoteBaseURL("https://sho.rt"); err != nil {
+		t.Errorf("a row of its own: %v", err)
+	}
+	if after, err := s.SharedHash(); err != nil || after != before {
+		t.Errorf("the shared rows have changed: %x, %v, want %x", after, err, before)
+	}
+}
+
+// watcher looks at a store while it tells what it has learned.
+type watcher struct {
+	s    *Store
+	seen []uint64
+}
+
+func (w *watcher) Learn(*engine.Learned) error {
+	w.seen = append(w.seen, w.s.AppliedSequence())
+	return nil
+}
+
+func (w *watcher) AccountsChanged() {}
+
+// TestAnEntryIsAppliedWhenTheEngineKnowsIt: else a client of this node, whose write the leader has answered, could
+// not read it yet.
+func TestAnEntryIsAppliedWhenTheEngineKnowsIt(t *testing.T) {
+	leader, s := openMember(t, vfs.NewMem()), openMember(t, vfs.NewMem())
+	defer closeStore(t, leader)
+	defer closeStore(t, s)
+	log := &chainLog{head: clusterlog.Origin(clusterlog.ID{1}), failAt: -1}
+	stop := start(t, leader)
+	defer stop()
+	leader.Lead(log)
+	for i := range uint64(3) {
+		if err := writeBulk(t, leader, madeLinks(1+i, 1, 10)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w := &watcher{s: s}
+	learnEach(t, s, log, 1, &told{})
+	if err := s.Learn(log.entries[1:2], clusterlog.Position{Sequence: 2, Epoch: 1, Hash: log.entries[2].Previous}, w); err != nil {
+		t.Fatal(err)
+	}
+	if len(w.seen) != 1 || w.seen[0] != 1 || s.AppliedSequence() != 2 {
+		t.Errorf("while the second entry was told of, %v was applied, and then %d", w.seen, s.AppliedSequence())
+	}
+}
+
+// TestLearningDoesNotWaitForWhoeverAllocatesIDs: that one may wait for the turn that learning has.
+func TestLearningDoesNotWaitForWhoeverAllocatesIDs(t *testing.T) {
+	leader, s := openMember(t, vfs.NewMem()), openMember(t, vfs.NewMem())
+	defer closeStore(t, leader)
+	defer closeStore(t, s)
+	log := &chainLog{head: clusterlog.Origin(clusterlog.ID{1}), failAt: -1}
+	leader.Lead(log)
+	if _, err := leader.AllocateIDs(10); err != nil {
+		t.Fatal(err)
+	}
+	learnEach(t, s, log, len(log.entries), &told{})
+	if got, want := s.IDBound(), leader.IDBound(); got != want {
+		t.Errorf("ids are given up to %d, want %d", got, want)
+	}
+}
+
+// TestAnEntryOfANewerVersionChangesNothing has a node read what a newer program wrote.
+func TestAnEntryOfANewerVersionChangesNothing(t *testing.T) {
+	log := &chainLog{head: clusterlog.Origin(clusterlog.ID{1}), failAt: -1}
+	leader, follower := openMember(t, vfs.NewMem()), openMember(t, vfs.NewMem())
+	defer closeStore(t, follower)
+	stop := start(t, leader)
+	leader.Lead(log)
+	leader.WriteEntries(ReadsEntries + 1) // more than it can write
+	if err := writeBulk(t, leader, madeLinks(1, 1, 30)); err != nil {
+		t.Fatal(err)
+	}
+	leader.StopLeading()
+	stop()
+	closeStore(t, leader)
+	seen := &told{}
+	learnEach(t, follower, log, 1, seen)
+	at, _ := follower.LogPosition()
+	payload := append([]byte{ReadsEntries + 1}, log.entries[0].Payload[1:]...)
+	_, _, after := at.Next(1, clusterlog.NewBatchID(), payload, nil)
+	err := follower.Learn([]clusterlog.Entry{{Epoch: 1, Sequence: at.Sequence + 1, Previous: at.Hash, Payload: payload}}, after, seen)
+	if !errors.Is(err, clusterlog.ErrNewerVersion) || !strings.Contains(err.Error(), fmt.Sprintf("entry %d ", at.Sequence+1)) {
+		t.Errorf("got %v, want ErrNewerVersion and the entry's number", err)
+	}
+	if now, _ := follower.LogPosition(); now != at || len(seen.codes) != 1 {
+		t.Errorf("it is at %v, was at %v, and was told of %q", now, at, seen.codes)
+	}
+}
+
+// FuzzLearn gives a store any payload: it is an error that changes nothing, or rows that all nodes share.
+func FuzzLearn(f *testing.F) {
+	log := &chainLog{head: clusterlog.Origin(clusterlog.ID{1}), failAt: -1}
+	f.Add([]byte{})
+	f.Add([]byte{1, 3})
+	f.Add([]byte{2, 3, 0})
+	f.Add(append([]byte{1, 3}, make([]byte, 12)...))
+	f.Add(append([]byte{1, 1}, make([]byte, 12)...))
+	s := openMember(f, vfs.NewMem())
+	f.Cleanup(func() { closeStore(f, s) })
+	stop := start(f, s)
+	s.Lead(log)
+	if err := writeBulk(f, s, madeLinks(1, 1, 30)); err != nil {
+		f.Fatal(err)
+	}
+	s.StopLeading()
+	stop()
+	f.Add(bytes.Clone(log.entries[0].Payload))
+	f.Fuzz(func(t *testing.T, payload []byte) {
+		s.shared.parts = parts{} // of a payload before
+		at, _ := s.LogPosition()
+		_, _, after := at.Next(1, clusterlog.NewBatchID(), payload, nil)
+		seen := &told{}
+		err := s.Learn([]clusterlog.Entry{{Epoch: 1, Sequence: at.Sequence + 1, Previous: at.Hash, Payload: payload}}, after, seen)
+		if err == nil {
+			return
+		}
+		if len(seen.codes)+len(seen.freed)+seen.accounts > 0 {
+			t.Errorf("%v, and it was told of %+v", err, seen)
+		}
+		if now, _ := s.LogPosition(); now != at {
+			t.Errorf("%v, and the position is %v, was %v", err, now, at)
+		}
+	})
+}
+
+// secretWords are in rows that an edge does not keep, each in another kind of them.
+var secretWords = []string{"title-of-a-link", "tag-of-a-link", "name-of-a-user", "entry-of-the-audit-log"}
+
+// What an edge may read of the log has no row that it does not keep, and no part of a record that it does not
+// keep; and a full node that reads both parts has what the leader has.
+func TestWhatAnEdgeReadsOfTheLogHasNothingElse(t *testing.T) {
+	log := &chainLog{head: clusterlog.Origin(clusterlog.ID{1}), failAt: -1}
+	leader, follower := openMember(t, vfs.NewMem()), openMember(t, vfs.NewMem())
+	defer closeStore(t, leader)
+	defer closeStore(t, follower)
+	stop := start(t, leader)
+	defer stop()
+	leader.Lead(log)
+	link := madeLink(1, 30)
+	link.Cold.Title, link.Cold.Tags = secretWords[0], []string{secretWords[1]}
+	if err := writeBulk(t, leader, append(madeLinks(2, 60, 7000), link)); err != nil { // more than an entry
+		t.Fatal(err)
+	}
+	b := leader.db.NewBatch()
+	defer b.Close()
+	kv.Set(b, append([]byte{row.TableAccounts}, "user"...), []byte(secretWords[2]))
+	kv.Set(b, row.AppendAuditKey(nil, 7), []byte(secretWords[3]))
+	if err := leader.share(b, "test"); err != nil {
+		t.Fatal(err)
+	}
+	leader.StopLeading()
+	var open, private []byte
+	for i := range log.entries {
+		open, private = append(open, log.entries[i].Payload...), append(private, log.entries[i].Private...)
+	}
+	for _, word := range secretWords {
+		if bytes.Contains(open, []byte(word)) || !bytes.Contains(private, []byte(word)) {
+			t.Errorf("%s: in what edges read: %v, in the rest: %v", word, bytes.Contains(open, []byte(word)), bytes.Contains(private, []byte(word)))
+		}
+	}
+	if !bytes.Contains(open, []byte("https://example.com/")) {
+		t.Error("what edges read has no target")
+	}
+	learnEach(t, follower, log, len(log.entries), &told{})
+	if got, want := hashOf(t, follower), hashOf(t, leader); got != want {
+		t.Errorf("the follower has %x, the leader %x", got, want)
+	}
+	cut := log.entries[len(log.entries)-1]
+	cut.Private = nil
+	at, _ := follower.LogPosition()
+	if err := follower.Learn([]clusterlog.Entry{cut}, at, deafLearner{}); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("an entry without its private part: got %v, want %v", err, ErrCorrupt)
+	}
+}
+
+// A batch may set a record several times: only the last one counts, on both sides.
+func TestAFullNodeHasTheLastOfEachRecord(t *testing.T) {
+	plain, titled := row.AppendCold(nil, &engine.Cold{Code: "c", Version: 1}), row.AppendCold(nil, &engine.Cold{Code: "c", Version: 1, Title: "t"})
+	key := row.AppendColdKey(nil, 1)
+	for name, steps := range map[string][][]byte{
+		"plain": {plain}, "titled": {titled}, "loses its title": {titled, plain}, "gets it back": {titled, plain, titled}, "goes": {titled, nil}, "goes and comes": {titled, nil, plain},
+	} {
+		s := openMem(t, vfs.NewMem())
+		b, again := s.db.NewBatch(), s.db.NewBatch()
+		for _, value := range steps {
+			if value == nil {
+				kv.Remove(b, key)
+			} else {
+				kv.Set(b, key, value)
+			}
+		}
+		open, private, err := splitRows(b)
+		if err == nil {
+			err = errors.Join(s.collectRows(again, open), s.collectRows(again, private), again.Commit(nil))
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if got, err := s.writer.Get(key); err != nil || !bytes.Equal(got, steps[len(steps)-1]) {
+			t.Errorf("%s: got %x, %v, want %x", name, got, err, steps[len(steps)-1])
+		}
+		if bytes.Contains(open, titled) {
+			t.Errorf("%s: edges read the title", name)
+		}
+		kv.Must(errors.Join(b.Close(), again.Close()))
+		closeStore(t, s)
+	}
+}

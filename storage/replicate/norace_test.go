@@ -1,0 +1,6 @@
+//go:build !race
+
+package replicate
+
+// manyHistories is how many histories of several nodes run by default.
+const manyHistories = 12

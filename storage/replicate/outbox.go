@@ -1,0 +1,200 @@
+package replicate
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"shunt/storage/kv"
+	"shunt/storage/row"
+)
+
+// maxOutboxBytes is the size of an outbox from which on its records lack breakdowns, and, from 1.25 times of it on,
+// visitors. It grows while another node does not pull from it.
+const maxOutboxBytes = 1 << 30
+
+// The errors of Outbox that callers distinguish.
+var (
+	// ErrOutboxDropped: the records after a position are not kept any more.
+	ErrOutboxDropped = errors.New("these records of the outbox are dropped")
+	// ErrOutboxUnknown: the outbox has never reached a position.
+	ErrOutboxUnknown = errors.New("the outbox has no such position")
+)
+
+// OutboxID returns the id of the outbox; ok is false if the store is of no cluster.
+func (s *Rows) OutboxID() (id [16]byte, ok bool) {
+	p := s.outbox.id.Load()
+	if p == nil {
+		return id, false
+	}
+	return *p, true
+}
+
+// Posted is a part of an outbox, for another node.
+type Posted struct {
+	ID      [16]byte // of the outbox
+	First   uint64   // position of the first record
+	Records [][]byte // with successive positions; they belong to the caller
+	More    bool     // there are later records
+}
+
+// Outbox returns the records after a position, of maxBytes at most, but at least one if there is any.
+// All of them are durable. Any goroutine may call it. Errors: ErrOutboxDropped, ErrOutboxUnknown.
+func (s *Rows) Outbox(after uint64, maxBytes int) (p Posted, err error) {
+	o := &s.outbox
+	id := o.id.Load()
+	if id == nil {
+		return p, errors.New("storage: the store is of no cluster")
+	}
+	next := o.next.Load()
+	p = Posted{ID: *id, First: after + 1}
+	switch {
+	case after >= next:
+		return p, fmt.Errorf("storage: after %d of %d: %w", after, next-1, ErrOutboxUnknown)
+	case after+1 < o.first.Load():
+		return p, fmt.Errorf("storage: after %d: %w", after, ErrOutboxDropped)
+	}
+	if err = s.readOutbox(&p, next, maxBytes); err != nil {
+		return Posted{}, fmt.Errorf("storage: reading the outbox: %w", err)
+	}
+	return p, nil
+}
+
+// readOutbox reads records from p.First to before next.
+func (s *Rows) readOutbox(p *Posted, next uint64, maxBytes int) (err error) {
+	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: row.AppendOutboxKey(nil, p.First), UpperBound: row.AppendOutboxKey(nil, next)})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, it.Close()) }()
+	position, bytes := p.First, 0
+	for valid := it.First(); valid; valid = it.Next() {
+		value, err := it.ValueAndErr()
+		if err != nil {
+			return err
+		}
+		if at, err := row.SplitOutboxKey(it.Key()); err != nil || at != position {
+			return errors.Join(err, ErrOutboxDropped) // meanwhile
+		}
+		if bytes += len(value); len(p.Records) > 0 && bytes > maxBytes {
+			break
+		}
+		p.Records = append(p.Records, append([]byte{}, value...))
+		position++
+	}
+	if err := it.Error(); err != nil {
+		return err
+	}
+	if p.More = position < next; p.More && len(p.Records) == 0 {
+		return ErrOutboxDropped // meanwhile
+	}
+	return nil
+}
+
+const (
+	// maxDroppedBytes bounds the records that one call of DropOutbox reads, to learn their sizes: it keeps
+	// flushes waiting.
+	maxDroppedBytes = 16 << 20
+
+	// maxDroppedByKey is the largest number of records that are deleted by their keys. More than that are
+	// deleted by one range deletion: see maxDaysByKey.
+	maxDroppedByKey = 16
+)
+
+// DropOutbox deletes the records through a position, which all other nodes have applied: the oldest
+// 16 MiB of them. more reports that some are left for the next call.
+func (s *Rows) DropOutbox(through uint64) (more bool, err error) {
+	s.hits.Turn().Lock()
+	defer s.hits.Turn().Unlock()
+	o := &s.outbox
+	if o.id.Load() == nil || through < o.state.First || o.state.First == o.state.Next {
+		return false, nil
+	}
+	through = min(through, o.state.Next-1)
+	after, oldestMs, err := s.withoutRecords(through)
+	if err != nil {
+		return false, fmt.Errorf("storage: dropping records of the outbox: %w", err)
+	}
+	b := s.db.NewBatch()
+	defer b.Close()
+	if after.First-o.state.First > maxDroppedByKey {
+		kv.Must(b.DeleteRange(row.AppendOutboxKey(nil, o.state.First), row.AppendOutboxKey(nil, after.First), nil))
+	} else {
+		for position := o.state.First; position < after.First; position++ {
+			kv.Remove(b, row.AppendOutboxKey(nil, position))
+		}
+	}
+	kv.Set(b, row.MetaKey(row.MetaOutbox), row.AppendOutboxState(nil, after))
+	if err := s.writer.Sync(b, "storage: dropping records of the outbox"); err != nil {
+		return false, err
+	}
+	o.oldestMs.Store(oldestMs)
+	o.set(after)
+	return after.First <= through, nil
+}
+
+// withoutRecords returns the state of the outbox without its oldest records through a position, and when
+// the oldest of the others was made; 0: there are none.
+func (s *Rows) withoutRecords(through uint64) (after row.OutboxState, oldestMs int64, err error) {
+	after = s.outbox.state
+	it, err := s.db.NewIter(&pebble.IterOptions{
+		LowerBound: row.AppendOutboxKey(nil, after.First), UpperBound: row.AppendOutboxKey(nil, after.Next),
+	})
+	if err != nil {
+		return after, 0, err
+	}
+	defer func() { err = errors.Join(err, it.Close()) }()
+	bytes := 0
+	for valid := it.First(); valid; valid = it.Next() {
+		value, err := it.ValueAndErr()
+		if err != nil {
+			return after, 0, err
+		}
+		if after.First > through || bytes >= maxDroppedBytes {
+			oldestMs, err = madeMs(value)
+			return after, oldestMs, err
+		}
+		bytes += len(value)
+		after.Bytes -= uint64(len(value))
+		after.First++
+	}
+	if err := it.Error(); err != nil {
+		return after, 0, err
+	}
+	if after.First != after.Next || after.Bytes != 0 {
+		return after, 0, fmt.Errorf("%w: the outbox ends before %d, with %d bytes left, and not before %d", row.ErrCorrupt, after.First, after.Bytes, after.Next)
+	}
+	return after, 0, nil
+}
+
+func madeMs(record []byte) (int64, error) {
+	_, h, err := row.ReadOutbox(record)
+	return h.MadeMs, err
+}
+
+// startOutbox reads the state of the outbox, in a cluster.
+func (s *Rows) startOutbox() error {
+	o := &s.outbox
+	v, err := s.writer.Get(row.MetaKey(row.MetaOutbox))
+	switch {
+	case err != nil:
+		return err
+	case v == nil:
+		return fmt.Errorf("%w: a store of a cluster without an outbox", row.ErrCorrupt)
+	}
+	state, err := row.DecodeOutboxState(v)
+	if err != nil {
+		return err
+	}
+	o.set(state)
+	if state.First == state.Next {
+		return nil
+	}
+	if v, err = s.writer.Get(row.AppendOutboxKey(nil, state.First)); err != nil {
+		return err
+	}
+	made, err := madeMs(v)
+	o.oldestMs.Store(made)
+	return err
+}

@@ -1,0 +1,610 @@
+package replicate
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+
+	"shunt/engine"
+	"shunt/storage/clusterlog"
+	"shunt/storage/row"
+	"shunt/storage/row/rowtest"
+)
+
+// testLog is a cluster's log in memory with one leader, which always succeeds.
+type testLog struct {
+	head    clusterlog.Position
+	entries [][]byte
+	sealed  [][]byte // of each entry: its private part
+}
+
+func newTestLog() *testLog { return &testLog{head: clusterlog.Origin(clusterlog.NewID())} }
+
+// Append implements Appender.
+func (l *testLog) Append(_ context.Context, batch clusterlog.BatchID, payload, private []byte) (clusterlog.Position, error) {
+	encoded, sealed, after := l.head.Next(1, batch, payload, private)
+	l.entries, l.sealed, l.head = append(l.entries, encoded), append(l.sealed, sealed), after
+	return after, nil
+}
+
+type deafLearner struct{}
+
+func (deafLearner) Learn(*engine.Learned) error { return nil }
+func (deafLearner) AccountsChanged()            {}
+
+// feed has s apply the whole log.
+func (l *testLog) feed(t testing.TB, s *Store) {
+	t.Helper()
+	for at, _ := s.LogPosition(); at.Sequence < l.head.Sequence; {
+		e, next, err := at.Follow(l.entries[at.Sequence])
+		if sealed := l.sealed[at.Sequence]; err == nil && sealed != nil && !s.Edge() {
+			err = e.Attach(sealed)
+		}
+		if err == nil {
+			err = s.Learn([]clusterlog.Entry{e}, next, deafLearner{})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		at = next
+	}
+}
+
+// clusterLinks is the number of links of newCluster: link n has id n and the owner n%3+1.
+const clusterLinks = 12
+
+func clusterOwner(id uint64) uint32 { return uint32(id%3) + 1 }
+
+// newCluster returns the file systems of n nodes of one cluster, with the same links and outboxes of
+// their own.
+func newCluster(t testing.TB, log *testLog, n int) (disks []*vfs.MemFS) {
+	t.Helper()
+	mem := vfs.NewMem()
+	s := openMem(t, mem)
+	stop := start(t, s)
+	if _, err := s.AllocateIDs(100); err != nil {
+		t.Fatal(err)
+	}
+	for id := uint64(1); id <= clusterLinks; id++ {
+		apply(t, s, rowtest.Creation(rowtest.Link(fmt.Sprintf("code%d", id), id, clusterOwner(id))))
+	}
+	stop()
+	if err := s.JoinLog(clusterlog.ID{1}, log.head); err != nil {
+		t.Fatal(err)
+	}
+	closeStore(t, s)
+	for range n {
+		disk := vfs.NewCrashableMem()
+		if _, err := vfs.Clone(mem, disk, "/data/store", "/data/store", vfs.CloneSync); err != nil {
+			t.Fatal(err)
+		}
+		for _, dir := range []string{"/", "/data", "/data/store", "/data/store/db"} { // else a crash loses their names
+			d, err := disk.OpenDir(dir)
+			if err == nil {
+				err = errors.Join(d.Sync(), d.Close())
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		s := openMem(t, disk)
+		if err := s.RenewOutbox(); err != nil {
+			t.Fatal(err)
+		}
+		closeStore(t, s)
+		disks = append(disks, disk)
+	}
+	return disks
+}
+
+// openCluster opens all nodes of a new cluster until the test ends.
+func openCluster(t testing.TB, log *testLog, n int) (nodes []*Store) {
+	t.Helper()
+	for _, disk := range newCluster(t, log, n) {
+		s := openMem(t, disk)
+		t.Cleanup(func() { closeStore(t, s) })
+		nodes = append(nodes, s)
+	}
+	return nodes
+}
+
+// posted returns the records of an outbox after a position.
+func posted(t testing.TB, s *Store, after uint64) Posted {
+	t.Helper()
+	p, err := s.Outbox(after, 1<<30)
+	if err != nil {
+		t.Fatalf("Outbox(%d): %v", after, err)
+	}
+	return p
+}
+
+// pull applies everything that from has posted and to does not have yet.
+func pull(t testing.TB, to, from *Store) (hits uint64) {
+	t.Helper()
+	for {
+		next, err := to.PulledNext(posted(t, from, 0).ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := posted(t, from, next-1)
+		if len(p.Records) == 0 {
+			return hits
+		}
+		got, err := to.ApplyPulled(p.ID, p.First, p.Records)
+		if err != nil {
+			t.Fatalf("ApplyPulled: %v", err)
+		}
+		for _, h := range got.Hits {
+			hits += h.Hits
+		}
+	}
+}
+
+// everything returns all rows but the sequence of writes.
+func everything(t testing.TB, s *Store) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	for table := range 0xff {
+		maps.Copy(all, rows(t, s, byte(table)))
+	}
+	delete(all, string(row.MetaKey(row.MetaSequence)))
+	return all
+}
+
+func TestAFlushLeavesItsRowsInTheOutbox(t *testing.T) {
+	s := openCluster(t, newTestLog(), 1)[0]
+	f := rowtest.NewFlush()
+	f.Add(100, 1, 2, rowtest.HitFrom(1, "a.example", 5, 2, 1))
+	f.Add(100, 4, 2, &rowtest.Model{Bots: 3})
+	f.Add(101, 1, 2, rowtest.Hit(1))
+	flush(t, s, 1, f)
+	flush(t, s, 2, rowtest.NewFlush()) // nothing to post
+	p := posted(t, s, 0)
+	if len(p.Records) != 1 || p.First != 1 || p.More {
+		t.Fatalf("got %d records from %d on, more: %v", len(p.Records), p.First, p.More)
+	}
+	o, h, err := row.ReadOutbox(p.Records[0])
+	if err != nil || h.Position != 1 || h.MadeMs == 0 {
+		t.Fatalf("got %+v, %v", h, err)
+	}
+	var got []string
+	for o.Next() {
+		got = append(got, fmt.Sprintf("%+v", o.Row()))
+	}
+	var want []string
+	for _, r := range []row.OutboxRow{
+		{Table: row.TableOwnerHours, Hour: 100, ID: 2, Tally: rowOf(f.Owners[rowtest.LinkHour{Hour: 100, ID: 2}])},
+		{Table: row.TableOwnerHours, Hour: 101, ID: 2, Tally: rowOf(f.Owners[rowtest.LinkHour{Hour: 101, ID: 2}])},
+		{Table: row.TableLinkHours, Hour: 100, ID: 1, Tally: rowOf(f.Links[rowtest.LinkHour{Hour: 100, ID: 1}])},
+		{Table: row.TableLinkHours, Hour: 100, ID: 4, Tally: rowOf(f.Links[rowtest.LinkHour{Hour: 100, ID: 4}])},
+		{Table: row.TableLinkHours, Hour: 101, ID: 1, Tally: rowOf(f.Links[rowtest.LinkHour{Hour: 101, ID: 1}])},
+	} {
+		want = append(want, fmt.Sprintf("%+v", r))
+	}
+	if err := o.Err(); err != nil || !slices.Equal(got, want) {
+		t.Errorf("got %v, %v\nwant %v", got, err, want)
+	}
+	if m := s.Rows.Metrics(); m.OutboxNext != 2 || m.OutboxBytes != uint64(len(p.Records[0])) || m.OutboxOldest.UnixMilli() != h.MadeMs {
+		t.Errorf("got metrics %+v", m)
+	}
+}
+
+func TestAStoreOfNoClusterHasNoOutbox(t *testing.T) {
+	s := openTemp(t)
+	f := rowtest.NewFlush()
+	f.Add(100, 1, 1, rowtest.Hit(1))
+	flush(t, s, 1, f)
+	if n := len(rows(t, s, row.TableOutbox)) + len(rows(t, s, row.TablePulled)); n != 0 {
+		t.Errorf("got %d rows", n)
+	}
+	if _, err := s.Outbox(0, 1); err == nil {
+		t.Error("it has an outbox")
+	}
+	if _, err := s.ApplyPulled([16]byte{1}, 1, nil); !errors.Is(err, ErrOwnOutbox) {
+		t.Errorf("ApplyPulled: got %v", err)
+	}
+	if err := s.RenewOutbox(); err == nil {
+		t.Error("an outbox was renewed")
+	}
+	if m := s.Rows.Metrics(); m.OutboxNext != 0 || m.OutboxBytes != 0 || !m.OutboxOldest.IsZero() {
+		t.Errorf("got metrics %+v", m)
+	}
+}
+
+// denseFlush is a flush of many visitors, whose rows of 16 KB fill records quickly.
+func denseFlush(hour uint32, links uint64) *rowtest.Flush {
+	f := rowtest.NewFlush()
+	dense := &rowtest.Model{Hits: 3000, Visitors: map[uint64]bool{}}
+	for i := range uint64(3000) {
+		dense.Visitors[rowtest.Visitor(i)] = true
+	}
+	for id := uint64(1); id <= links; id++ {
+		m := &rowtest.Model{}
+		m.Add(dense)
+		m.Count(engine.Referrers, "a.example", 3000)
+		f.Links[rowtest.LinkHour{Hour: hour, ID: id}] = m
+	}
+	f.Owners[rowtest.LinkHour{Hour: hour, ID: 1}] = &rowtest.Model{Hits: 3000 * links}
+	return f
+}
+
+func TestALargeFlushMakesSeveralRecordsOfBoundedSize(t *testing.T) {
+	nodes := openCluster(t, newTestLog(), 2)
+	s := nodes[0]
+	for hour := range uint32(20) {
+		flush(t, s, uint64(hour+1), denseFlush(hour, clusterLinks))
+	}
+	f := rowtest.NewFlush() // one flush of 20 hours
+	for hour := range uint32(20) {
+		one := denseFlush(100+hour, clusterLinks)
+		maps.Copy(f.Links, one.Links)
+		maps.Copy(f.Owners, one.Owners)
+	}
+	before := s.Rows.Metrics()
+	flush(t, s, 21, f)
+	m := s.Rows.Metrics()
+	if n := m.OutboxNext - before.OutboxNext; n != 4 { // 240 rows of 16 KB, of which 64 fit
+		t.Errorf("got %d records", n)
+	}
+	p := posted(t, s, before.OutboxNext-1)
+	for _, r := range p.Records {
+		if len(r) > row.MaxOutboxRecordBytes {
+			t.Errorf("a record has %d bytes", len(r))
+		}
+	}
+	some, err := s.Outbox(0, 3*len(p.Records[3]))
+	if err != nil || len(some.Records) < 2 || !some.More {
+		t.Errorf("got %d records, more: %v, %v", len(some.Records), some.More, err)
+	}
+	one, err := s.Outbox(before.OutboxNext-1, 1)
+	if err != nil || len(one.Records) != 1 || !one.More {
+		t.Errorf("got %d records, more: %v, %v", len(one.Records), one.More, err)
+	}
+	last, err := s.Outbox(m.OutboxNext-2, 1)
+	if err != nil || len(last.Records) != 1 || last.More {
+		t.Errorf("the last one: got %d records, more: %v, %v", len(last.Records), last.More, err)
+	}
+	got, err := nodes[1].ApplyPulled(p.ID, 1, posted(t, s, 0).Records)
+	if err != nil || got.Next < 2 || got.Next >= m.OutboxNext {
+		t.Errorf("everything at once: got %d of %d, %v", got.Next, m.OutboxNext, err)
+	}
+	pull(t, nodes[1], s)
+	if !maps.Equal(rows(t, s, row.TableLinkHours), rows(t, nodes[1], row.TableLinkHours)) {
+		t.Error("the rows differ")
+	}
+}
+
+func TestTheOutboxIsDroppedAndContinuesAfterARestart(t *testing.T) {
+	disk := newCluster(t, newTestLog(), 1)[0]
+	s := openMem(t, disk)
+	restart := func() {
+		t.Helper()
+		before := s.Rows.Metrics()
+		closeStore(t, s)
+		s = openMem(t, disk)
+		after := s.Rows.Metrics()
+		if after.OutboxBytes != before.OutboxBytes || after.OutboxNext != before.OutboxNext || !after.OutboxOldest.Equal(before.OutboxOldest) {
+			t.Errorf("before the restart %d bytes, next %d, oldest %v; after it %d, %d, %v",
+				before.OutboxBytes, before.OutboxNext, before.OutboxOldest, after.OutboxBytes, after.OutboxNext, after.OutboxOldest)
+		}
+	}
+	for seq := range uint64(60) {
+		f := rowtest.NewFlush()
+		f.Add(100, 1+seq%5, 2, rowtest.Hit(seq))
+		flush(t, s, seq+1, f)
+	}
+	restart()
+	for _, through := range []uint64{0, 1, 1, 3, 40, 41} {
+		all := posted(t, s, 41)
+		if more, err := s.DropOutbox(through); err != nil || more {
+			t.Fatalf("DropOutbox(%d): %v, %v", through, more, err)
+		}
+		if n := uint64(len(rows(t, s, row.TableOutbox))); n != 60-through {
+			t.Errorf("after a drop through %d there are %d records", through, n)
+		}
+		if got := posted(t, s, 41); !slices.EqualFunc(got.Records, all.Records, bytes.Equal) {
+			t.Error("the records after it have changed")
+		}
+		restart()
+	}
+	if _, err := s.Outbox(40, 1); !errors.Is(err, ErrOutboxDropped) {
+		t.Errorf("after 40: got %v, want ErrOutboxDropped", err)
+	}
+	if p, err := s.Outbox(60, 1); err != nil || len(p.Records) != 0 || p.More {
+		t.Errorf("after 60: got %+v, %v", p, err)
+	}
+	if _, err := s.Outbox(61, 1); !errors.Is(err, ErrOutboxUnknown) {
+		t.Errorf("after 61: got %v, want ErrOutboxUnknown", err)
+	}
+	if more, err := s.DropOutbox(1000); err != nil || more {
+		t.Fatalf("DropOutbox of all: %v, %v", more, err)
+	}
+	restart()
+	if m := s.Rows.Metrics(); m.OutboxBytes != 0 || m.OutboxNext != 61 || !m.OutboxOldest.IsZero() {
+		t.Errorf("empty: got %d bytes, next %d, oldest %v", m.OutboxBytes, m.OutboxNext, m.OutboxOldest)
+	}
+	flush(t, s, 61, denseFlush(100, 1))
+	if p := posted(t, s, 60); p.First != 61 || len(p.Records) != 1 {
+		t.Errorf("got %d records from %d on", len(p.Records), p.First)
+	}
+	restart()
+	wantSound(t, s)
+	closeStore(t, s)
+}
+
+func TestADropOfManyBytesTakesSeveralCalls(t *testing.T) {
+	s := openCluster(t, newTestLog(), 1)[0]
+	for seq := range uint64(100) {
+		flush(t, s, seq+1, denseFlush(100, clusterLinks)) // 200 KB
+	}
+	calls := 0
+	for more := true; more; calls++ {
+		var err error
+		if more, err = s.DropOutbox(99); err != nil {
+			t.Fatal(err)
+		}
+		if m := s.Rows.Metrics(); m.OutboxOldest.IsZero() {
+			t.Error("there is no oldest record")
+		}
+	}
+	if p := posted(t, s, 99); calls != 2 || len(p.Records) != 1 {
+		t.Errorf("%d calls left %d records", calls, len(p.Records))
+	}
+	wantSound(t, s)
+}
+
+// wantSound checks the whole store.
+func wantSound(t *testing.T, s *Store) {
+	t.Helper()
+	wantNoFaults(t, s.Inspect())
+}
+
+// TestARecordThatIsNotDurableIsNotGivenAway holds the sync of a flush back, and looks at the outbox when
+// its rows can be read already.
+func TestARecordThatIsNotDurableIsNotGivenAway(t *testing.T) {
+	disk := newCluster(t, newTestLog(), 1)[0]
+	var hold chan struct{} // set while nothing else syncs
+	s := openMem(t, errorfs.Wrap(disk, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if c := hold; c != nil && (op.Kind == errorfs.OpFileSync || op.Kind == errorfs.OpFileSyncData || op.Kind == errorfs.OpFileSyncTo) {
+			<-c
+		}
+		return nil
+	})))
+	hold = make(chan struct{})
+	f := rowtest.NewFlush()
+	f.Add(100, 1, 2, rowtest.Hit(1))
+	flushed := make(chan error)
+	go func() { flushed <- s.Flush(f.Batch(engine.Positions{Epoch: 1, FlushSeq: 1})) }()
+	for len(rows(t, s, row.TableOutbox)) == 0 {
+		select {
+		case err := <-flushed:
+			t.Fatalf("the flush did not wait: %v", err)
+		default:
+		}
+	}
+	if p := posted(t, s, 0); len(p.Records) != 0 || p.More {
+		t.Errorf("got %d records, more: %v", len(p.Records), p.More)
+	}
+	close(hold)
+	if err := <-flushed; err != nil {
+		t.Fatal(err)
+	}
+	hold = nil
+	if p := posted(t, s, 0); len(p.Records) != 1 {
+		t.Errorf("got %d records after the sync", len(p.Records))
+	}
+	closeStore(t, s)
+}
+
+// TestAFullOutboxLosesDetailsAndNeverCounts fills a small outbox that nobody pulls from.
+func TestAFullOutboxLosesDetailsAndNeverCounts(t *testing.T) {
+	disks := newCluster(t, newTestLog(), 2)
+	const bound = 400_000
+	s := open(t, "/data/store", Options{FS: disks[0]})
+	s.outbox.maxBytes = bound
+	other := openMem(t, disks[1])
+	for seq := range uint64(30) {
+		flush(t, s, seq+1, denseFlush(100+uint32(seq), 4)) // some 64 KB
+	}
+	m := s.Rows.Metrics()
+	if m.OutboxBytes < bound+bound/4 || m.OutboxBytes > bound+bound/4+80<<10 {
+		t.Errorf("the outbox has %d bytes", m.OutboxBytes)
+	}
+	pull(t, other, s)
+	var withoutBreakdowns, withoutVisitors uint64
+	here, elsewhere := rows(t, s, row.TableLinkHours), rows(t, other, row.TableLinkHours)
+	for hour := range uint32(30) {
+		for id := uint64(1); id <= 4; id++ {
+			key := row.AppendLinkHourKey(nil, 100+hour, id)
+			own, err := row.ParseTally([]byte(here[string(key)]))
+			if err != nil || own.Hits != 3000 || own.LeastVisitors() < 2800 {
+				t.Fatalf("this node: %+v, %v", own, err)
+			}
+			pulled := elsewhere[string(key)]
+			there, err := row.ParseTally([]byte(pulled))
+			if err != nil || there.Hits != 3000 {
+				t.Fatalf("the other node: %+v, %v", there, err)
+			}
+			if there.LeastVisitors() == 0 {
+				withoutVisitors++
+			}
+			if !strings.Contains(pulled, "a.example") {
+				withoutBreakdowns++
+			}
+		}
+	}
+	if withoutVisitors == 0 || withoutBreakdowns <= withoutVisitors || withoutBreakdowns == 120 {
+		t.Errorf("%d rows without breakdowns, %d without visitors", withoutBreakdowns, withoutVisitors)
+	}
+	if m.OutboxWithoutBreakdowns != withoutBreakdowns || m.OutboxWithoutVisitors != withoutVisitors {
+		t.Errorf("counted %d and %d, want %d and %d", m.OutboxWithoutBreakdowns, m.OutboxWithoutVisitors, withoutBreakdowns, withoutVisitors)
+	}
+	if _, err := s.DropOutbox(m.OutboxNext); err != nil {
+		t.Fatal(err)
+	}
+	flush(t, s, 31, denseFlush(200, 1))
+	if got := s.Rows.Metrics(); got.OutboxWithoutBreakdowns != withoutBreakdowns {
+		t.Error("a row was reduced although there was room again")
+	}
+	closeStore(t, s)
+	closeStore(t, other)
+}
+
+// TestAFlushThatIsTooLargePostsNothing has a flush fail after some of its records were made.
+func TestAFlushThatIsTooLargePostsNothing(t *testing.T) {
+	nodes := openCluster(t, newTestLog(), 2)
+	s := nodes[0]
+	before := s.MaxFlushBytes
+	s.MaxFlushBytes = 1 << 20
+	f := rowtest.NewFlush()
+	for hour := range uint32(20) {
+		one := denseFlush(100+hour, clusterLinks)
+		maps.Copy(f.Links, one.Links)
+		maps.Copy(f.Owners, one.Owners)
+	}
+	err := s.Flush(f.Batch(engine.Positions{Epoch: 1, FlushSeq: 1}))
+	s.MaxFlushBytes = before
+	if !errors.Is(err, engine.ErrFlushTooLarge) {
+		t.Fatalf("got %v", err)
+	}
+	if n := len(rows(t, s, row.TableOutbox)); n != 0 {
+		t.Errorf("%d records were posted", n)
+	}
+	flush(t, s, 1, f)
+	pull(t, nodes[1], s)
+	if !maps.Equal(rows(t, s, row.TableLinkHours), rows(t, nodes[1], row.TableLinkHours)) {
+		t.Error("the rows differ")
+	}
+	wantSound(t, s)
+}
+
+func TestACopyOfAStoreHasAnOutboxOfItsOwn(t *testing.T) {
+	s := openCluster(t, newTestLog(), 1)[0]
+	f := rowtest.NewFlush()
+	f.Add(100, 1, 2, rowtest.Hit(1))
+	flush(t, s, 1, f)
+	original := posted(t, s, 0)
+	dir := t.TempDir()
+	backup, restored := filepath.Join(dir, "backup"), filepath.Join(dir, "restored")
+	disk := vfs.NewMem()
+	if err := disk.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Backup(t.Context(), "/backup"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := vfs.Clone(vfs.Root(s.folder.FS), disk, "/backup", backup); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Restore(t.Context(), backup, restored, RestoreOptions{FS: disk, Logger: quiet}); err != nil {
+		t.Fatal(err)
+	}
+	other := open(t, restored, Options{FS: disk})
+	defer closeStore(t, other)
+	if p := posted(t, other, 0); p.ID == original.ID || len(p.Records) != 0 {
+		t.Errorf("it has the outbox %x with %d records, the original %x", p.ID, len(p.Records), original.ID)
+	}
+	if next, err := other.PulledNext(original.ID); err != nil || next != 2 {
+		t.Errorf("the original's outbox is applied up to %d, %v; want 2, what the copy contains", next, err)
+	}
+	f.Add(100, 1, 2, rowtest.Hit(2))
+	flush(t, s, 2, f)
+	pull(t, other, s)
+	if !maps.Equal(rows(t, s, row.TableLinkHours), rows(t, other, row.TableLinkHours)) {
+		t.Error("the copy has not got the same figures")
+	}
+	wantSound(t, other)
+}
+
+func TestAStoreThatLeavesItsClusterHasNoOutbox(t *testing.T) {
+	nodes := openCluster(t, newTestLog(), 2)
+	for i, s := range nodes {
+		f := rowtest.NewFlush()
+		f.Add(100, 1, 2, rowtest.Hit(uint64(i)))
+		flush(t, s, 1, f)
+	}
+	pull(t, nodes[0], nodes[1])
+	id := posted(t, nodes[0], 0).ID
+	if err := nodes[0].LeaveLog(); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(rows(t, nodes[0], row.TableOutbox)) + len(rows(t, nodes[0], row.TablePulled)); n != 0 {
+		t.Errorf("%d rows are left", n)
+	}
+	wantSound(t, nodes[0])
+	if err := nodes[0].JoinLog(clusterlog.ID{1}, newTestLog().head); err != nil {
+		t.Fatal(err)
+	}
+	if p := posted(t, nodes[0], 0); p.ID == id || len(p.Records) != 0 {
+		t.Error("it has its old outbox again")
+	}
+	wantSound(t, nodes[0])
+}
+
+func TestEachFaultOfAnOutboxIsFound(t *testing.T) {
+	t.Parallel()
+	disks := newCluster(t, newTestLog(), 2)
+	s, other := openMem(t, disks[0]), openMem(t, disks[1])
+	for seq := range uint64(3) {
+		f := rowtest.NewFlush()
+		f.Add(100, 1, 2, rowtest.Hit(seq))
+		flush(t, s, seq+1, f)
+		flush(t, other, seq+1, f)
+	}
+	pull(t, s, other)
+	if _, err := s.DropOutbox(1); err != nil {
+		t.Fatal(err)
+	}
+	wantSound(t, s)
+	record, state := posted(t, s, 1).Records[0], s.outbox.state
+	closeStore(t, s)
+	closeStore(t, other)
+	meta := row.MetaKey(row.MetaOutbox)
+	more := state
+	more.Bytes++
+	later := state
+	later.Next++
+	for name, c := range map[string]struct {
+		plant func(b *pebble.Batch)
+		want  string
+	}{
+		"a record with a flipped bit":           {putRow(row.AppendOutboxKey(nil, 3), append(bytes.Clone(record[:len(record)-1]), record[len(record)-1]^1)), "its checksum differs"},
+		"a record at another position":          {putRow(row.AppendOutboxKey(nil, 3), record), "the record is that of position 2"},
+		"a record that was dropped":             {putRow(row.AppendOutboxKey(nil, 1), record), "the outbox has the positions from 2 to before 4"},
+		"a record that was not made":            {putRow(row.AppendOutboxKey(nil, 4), record), "the outbox has the positions from 2 to before 4"},
+		"a gap":                                 {delRow(row.AppendOutboxKey(nil, 2)), "1 records of"},
+		"other bytes":                           {putRow(meta, row.AppendOutboxState(nil, more)), "2 records of"},
+		"a missing last record":                 {putRow(meta, row.AppendOutboxState(nil, later)), "there should be 3 of"},
+		"a key of the outbox that is too short": {putRow([]byte{row.TableOutbox, 1}, record), "key 7001 in table 70"},
+		"no outbox":                             {delRow(meta), "only a store of a cluster has one"},
+		"an outbox without a cluster":           {delRow(row.MetaKey(row.MetaLog)), "only a store of a cluster has one"},
+		"a state that is cut off":               {putRow(meta, []byte{1, 2}), "meta, outbox: "},
+		"a position that is cut off":            {putRow(row.AppendPulledKey(nil, [16]byte{1}), []byte{1}), "pulled, key 71"},
+		"a position of no outbox":               {putRow([]byte{row.TablePulled, 1}, row.AppendPulled(nil, 1)), "in table 71"},
+		"a position in the own outbox":          {putRow(row.AppendPulledKey(nil, state.ID), row.AppendPulled(nil, 1)), "this store's own outbox"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			damaged := cloneStore(t, disks[0])
+			plant(t, damaged, c.plant)
+			v := inspect(t, "/data/store", damaged)
+			defer closeInspection(t, v)
+			faults := new(engine.Faults)
+			if _, err := v.Check(t.Context(), CheckOptions{Faults: faults}); err != nil {
+				t.Fatal(err)
+			}
+			if first, total := faults.Found(); total == 0 || !strings.Contains(tell(first), c.want) {
+				t.Errorf("got %d faults\n%swant %q", total, tell(first), c.want)
+			}
+		})
+	}
+}

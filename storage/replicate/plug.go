@@ -1,0 +1,88 @@
+package replicate
+
+import (
+	"errors"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"shunt/engine"
+	"shunt/storage"
+	"shunt/storage/check"
+	"shunt/storage/clusterlog"
+	"shunt/storage/kv"
+	"shunt/storage/row"
+)
+
+// New makes what replicates a store: see storage.Options.Replicate.
+func New() storage.Replication { return plug{new(Rows)} }
+
+// Of returns what New has made for a store.
+func Of(s *storage.Store) *Rows { return s.Replication().(plug).Rows }
+
+// plug implements storage.Replication.
+type plug struct{ *Rows }
+
+// Start implements storage.Replication.
+func (p plug) Start(parts *storage.Parts) error {
+	s := p.Rows
+	s.store, s.db, s.writer, s.folder = parts.Store, parts.DB, parts.Writer, parts.Folder
+	s.hits, s.links, s.log = parts.Hits, parts.Links, parts.Log
+	s.pulls.batch = s.db.NewBatch(pebble.WithMaxRetainedSizeBytes(4 * pulledBytes))
+	s.outbox.maxBytes = maxOutboxBytes
+	return s.readLog()
+}
+
+// Share implements storage.Replication.
+func (p plug) Share(b *pebble.Batch, doing string) error { return p.share(b, doing) }
+
+// MayWrite implements storage.Replication.
+func (p plug) MayWrite() error {
+	if p.shared.full.Load() {
+		return engine.ErrReadOnly
+	}
+	return nil
+}
+
+// Check implements storage.Replication.
+func (p plug) Check(c *check.Run) check.Subject { return checkRows(c) }
+
+// Renew implements storage.Replication.
+func (p plug) Renew(r pebble.Reader, b *pebble.Batch) error {
+	v, err := kv.Read(r, row.MetaKey(row.MetaOutbox))
+	if err != nil || v == nil {
+		return err
+	}
+	old, err := row.DecodeOutboxState(v)
+	if err == nil {
+		renewOutbox(b, old)
+	}
+	return err
+}
+
+// Close implements storage.Replication.
+func (p plug) Close() error {
+	if p.pulls.batch == nil {
+		return nil
+	}
+	return p.pulls.batch.Close()
+}
+
+// readLog reads the position in the cluster's log, and what depends on it.
+func (s *Rows) readLog() error {
+	s.shared.turn = make(chan struct{}, 1)
+	v, err := s.writer.Get(row.MetaKey(row.MetaLog))
+	if err != nil || v == nil {
+		return err
+	}
+	p, err := row.DecodeLogPosition(v)
+	at := clusterlog.Position{Sequence: p.Sequence, Epoch: p.Epoch, Hash: p.Hash}
+	s.shared.exists, s.shared.cluster, s.shared.at, s.shared.whole = true, p.Cluster, at, at
+	s.shared.applied.Store(at.Sequence)
+	s.shared.shown.Store(at.Sequence)
+	s.links.Cluster(clusterlog.MaxPayloadBytes / 2)
+	s.hits.PostTo(&poster{s})
+	s.pulls.purged = at.Sequence // what was purged before this start is not known
+	edge, edgeErr := s.writer.Get(row.MetaKey(row.MetaEdge))
+	s.shared.edge = edge != nil
+	return errors.Join(err, edgeErr, s.startOutbox())
+}

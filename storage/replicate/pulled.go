@@ -1,0 +1,174 @@
+package replicate
+
+import (
+	"errors"
+	"fmt"
+
+	"shunt/engine"
+	"shunt/storage/hits"
+	"shunt/storage/kv"
+	"shunt/storage/row"
+)
+
+// The errors of ApplyPulled that callers distinguish. After any of them, nothing has changed.
+var (
+	// ErrOutboxEarly: the record counts hits of links that this node may not have read from the log yet.
+	ErrOutboxEarly = errors.New("this node has not read as far in the cluster's log as the other one")
+	// ErrOutboxGap: the records before the first one were not applied.
+	ErrOutboxGap = errors.New("records of an outbox are missing")
+	// ErrOwnOutbox: the outbox is this store's.
+	ErrOwnOutbox = errors.New("it is this node's own outbox")
+)
+
+// Pulled is what ApplyPulled has done.
+type Pulled struct {
+	Next uint64              // position of the record that comes next
+	Hits []engine.PulledHits // of links; an id may come many times
+}
+
+// PulledNext returns the position of the next record of another node's outbox: everything before it is
+// applied, durably.
+func (s *Rows) PulledNext(outbox [16]byte) (uint64, error) {
+	s.hits.Turn().Lock()
+	defer s.hits.Turn().Unlock()
+	next, err := s.pulledNextLocked(outbox)
+	if err != nil {
+		return 0, fmt.Errorf("storage: position in another outbox: %w", err)
+	}
+	return next, nil
+}
+
+func (s *Rows) pulledNextLocked(outbox [16]byte) (uint64, error) {
+	v, err := s.writer.Get(row.AppendPulledKey(nil, outbox))
+	if err != nil || v == nil {
+		return 1, err
+	}
+	return row.DecodePulled(v)
+}
+
+// ApplyPulled applies records of another node's outbox, the first of which has position first, and the
+// others those after it. It skips records that are applied already, and applies about 1 MiB of the
+// others, at least one, in one synced batch: Pulled.Next says how far it got. Any goroutine may call it.
+// The caller must count the hits that it returns, so it must not be called while links are loaded: see
+// engine.Engine.Pulled. Errors: ErrOutboxEarly, ErrOutboxGap, ErrOwnOutbox, row.ErrCorrupt; engine.ErrBehind:
+// not now, because the store is busy or has no space.
+func (s *Rows) ApplyPulled(outbox [16]byte, first uint64, records [][]byte) (p Pulled, err error) {
+	heads, err := s.checkPulled(first, records)
+	if err != nil {
+		return p, fmt.Errorf("storage: a record of another outbox: %w", err)
+	}
+	if s.hits.Busy() {
+		return p, engine.ErrBehind
+	}
+	s.hits.Turn().Lock()
+	defer s.hits.Turn().Unlock()
+	if id := s.outbox.id.Load(); id == nil || *id == outbox {
+		return p, fmt.Errorf("storage: applying records: %w", ErrOwnOutbox)
+	}
+	if p.Next, err = s.pulledNextLocked(outbox); err != nil {
+		return p, fmt.Errorf("storage: position in another outbox: %w", err)
+	}
+	if first > p.Next {
+		return p, fmt.Errorf("storage: records from %d on, and the next is %d: %w", first, p.Next, ErrOutboxGap)
+	}
+	skipped := min(p.Next-first, uint64(len(records)))
+	if records, heads = records[skipped:], heads[skipped:]; len(records) == 0 {
+		return p, nil
+	}
+	if heads[0].Sequence > s.shared.applied.Load() {
+		return p, fmt.Errorf("storage: applying records: %w", ErrOutboxEarly)
+	}
+	return s.applyPulledLocked(outbox, p.Next, records, heads)
+}
+
+// checkPulled checks all bytes of records, and returns their heads.
+func (s *Rows) checkPulled(first uint64, records [][]byte) ([]row.OutboxHead, error) {
+	heads := make([]row.OutboxHead, len(records))
+	for i, record := range records {
+		h, err := row.CheckOutbox(record)
+		if err != nil {
+			return nil, err
+		}
+		if h.Position != first+uint64(i) {
+			return nil, fmt.Errorf("%w: the record at position %d says %d", row.ErrCorrupt, first+uint64(i), h.Position)
+		}
+		heads[i] = h
+	}
+	return heads, nil
+}
+
+// applyPulledLocked applies records that were checked, the first of which comes next.
+func (s *Rows) applyPulledLocked(outbox [16]byte, next uint64, records [][]byte, heads []row.OutboxHead) (p Pulled, err error) {
+	b := s.pulls.batch
+	defer b.Reset()
+	a := pulledBatch{store: s, adder: s.hits.Adder(b)}
+	p.Next = next
+	for i, bytes := 0, 0; i < len(records); i++ {
+		if bytes += len(records[i]); i > 0 && (bytes > pulledBytes || heads[i].Sequence > s.shared.applied.Load()) {
+			break
+		}
+		if err := a.add(records[i], heads[i].Sequence < s.pulls.purged); err != nil {
+			return Pulled{}, fmt.Errorf("storage: record %d of another outbox: %w", p.Next, err)
+		}
+		p.Next++
+	}
+	kv.Set(b, row.AppendPulledKey(nil, outbox), row.AppendPulled(nil, p.Next))
+	if err := s.writer.Sync(b, "storage: committing records of another outbox"); err != nil {
+		return Pulled{}, err
+	}
+	s.pulls.rows.Add(a.rows)
+	s.pulls.dropped.Add(a.dropped)
+	p.Hits = a.hits
+	return p, nil
+}
+
+// pulledBatch is the rows of records on their way into one batch.
+type pulledBatch struct {
+	store         *Rows
+	adder         hits.Adder
+	key           [row.MaxTallyKeyBytes]byte
+	hits          []engine.PulledHits
+	rows, dropped uint64
+}
+
+// add adds the rows of a record. If it is doubtful, some of its links may be purged.
+func (a *pulledBatch) add(record []byte, doubtful bool) error {
+	rows, _, err := row.ReadOutbox(record)
+	if err != nil {
+		return err
+	}
+	for rows.Next() {
+		r := rows.Row()
+		if r.Table == row.TableOwnerHours {
+			a.merge(&r)
+			continue
+		}
+		if !a.store.links.Given(r.ID) {
+			return fmt.Errorf("%w: hits of link %d, whose id was never given", row.ErrCorrupt, r.ID)
+		}
+		if doubtful {
+			known, err := a.store.writer.Known(row.AppendColdKey(a.key[:0], r.ID))
+			if err != nil {
+				return err
+			}
+			if !known {
+				a.dropped++
+				continue
+			}
+		}
+		a.merge(&r)
+		hits, err := row.DecodeTallyHits(r.Tally)
+		if err != nil {
+			return err
+		}
+		if hits > 0 {
+			a.hits = append(a.hits, engine.PulledHits{ID: r.ID, Hits: hits})
+		}
+	}
+	return rows.Err()
+}
+
+func (a *pulledBatch) merge(r *row.OutboxRow) {
+	a.rows++
+	a.adder.Add(r, r.Tally)
+}

@@ -1,0 +1,239 @@
+package replicate
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"shunt/engine"
+	"shunt/storage/clusterlog"
+	"shunt/storage/row"
+	"shunt/storage/row/rowtest"
+)
+
+// applyTogether puts mutations into the queue before it is run, so that they share a commit.
+func applyTogether(t *testing.T, s *Store, all ...engine.Mutation) {
+	t.Helper()
+	writes := make([]anyWrite, len(all))
+	for i, m := range all {
+		writes[i].Mutation = m
+	}
+	writeTogether(t, s, writes)
+	if got := s.Store.Metrics().CommitBatches; got != 1 {
+		t.Fatalf("got %d commits, want one", got)
+	}
+}
+
+// An anyWrite is a mutation or a bulk.
+type anyWrite struct {
+	engine.Mutation
+	bulk *engine.Bulk // instead
+}
+
+func (w *anyWrite) to(s *Store, done func(error)) {
+	if w.bulk != nil {
+		s.ApplyAll(*w.bulk, done)
+	} else {
+		s.Apply(w.Mutation, done)
+	}
+}
+
+// writeTogether puts writes into the queue, and then runs it until they are answered.
+func writeTogether(t *testing.T, s *Store, all []anyWrite) {
+	t.Helper()
+	errs := make([]error, len(all))
+	for i := range all {
+		errs[i] = errors.New("not answered")
+		all[i].to(s, func(err error) { errs[i] = err })
+	}
+	start(t, s)()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestMutationsOfACodeInACommitTakeEffectInTheirOrder(t *testing.T) {
+	first, second := rowtest.Link("code", 1, 1, "old"), rowtest.Link("code", 2, 1, "new")
+	for name, c := range map[string]struct {
+		mutations []engine.Mutation
+		want      uint64 // id of the live link; 0: none
+		indexed   int    // links that the owner's lists show
+	}{
+		"deleted and made again": {[]engine.Mutation{rowtest.Creation(first), rowtest.Deletion(first), rowtest.Creation(second)}, 2, 1},
+		"made and deleted":       {[]engine.Mutation{rowtest.Creation(rowtest.Link("other", 9, 1)), rowtest.Creation(first), rowtest.Deletion(first)}, 0, 1},
+		"made and edited":        {[]engine.Mutation{rowtest.Creation(first), rowtest.Edit(first, rowtest.Link("code", 1, 1, "newer"))}, 1, 1},
+		"made twice":             {[]engine.Mutation{rowtest.Creation(first), rowtest.Creation(second)}, 2, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := openMem(t, vfs.NewMem())
+			applyTogether(t, s, c.mutations...)
+			got, err := s.ReadRecord("code")
+			live := err == nil && got.Hot.Flags&engine.FlagTombstone == 0
+			if live != (c.want != 0) || live && got.Hot.ID != c.want {
+				t.Errorf("got %+v, %v, want link %d", got.Hot, err, c.want)
+			}
+			if got := len(rows(t, s, row.TableByOwner)); got != c.indexed {
+				t.Errorf("got %d rows by owner, want %d", got, c.indexed)
+			}
+			closeStore(t, s)
+		})
+	}
+}
+
+func TestAllCreationsOfACommitAreWrittenHoweverMany(t *testing.T) {
+	for _, n := range []int{1, 2, 64, 1000} {
+		s := openMem(t, vfs.NewMem())
+		var all []engine.Mutation
+		for i := range n {
+			all = append(all, rowtest.Creation(rowtest.Link(fmt.Sprintf("c%d", n-i), uint64(i+1), 1, "tag")))
+		}
+		applyTogether(t, s, all...)
+		for _, m := range all {
+			if got, err := s.ReadRecord(m.Hot.Code); err != nil || got.Hot.ID != m.Hot.ID || got.Cold.Title != m.Cold.Title {
+				t.Fatalf("%d together, link %q: got %+v, %v", n, m.Hot.Code, got, err)
+			}
+		}
+		for _, table := range []byte{row.TableHot, row.TableCold, row.TableByOwner, row.TableByTag} {
+			if got := len(rows(t, s, table)); got != n {
+				t.Errorf("%d together: got %d rows of table %q", n, got, table)
+			}
+		}
+		closeStore(t, s)
+	}
+}
+
+// writesOfAllKinds are creations with everything between them that is not one, some of it of their codes.
+func writesOfAllKinds() []anyWrite {
+	gone, again, edited := rowtest.Link("gone", 2, 1, "tag"), rowtest.Link("gone", 4, 2, "other"), rowtest.Link("edited", 3, 1, "tag")
+	bulk := engine.Bulk{Creations: []engine.Mutation{rowtest.Creation(rowtest.Link("z", 10, 1, "tag")), rowtest.Creation(rowtest.Link("b", 11, 1))}}
+	change := &engine.CapChange{ID: 1, Cap: engine.Cap{Generation: 1, Used: 7, Open: true}}
+	purge := purgeOf(engine.Deletion{Hour: uint32(deletedAt(gone, 5).Hot.DeletedAtMs / msPerHour), ID: 2, Code: "gone"}, true)
+	return []anyWrite{
+		{Mutation: capped(1, engine.Cap{Generation: 1, Open: true})}, {Mutation: rowtest.Creation(gone)},
+		{Mutation: deletedAt(gone, 5)}, {Mutation: rowtest.Creation(edited)},
+		{Mutation: purge}, {Mutation: rowtest.Creation(again)},
+		{Mutation: engine.Mutation{Cap: change}}, {Mutation: capped(5, engine.Cap{Generation: 1, Used: 3, Open: true})},
+		{bulk: &bulk}, {Mutation: rowtest.Creation(rowtest.Link("a", 6, 1, "tag"))},
+		{Mutation: rowtest.Edit(edited, rowtest.Link("edited", 3, 1, "new"))}, {Mutation: engine.Mutation{Cap: &engine.CapChange{ID: 5, Cap: engine.Cap{Generation: 2}}}},
+		{Mutation: rowtest.Creation(rowtest.Link("last", 7, 1))},
+	}
+}
+
+// newLeader returns a store that leads, without running, and its log.
+func newLeader(t *testing.T) (*Store, *chainLog) {
+	t.Helper()
+	log := &chainLog{head: clusterlog.Origin(clusterlog.ID{1}), failAt: -1}
+	s := openMember(t, vfs.NewMem())
+	s.Lead(log)
+	t.Cleanup(func() { closeStore(t, s) })
+	return s, log
+}
+
+func hashOf(t *testing.T, s *Store) [sha256.Size]byte {
+	t.Helper()
+	sum, err := s.SharedHash()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sum
+}
+
+func TestWritesOfAllKindsHaveTheSameEffectTogetherAsOneByOneAndOnAFollower(t *testing.T) {
+	all := writesOfAllKinds()
+	single, _ := newLeader(t)
+	stop := start(t, single)
+	for i := range all {
+		done := make(chan error, 1)
+		all[i].to(single, func(err error) { done <- err })
+		if err := <-done; err != nil {
+			t.Fatalf("write %d: %v", i, err)
+		}
+	}
+	stop()
+	want := hashOf(t, single)
+
+	leader, log := newLeader(t)
+	writeTogether(t, leader, all)
+	if len(log.entries) != 1 {
+		t.Errorf("got %d entries, want one", len(log.entries))
+	}
+	if hashOf(t, leader) != want {
+		t.Errorf("together they leave\n%q, one by one\n%q", rows(t, leader), rows(t, single))
+	}
+	follower := openMember(t, vfs.NewMem())
+	defer closeStore(t, follower)
+	learnEach(t, follower, log, len(log.entries), &told{})
+	if hashOf(t, follower) != want {
+		t.Errorf("a follower has\n%q, the leader\n%q", rows(t, follower), rows(t, leader))
+	}
+	wantRowsOf(t, follower, 1, 3, 4, 5, 6, 7, 10, 11)
+	for code, id := range map[string]uint64{"gone": 4, "edited": 3, "z": 10, "last": 7} {
+		if got, err := follower.ReadRecord(code); err != nil || got.Hot.ID != id {
+			t.Errorf("%q: got link %d, %v, want link %d", code, got.Hot.ID, err, id)
+		}
+	}
+}
+
+// largest returns the creation of a link with the largest rows, an entry of the audit log and a receipt.
+func largest(id uint64) engine.Mutation {
+	m := rowtest.Creation(rowtest.Link(fmt.Sprintf("%0*d", engine.MaxCodeBytes, id), id, math.MaxUint32))
+	host := strings.Repeat("h", row.MaxHostBytes)
+	m.Hot.Target = "https://" + host + "/" + strings.Repeat("x", engine.MaxTargetBytes-len("https:///")-len(host))
+	m.Cold.Title = strings.Repeat("t", engine.MaxTitleBytes)
+	for i := range engine.MaxTags {
+		m.Cold.Tags = append(m.Cold.Tags, fmt.Sprintf("%0*d", engine.MaxTagBytes, i))
+	}
+	m.By = &engine.By{AtMs: 1000, User: 1, Name: "ann", RequestID: "r"}
+	m.Receipt = &engine.Receipt{Request: engine.Request{RequestKey: requestKey(1, int(id))}, CreatedAtMs: 1000}
+	return m
+}
+
+func TestTheLargestCreationsOfACommitAreEachWholeInAnEntry(t *testing.T) {
+	leader, log := newLeader(t)
+	var all []anyWrite
+	for id := range uint64(63) {
+		all = append(all, anyWrite{Mutation: largest(id + 1)})
+	}
+	writeTogether(t, leader, all)
+	for i := range log.entries {
+		p, err := row.DecodePayload(log.entries[i].Payload)
+		if err != nil || !p.First || !p.Last {
+			t.Fatalf("entry %d of %d: %d bytes, first %v, last %v, %v: a batch takes several", i, len(log.entries), len(p.Part), p.First, p.Last, err)
+		}
+		if i+1 < len(log.entries) && len(p.Part)+len(log.entries[i].Private) < clusterlog.MaxPayloadBytes/2 {
+			t.Errorf("entry %d has %d bytes and %d private ones only", i, len(p.Part), len(log.entries[i].Private))
+		}
+	}
+	if got := len(rows(t, leader, row.TableHot)); got != len(all) {
+		t.Errorf("got %d links, want %d", got, len(all))
+	}
+}
+
+func TestTheBytesThatWaitAreThoseOfTheRowsOrALittleMore(t *testing.T) {
+	s := openMem(t, vfs.NewMem())
+	defer closeStore(t, s)
+	imported, withCap := rowtest.Creation(rowtest.Link("imported", 1, 1)), capped(1<<60, engine.Cap{Generation: math.MaxUint64, Used: math.MaxUint64, Open: true})
+	imported.Cold.ImportedHits = math.MaxUint64
+	for name, m := range map[string]engine.Mutation{
+		"the smallest": madeLink(1, 0), "with tags": rowtest.Creation(rowtest.Link("code", 1, 1, "a", "b", "c")),
+		"the largest": largest(math.MaxUint64), "with hits": imported, "with a cap": withCap,
+	} {
+		pending := s.db.NewBatch()
+		b, before := newBatch(pending), pending.Len()
+		m.By = nil // its entry would count, too
+		b.Add(&m)
+		waiting := b.Size() - before
+		b.Finish()
+		if got := pending.Len() - before; got > waiting || waiting > 3*got || b.Size() != pending.Len() {
+			t.Errorf("%s: the rows have %d bytes, %d waited, and %d are left", name, got, waiting, b.Size()-pending.Len())
+		}
+		if err := pending.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}

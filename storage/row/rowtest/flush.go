@@ -1,0 +1,82 @@
+package rowtest
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"shunt/engine"
+)
+
+// Link returns the record of a link.
+func Link(code string, id uint64, owner uint32, tags ...string) engine.Record {
+	return engine.Record{
+		Hot:  engine.Hot{Code: code, ID: id, Owner: owner, Target: "https://example.com/" + code},
+		Cold: engine.Cold{Code: code, Version: 1, CreatedAtMs: 1000, UpdatedAtMs: 1000, Title: "title of " + code, Tags: tags},
+	}
+}
+
+func Creation(r engine.Record) engine.Mutation { return engine.Mutation{Hot: r.Hot, Cold: r.Cold} }
+
+func Edit(before, after engine.Record) engine.Mutation {
+	return engine.Mutation{Hot: after.Hot, Cold: after.Cold, Before: &before}
+}
+
+func Deletion(r engine.Record) engine.Mutation {
+	return engine.Mutation{
+		Hot:    engine.Hot{Code: r.Hot.Code, ID: r.Hot.ID, Owner: r.Hot.Owner, Flags: engine.FlagTombstone, DeletedAtMs: 2000},
+		Before: &r,
+	}
+}
+
+// LinkHour is a key of a model of a flush: a link, or an owner, in an hour.
+type LinkHour struct {
+	Hour uint32
+	ID   uint64
+}
+
+// Flush is a model of a flush.
+type Flush struct{ Links, Owners map[LinkHour]*Model }
+
+// NewFlush returns an empty one.
+func NewFlush() *Flush {
+	return &Flush{Links: map[LinkHour]*Model{}, Owners: map[LinkHour]*Model{}}
+}
+
+func (f *Flush) Add(hour uint32, id uint64, owner uint32, m *Model) {
+	for _, x := range []struct {
+		rows map[LinkHour]*Model
+		key  LinkHour
+	}{{f.Links, LinkHour{hour, id}}, {f.Owners, LinkHour{hour, uint64(owner)}}} {
+		if x.rows[x.key] == nil {
+			x.rows[x.key] = &Model{}
+		}
+		x.rows[x.key].Add(m)
+	}
+}
+
+func (f *Flush) Batch(p engine.Positions) engine.FlushBatch {
+	return engine.FlushBatch{
+		Positions: p,
+		Links: func(yield func(uint32, uint64, *engine.Tally) error) error {
+			return eachSorted(f.Links, yield)
+		},
+		Owners: func(yield func(uint32, uint32, *engine.Tally) error) error {
+			return eachSorted(f.Owners, func(hour uint32, owner uint64, t *engine.Tally) error {
+				return yield(hour, uint32(owner), t)
+			})
+		},
+	}
+}
+
+func eachSorted(rows map[LinkHour]*Model, yield func(uint32, uint64, *engine.Tally) error) error {
+	keys := slices.SortedFunc(maps.Keys(rows), func(a, b LinkHour) int {
+		return cmp.Or(cmp.Compare(a.Hour, b.Hour), cmp.Compare(a.ID, b.ID))
+	})
+	for _, k := range keys {
+		if err := yield(k.Hour, k.ID, rows[k].Tally()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
