@@ -144,6 +144,7 @@ var rooms = map[string]room{
 		users: []string{"api/dashboard"},
 	},
 	"api/docs":       {knows: []string{"api/page", "api/problem", "api/visitor"}, never: noHTTP},
+	"api/exchange":   {knows: []string{"engine", "api/admin", "api/jsonbody", "api/ops", "api/problem"}, users: []string{"api"}},
 	"api/failures":   {knows: []string{"api/rate"}, never: noHTTP},
 	"api/jsonbody":   {knows: []string{"engine", "api/problem", "api/when"}, never: noHTTP},
 	"api/jsontext":   {never: noHTTP},

@@ -28,7 +28,7 @@ import (
 const maxFiles = 25
 
 // fullRooms has the folders that are not there yet, with the number that they may have until then.
-var fullRooms = map[string]int{"api": 45}
+var fullRooms = map[string]int{"api": 41}
 
 func TestNoFolderHasTooManyFiles(t *testing.T) {
 	files := make(map[string]int)
@@ -50,7 +50,7 @@ func TestNoFolderHasTooManyFiles(t *testing.T) {
 
 // orderedRooms are the packages in whose order of files few uses may run back.
 var orderedRooms = []string{
-	"./engine/...", "./storage/...", "./api", "./api/wire/...", "./api/dashboard/...", "./cmd/shunt", "./cmd/shunt/cluster", "./cmd/shunt/core", "./cmd/shunt/links",
+	"./engine/...", "./storage/...", "./api", "./api/exchange", "./api/wire/...", "./api/dashboard/...", "./cmd/shunt", "./cmd/shunt/cluster", "./cmd/shunt/core", "./cmd/shunt/links",
 	"./cmd/shunt/reach", "./cmd/shunt/serve", "./cmd/shunt/upkeep", "./cmd/shunt/users",
 }
 

@@ -44,7 +44,7 @@ func wantAdmin(t *testing.T, addr, lines string, shown bool) {
 	t.Helper()
 	for _, path := range adminPaths {
 		request := "GET " + path + " HTTP/1.1\r\n" + lines + "\r\nConnection: close\r\n\r\n"
-		r := onlyAnswer(t, exchange(t, addr, request), "GET")
+		r := onlyAnswer(t, sendRaw(t, addr, request), "GET")
 		switch {
 		case r.header.Get("Access-Control-Allow-Origin") != "":
 			t.Errorf("%s of %q: got %+v, want no CORS", path, lines, r)
@@ -123,7 +123,7 @@ func TestForeignPagesCannotUseTheAdminAddress(t *testing.T) {
 			wantAdmin(t, addr, "Host: localhost:8081\r\n"+lines, shown)
 		}
 		preflight := "OPTIONS /metrics HTTP/1.1\r\nHost: localhost\r\nOrigin: http://page.example\r\nAccess-Control-Request-Method: GET\r\nConnection: close\r\n\r\n"
-		if r := onlyAnswer(t, exchange(t, addr, preflight), "OPTIONS"); r.status != 403 || r.header.Get("Access-Control-Allow-Origin") != "" {
+		if r := onlyAnswer(t, sendRaw(t, addr, preflight), "OPTIONS"); r.status != 403 || r.header.Get("Access-Control-Allow-Origin") != "" {
 			t.Errorf("a preflight: got %+v, want it refused", r)
 		}
 	}
@@ -141,7 +141,7 @@ func TestAHealthCheckWithoutAHostIsAnswered(t *testing.T) {
 		"GET http://127.0.0.1/readyz HTTP/1.0\r\nHost: x\r\n\r\n": 200, // RFC 9112, 3.2.2: such a target replaces Host
 	} {
 		method, _, _ := strings.Cut(request, " ")
-		if r := onlyAnswer(t, exchange(t, addr, request), method); r.status != want {
+		if r := onlyAnswer(t, sendRaw(t, addr, request), method); r.status != want {
 			t.Errorf("%q: got %+v, want %d", request, r, want)
 		}
 	}

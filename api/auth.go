@@ -10,6 +10,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
+	"shunt/api/exchange"
 	"shunt/api/failures"
 	"shunt/api/jsonbody"
 	"shunt/api/problem"
@@ -69,7 +70,7 @@ func (a *authenticator) note(ctx *fasthttp.RequestCtx, what failures.Kind) {
 	if !isLimited(ctx) || proxies.Trust(client) {
 		client = netip.Addr{}
 	}
-	a.failures.Note(what, client, requestID(ctx), a.now.of(ctx))
+	a.failures.Note(what, client, exchange.RequestID(ctx), a.now.of(ctx))
 }
 
 // oneAuthorization refuses a request with two Authorization lines, even if they are equal: the
@@ -145,4 +146,35 @@ func (a *authenticator) overSocket(ctx *fasthttp.RequestCtx) (account.Caller, er
 		err = jsonbody.FieldError("user", "unknown", fmt.Sprintf("there is no user %q", name))
 	}
 	return account.CallerOf(u), err
+}
+
+// Origins say where requests come from.
+type origins struct {
+	proxies  *http1.Proxies
+	networks bool // callers have the network of their client
+}
+
+// Of the address of a client, origins have this many bits: networks that providers give to a
+// customer or more, so that no line of the audit log is about one machine.
+const (
+	originBits4 = 24
+	originBits6 = 48
+)
+
+// of returns where a request that NameRequest has named came from.
+func (o origins) of(ctx *fasthttp.RequestCtx) account.Origin {
+	from := account.Origin{RequestID: exchange.RequestID(ctx), Local: !isLimited(ctx)}
+	if o.networks && !from.Local {
+		from.Network = originNetwork(o.proxies.ClientAddr(ctx, http1.PeerAddr(ctx)))
+	}
+	return from
+}
+
+func originNetwork(client netip.Addr) netip.Prefix {
+	bits := originBits4
+	if client.Is6() {
+		bits = originBits6
+	}
+	network, _ := client.Prefix(bits) // fails only above the bits of the address
+	return network
 }

@@ -4,6 +4,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
+	"shunt/api/exchange"
 	"shunt/api/ops"
 	"shunt/api/wire/http1"
 )
@@ -25,7 +26,7 @@ func (l *linkCalls) createBulk(ctx *fasthttp.RequestCtx, caller account.Caller) 
 		return err
 	}
 	defer results.Release()
-	return writeAppended(ctx, fasthttp.StatusOK, results.AppendJSON)
+	return exchange.WriteAppended(ctx, fasthttp.StatusOK, results.AppendJSON)
 }
 
 // importLinks is POST /import.
@@ -39,9 +40,9 @@ func (l *linkCalls) importLinks(ctx *fasthttp.RequestCtx, caller account.Caller)
 		return err
 	}
 	defer results.Release()
-	return writeAppended(ctx, fasthttp.StatusOK, results.AppendJSON)
+	return exchange.WriteAppended(ctx, fasthttp.StatusOK, results.AppendJSON)
 }
 
 func (l *linkCalls) bulkOf(ctx *fasthttp.RequestCtx, caller account.Caller) ops.Bulk {
-	return ops.Bulk{Body: bodyOf(ctx), May: func(n int) error { return l.limiter.mayCreateMore(ctx, caller, n) }}
+	return ops.Bulk{Body: exchange.BodyOf(ctx), May: func(n int) error { return l.limiter.mayCreateMore(ctx, caller, n) }}
 }

@@ -14,6 +14,7 @@ import (
 	"shunt/api/account"
 	"shunt/api/cluster"
 	"shunt/api/dashboard"
+	"shunt/api/exchange"
 	"shunt/api/problem"
 	"shunt/api/wire"
 	"shunt/engine"
@@ -60,7 +61,7 @@ func (c *clustered) over(routes fasthttp.RequestHandler, local bool) fasthttp.Re
 		switch {
 		case err != nil:
 			p, _ := problem.Of(err)
-			writeProblem(ctx, p)
+			exchange.WriteProblem(ctx, p)
 		case here:
 			routes(ctx)
 		}
@@ -115,8 +116,8 @@ func (c *clustered) receive(ctx *fasthttp.RequestCtx) {
 		}
 	}
 	if err != nil {
-		nameRequest(ctx)
-		fail(ctx, c.log, err)
+		exchange.NameRequest(ctx)
+		exchange.Fail(ctx, c.log, err)
 	}
 }
 
@@ -140,7 +141,7 @@ func (c *clustered) answerFor(ctx *fasthttp.RequestCtx, peer cluster.Peer) error
 	if err != nil {
 		return err
 	}
-	nameRequest(ctx)
+	exchange.NameRequest(ctx)
 	switch {
 	case local:
 		c.local(ctx)

@@ -10,6 +10,7 @@ import (
 	"shunt/api/account"
 	"shunt/api/cluster"
 	"shunt/api/dashboard"
+	"shunt/api/exchange"
 	"shunt/api/failures"
 	"shunt/api/page"
 	"shunt/api/problem"
@@ -134,7 +135,7 @@ func (s *Server) newDashboard(site page.Site) *dashboard.Dashboard {
 		Stalled:  func() bool { return s.stall.stalled(s.now.time()) },
 		Health:   s.Health,
 		Facts:    s.metrics.Facts, Site: site, BaseURL: s.baseURL,
-		Problem: writeProblem, Stream: s.live.streamOf,
+		Problem: exchange.WriteProblem, Stream: s.live.streamOf,
 		Answered: func(route string, method []byte, status int, took time.Duration) {
 			s.metrics.Seconds(route).Observe(took.Seconds())
 			s.metrics.Answered(route, method, status)

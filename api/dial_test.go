@@ -26,9 +26,9 @@ func dial(t *testing.T, addr, raw string) (net.Conn, *bufio.Reader) {
 	return c, bufio.NewReader(c)
 }
 
-// exchange sends raw on a connection to addr and returns everything that it receives until the
+// sendRaw sends raw on a connection to addr and returns everything that it receives until the
 // server closes the connection.
-func exchange(t testing.TB, addr, raw string) []byte {
+func sendRaw(t testing.TB, addr, raw string) []byte {
 	t.Helper()
 	c, err := net.Dial("tcp", addr)
 	if err != nil {

@@ -16,7 +16,7 @@
 //
 //	      socket, fasthttp      (api/wire: refuses what could be read in two ways)
 //	           │
-//	     front.handle           recover · drain                    (front.go, panics.go)
+//	     front.handle           recover · drain                    (front.go)
 //	           │                raw path: /{code} or /{code}/, or one that is spoilt ?    (path.go)
 //	    ┌──────┴───────┐
 //	serveCode      apiRouter    authenticate → limit → scope → handler → problem
@@ -186,7 +186,7 @@
 // caller.
 //
 // A panic is answered with 500 and ends its connection. Panics at one place in the code are logged
-// once a minute (panics.go).
+// once a minute (exchange/panics.go).
 //
 // Nothing of a request is logged. fasthttp's own log quotes raw header bytes, so it is silenced.
 // Requests that fasthttp could not read are counted instead:
@@ -195,9 +195,9 @@
 // Rejected: redirects as a route of the router. It keeps captured values in a map, and gives some
 // paths meanings of its own.
 //
-// Files, leaves first: requestbody.go, https.go, session.go, clock.go, limiter.go, requestid.go, answer.go, pages.go,
-// auth.go, blockfile.go, cors.go, detached.go, docs.go, endpoint.go, heavy.go, operations.go, options.go, insecure.go,
-// panics.go, path.go, front.go, bodylimits.go, peek.go, preview.go, qrcode.go, public.go, links.go, bulk.go, plain.go,
-// login.go, setuplinks.go, live.go, export.go, clustered.go, router.go, server.go, reload.go, drain.go, counts.go,
-// dashboard.go, stats.go, tokens.go, users.go, routes.go.
+// Files, leaves first: pages.go, https.go, session.go, clock.go, limiter.go, auth.go, blockfile.go, cors.go,
+// detached.go, docs.go, endpoint.go, heavy.go, links.go, bulk.go, live.go, export.go, login.go, setuplinks.go,
+// operations.go, options.go, insecure.go, path.go, front.go, clustered.go, bodylimits.go, peek.go, plain.go,
+// preview.go, qrcode.go, public.go, router.go, server.go, reload.go, drain.go, counts.go, dashboard.go, stats.go,
+// tokens.go, users.go, routes.go.
 package api

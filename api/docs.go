@@ -8,6 +8,7 @@ import (
 	"shunt/api/account"
 	"shunt/api/dashboard"
 	"shunt/api/docs"
+	"shunt/api/exchange"
 	"shunt/api/page"
 )
 
@@ -43,7 +44,7 @@ func readDocument30(ctx *fasthttp.RequestCtx, _ account.Caller) error {
 }
 
 func writeOpenAPI(ctx *fasthttp.RequestCtx, d docs.Document) error {
-	if err := noParameters(ctx); err != nil {
+	if err := exchange.NoParameters(ctx); err != nil {
 		return err
 	}
 	ctx.Response.Header.Set("X-Content-Type-Options", "nosniff")

@@ -11,6 +11,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
+	"shunt/api/exchange"
 	"shunt/api/ops"
 	"shunt/api/problem"
 	"shunt/api/wire"
@@ -47,7 +48,7 @@ func (l *linkCalls) startExport(ctx *fasthttp.RequestCtx, caller account.Caller,
 	if err != nil {
 		return err
 	}
-	x := &exportStream{export: export, ending: l.ending, log: loggerOf(ctx, l.log), conn: ctx.Conn()}
+	x := &exportStream{export: export, ending: l.ending, log: exchange.LoggerOf(ctx, l.log), conn: ctx.Conn()}
 	if err := x.readPage(); err != nil {
 		return errors.Join(err, x.Close())
 	}
@@ -124,6 +125,6 @@ func (x *exportStream) fail(err error) {
 		x.log.Error("an export failed", slog.Any("cause", err))
 	}
 	x.page.Reset()
-	x.page.Write(encodeJSON(r.Body()))
+	x.page.Write(exchange.EncodeJSON(r.Body()))
 	x.end = errStreamBroken
 }

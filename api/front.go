@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"net/netip"
 	"sync"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/accesslog"
+	"shunt/api/exchange"
 	"shunt/api/redirect"
 	"shunt/api/wire"
 	"shunt/api/wire/http1"
@@ -33,7 +35,7 @@ type front struct {
 	pages     pages
 	hsts      hsts
 	now       clock
-	panics    *panicLog
+	panics    *exchange.PanicLog
 	drain     *wire.Drain
 	latency   *loop.Latency           // of requests that fasthttp reads; wire measures the others
 	heads     datedHeads              // of answerPlain
@@ -56,7 +58,7 @@ func (f *front) handle(ctx *fasthttp.RequestCtx) {
 }
 
 func (f *front) answer(ctx *fasthttp.RequestCtx) {
-	defer f.panics.recovered(ctx)
+	defer f.panics.Recovered(ctx)
 	if f.drain.Begun() {
 		ctx.SetConnectionClose()
 	}
@@ -70,7 +72,7 @@ func (f *front) answer(ctx *fasthttp.RequestCtx) {
 		return
 	}
 	f.hsts.demand(ctx)
-	nameRequest(ctx)
+	exchange.NameRequest(ctx)
 	f.routes(ctx)
 }
 
@@ -114,7 +116,7 @@ func (f *front) serveCode(ctx *fasthttp.RequestCtx, code, query []byte) {
 func (f *front) miss(ctx *fasthttp.RequestCtx, o redirect.Outcome, client netip.Addr, now time.Time) {
 	if o == redirect.Prefetched { // nobody sees the answer, so it has no page
 		ctx.SetStatusCode(fasthttp.StatusServiceUnavailable)
-		ctx.Response.Header.SetCanonical(headerCacheControl, noStore)
+		ctx.Response.Header.SetCanonical(headerCacheControl, exchange.NoStore)
 		return
 	}
 	if o == redirect.UnknownCode && !f.limiter.mayMiss(ctx, client, now) {
@@ -122,4 +124,43 @@ func (f *front) miss(ctx *fasthttp.RequestCtx, o redirect.Outcome, client netip.
 	}
 	f.hsts.demand(ctx)
 	f.pages.answer(ctx, o)
+}
+
+// noteAccess logs an answered request in the access log.
+func noteAccess(log *accesslog.Log, ctx *fasthttp.RequestCtx, proxies *http1.Proxies, took time.Duration) {
+	if !log.Due() {
+		return
+	}
+	h := &ctx.Request.Header
+	e := accesslog.Entry{
+		NowMs: time.Now().UnixMilli(), Method: ctx.Method(), Path: h.RequestURI(), HTTP10: !h.IsHTTP11(),
+		Status: ctx.Response.StatusCode(), Bytes: -1, Took: took, RequestID: ctx.Response.Header.Peek(exchange.HeaderRequestID),
+		Client: proxies.ClientAddr(ctx, http1.PeerAddr(ctx)), UserAgent: h.UserAgent(), Referrer: h.Referer(),
+	}
+	if !ctx.Response.IsBodyStream() {
+		e.Bytes = len(ctx.Response.Body())
+	}
+	e.Prefetch = e.Status == fasthttp.StatusServiceUnavailable && redirect.IsPrefetch(h.RawHeaders())
+	if len(h.RawHeaders()) == 0 { // refused before it was parsed: fasthttp would say GET /
+		e.Method, e.Path = unread, unread
+	}
+	log.Note(&e)
+}
+
+// unread stands for what the server does not know of a request.
+var unread = []byte("-")
+
+// noteAccess logs a plain request that was answered with status and a body of so many bytes.
+func (f *front) noteAccess(r *http1.Plain, status, body int) {
+	if !f.access.Due() {
+		return
+	}
+	e := accesslog.Entry{
+		NowMs: r.NowMs, Status: status, Bytes: body, Client: r.Client, UserAgent: r.UserAgent, Referrer: r.Referrer,
+	}
+	e.Prefetch = status == fasthttp.StatusServiceUnavailable && redirect.IsPrefetch(r.Purposes)
+	method, rest, _ := bytes.Cut(r.Raw, []byte{' '})
+	path, version, _ := bytes.Cut(rest, []byte{' '})
+	e.Method, e.Path, e.HTTP10 = method, path, bytes.HasPrefix(version, []byte("HTTP/1.0"))
+	f.access.Note(&e)
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/valyala/fasthttp/fasthttputil"
 
 	"shunt/api/account"
+	"shunt/api/exchange"
 	"shunt/api/problem"
 	"shunt/engine"
 	"shunt/storage"
@@ -344,7 +345,7 @@ type reply struct {
 func (r reply) whole() string {
 	r.header = r.header.Clone()
 	r.header.Del("Date")
-	r.header.Del(headerRequestID)
+	r.header.Del(exchange.HeaderRequestID)
 	return fmt.Sprint(r)
 }
 

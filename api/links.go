@@ -8,6 +8,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
+	"shunt/api/exchange"
 	"shunt/api/ops"
 	"shunt/api/problem"
 	"shunt/engine"
@@ -25,8 +26,8 @@ type linkCalls struct {
 // writeLink answers with a link object.
 func writeLink(ctx *fasthttp.RequestCtx, status int, l *ops.Link) error {
 	tag := strconv.AppendUint([]byte{'"'}, l.Version, 10)
-	ctx.Response.Header.SetCanonical(nameETag, append(tag, '"'))
-	return writeAppended(ctx, status, l.AppendJSON)
+	ctx.Response.Header.SetCanonical(exchange.NameETag, append(tag, '"'))
+	return exchange.WriteAppended(ctx, status, l.AppendJSON)
 }
 
 // createLink is POST /shorten.
@@ -35,11 +36,11 @@ func (l *linkCalls) createLink(ctx *fasthttp.RequestCtx, caller account.Caller) 
 	if err != nil {
 		return err
 	}
-	link, existed, err := l.calls.Create(caller, key, bodyOf(ctx))
+	link, existed, err := l.calls.Create(caller, key, exchange.BodyOf(ctx))
 	if err != nil {
 		return err
 	}
-	ctx.Response.Header.SetCanonical(nameLocation, append([]byte("/api/v1/links/"), link.Code...))
+	ctx.Response.Header.SetCanonical(exchange.NameLocation, append([]byte("/api/v1/links/"), link.Code...))
 	status := fasthttp.StatusCreated
 	if existed {
 		status = fasthttp.StatusOK
@@ -49,7 +50,7 @@ func (l *linkCalls) createLink(ctx *fasthttp.RequestCtx, caller account.Caller) 
 
 // creationAsked returns the Idempotency-Key of a request that has no parameters.
 func creationAsked(ctx *fasthttp.RequestCtx) (ops.Key, error) {
-	if err := noParameters(ctx); err != nil {
+	if err := exchange.NoParameters(ctx); err != nil {
 		return ops.Key{}, err
 	}
 	return ops.ParseKey(ctx.Request.Header.PeekAll("Idempotency-Key"))
@@ -62,7 +63,7 @@ func (l *linkCalls) listLinks(ctx *fasthttp.RequestCtx, caller account.Caller) e
 		return err
 	}
 	return l.calls.List(caller, q, func(page ops.Page) error {
-		return writeAppended(ctx, fasthttp.StatusOK, page.AppendJSON)
+		return exchange.WriteAppended(ctx, fasthttp.StatusOK, page.AppendJSON)
 	})
 }
 
@@ -85,7 +86,7 @@ func (l *linkCalls) patchLink(ctx *fasthttp.RequestCtx, caller account.Caller) e
 	if err != nil {
 		return err
 	}
-	link, err := l.calls.Update(caller, code, guard, versionsAsked(ctx), bodyOf(ctx))
+	link, err := l.calls.Update(caller, code, guard, versionsAsked(ctx), exchange.BodyOf(ctx))
 	if err != nil {
 		return acceptingPatches(ctx, err)
 	}
@@ -137,7 +138,7 @@ func (l *linkCalls) listTags(ctx *fasthttp.RequestCtx, caller account.Caller) er
 	if err != nil {
 		return err
 	}
-	return writeJSON(ctx, fasthttp.StatusOK, page)
+	return exchange.WriteJSON(ctx, fasthttp.StatusOK, page)
 }
 
 // renameTag is PATCH /tags/{tag}.
@@ -146,11 +147,11 @@ func (l *linkCalls) renameTag(ctx *fasthttp.RequestCtx, caller account.Caller) e
 	if err != nil {
 		return err
 	}
-	done, err := l.calls.RenameTag(caller, guard, tag, bodyOf(ctx))
+	done, err := l.calls.RenameTag(caller, guard, tag, exchange.BodyOf(ctx))
 	if err != nil {
 		return acceptingPatches(ctx, err)
 	}
-	return writeJSON(ctx, fasthttp.StatusOK, done)
+	return exchange.WriteJSON(ctx, fasthttp.StatusOK, done)
 }
 
 // deleteTag is DELETE /tags/{tag}.
@@ -163,7 +164,7 @@ func (l *linkCalls) deleteTag(ctx *fasthttp.RequestCtx, caller account.Caller) e
 	if err != nil {
 		return err
 	}
-	return writeJSON(ctx, fasthttp.StatusOK, done)
+	return exchange.WriteJSON(ctx, fasthttp.StatusOK, done)
 }
 
 // tagAsked returns the {tag} of the path, and the guard that says whose it is.

@@ -12,6 +12,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
+	"shunt/api/exchange"
 	"shunt/api/ops"
 	"shunt/api/problem"
 	"shunt/api/wire"
@@ -107,7 +108,7 @@ func (c *liveCalls) stream(ctx *fasthttp.RequestCtx, caller account.Caller, l *l
 	// No request follows on this connection, so any byte on it, or its end, means that the client
 	// has stopped.
 	ctx.SetConnectionClose()
-	l.ending, l.conn, l.log = c.ending, ctx.Conn(), loggerOf(ctx, c.log)
+	l.ending, l.conn, l.log = c.ending, ctx.Conn(), exchange.LoggerOf(ctx, c.log)
 	l.release = func() { c.Leave(ops.KeyOf(caller)) }
 	may := l.recheck
 	l.recheck = func() error {

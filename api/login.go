@@ -7,6 +7,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
+	"shunt/api/exchange"
 	"shunt/api/failures"
 	"shunt/api/jsonbody"
 	"shunt/api/ops"
@@ -47,7 +48,7 @@ func (a *accountCalls) beginSession(ctx *fasthttp.RequestCtx, _ account.Caller) 
 	if err != nil {
 		return err
 	}
-	return writeJSON(ctx, fasthttp.StatusOK, newMeObject(caller, a.baseURL))
+	return exchange.WriteJSON(ctx, fasthttp.StatusOK, newMeObject(caller, a.baseURL))
 }
 
 // logIn begins a session if the password is right, and sets its cookie. It counts the attempt if
@@ -89,10 +90,10 @@ func (a *accountCalls) readCredentials(ctx *fasthttp.RequestCtx) (c credentials,
 	if err := a.auth.pages.require(ctx, false); err != nil { // no page of another origin may log a visitor in
 		return c, err
 	}
-	if err := noParameters(ctx); err != nil {
+	if err := exchange.NoParameters(ctx); err != nil {
 		return c, err
 	}
-	sent, invalid, err := readBody(ctx, &c, credentialFields)
+	sent, invalid, err := exchange.ReadBody(ctx, &c, credentialFields)
 	if err == nil && len(invalid) > 0 {
 		err = invalid
 	}
@@ -111,7 +112,7 @@ func (a *accountCalls) endSession(ctx *fasthttp.RequestCtx, _ account.Caller) er
 	if err := a.auth.pages.require(ctx, cookie != ""); err != nil {
 		return err
 	}
-	if err := noParameters(ctx); err != nil {
+	if err := exchange.NoParameters(ctx); err != nil {
 		return err
 	}
 	if err := a.logOut(ctx); err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
+	"shunt/api/exchange"
 	"shunt/api/jsonbody"
 	"shunt/api/problem"
 	"shunt/api/wire"
@@ -114,7 +115,7 @@ func absolutePath(value json.RawMessage) (string, error) {
 // backup is POST /backup {"dir": path}, {"to": path, "keep": 7} or {"stream": true}.
 func (o *operator) backup(ctx *fasthttp.RequestCtx, _ account.Caller) error {
 	var r BackupOrder
-	_, invalid, err := readBody(ctx, &r, backupFields)
+	_, invalid, err := exchange.ReadBody(ctx, &r, backupFields)
 	places := 0
 	for _, given := range []bool{r.Dir != "", r.To != "", r.Stream} {
 		if given {

@@ -3,6 +3,7 @@ package api
 import (
 	"github.com/valyala/fasthttp"
 
+	"shunt/api/exchange"
 	"shunt/api/page"
 	"shunt/api/problem"
 	"shunt/api/redirect"
@@ -26,7 +27,7 @@ func (s pages) answer(ctx *fasthttp.RequestCtx, o redirect.Outcome) {
 		h.Set("Allow", "GET, HEAD")
 	}
 	if page.PrefersJSON(ctx.Request.Header.PeekAll("Accept")) {
-		writeProblem(ctx, problem.Problem{Kind: p.Kind, Detail: p.Detail})
+		exchange.WriteProblem(ctx, problem.Problem{Kind: p.Kind, Detail: p.Detail})
 		return
 	}
 	if p.Kind.RetryAfter != "" {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"shunt/api/exchange"
 	"shunt/api/redirect"
 	"shunt/api/wire/http1"
 )
@@ -89,10 +90,10 @@ func (f *front) missPlain(out []byte, r *http1.Plain, q *redirect.Request, d red
 // answerPanic logs a panic of answerPlain with cause, and appends the answer that recovered gives.
 // It sets r.Closes.
 func (f *front) answerPanic(out []byte, r *http1.Plain, cause any) []byte {
-	f.panics.log(cause, slog.Attr{})
+	f.panics.Log(cause, slog.Attr{})
 	r.Closes = true
 	m := detach(r)
-	answerInternal(&m.ctx)
+	exchange.AnswerInternal(&m.ctx)
 	out = m.appendTo(out, r)
 	if f.access != nil {
 		f.noteAccess(r, m.ctx.Response.StatusCode(), len(m.ctx.Response.Body()))

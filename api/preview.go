@@ -7,6 +7,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"shunt/api/exchange"
 	"shunt/api/preview"
 	"shunt/api/redirect"
 	"shunt/api/turnstile"
@@ -47,7 +48,7 @@ func (p *previews) serve(ctx *fasthttp.RequestCtx, code []byte) {
 	case errors.Is(err, engine.ErrNotFound): // deleted since peek found it
 		p.pages.answer(ctx, redirect.UnknownCode)
 	case err != nil:
-		fail(ctx, p.log, err)
+		exchange.Fail(ctx, p.log, err)
 	default:
 		ctx.Response.Header.Set("Cache-Control", "no-store")
 		p.pages.writeOnce(ctx, p.pages.HTML(preview.Title, preview.Body(string(code), link, created)))

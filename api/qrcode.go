@@ -9,6 +9,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"shunt/api/exchange"
 	"shunt/api/jsonbody"
 	"shunt/api/page"
 	"shunt/api/qrcode"
@@ -87,7 +88,7 @@ func (q *qrCodes) serve(ctx *fasthttp.RequestCtx, code []byte, contentType strin
 	}
 	image, err := q.draw(q.key(ctx), q.baseURL+"/"+string(code), draw)
 	if err != nil {
-		fail(ctx, q.log, err)
+		exchange.Fail(ctx, q.log, err)
 		return
 	}
 	guardPage(ctx, page.AssetPolicy)

@@ -2,7 +2,6 @@ package api
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"net/netip"
 	"regexp"
@@ -12,6 +11,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
+	"shunt/api/exchange"
 	"shunt/api/wire/http1"
 )
 
@@ -38,13 +38,13 @@ func TestAnIDIsTakenIfItIsSafeElseMade(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := st.get("/api/v1/me", c.lines...)
-			got := r.header.Values(headerRequestID)
+			got := r.header.Values(exchange.HeaderRequestID)
 			if len(got) != 1 || c.taken != "" && got[0] != c.taken || c.taken == "" && !requestIDForm.MatchString(got[0]) {
 				t.Errorf("got %q, want %q", got, c.taken)
 			}
 		})
 	}
-	if a, b := st.get("/_/api").header.Get(headerRequestID), st.get("/_/api").header.Get(headerRequestID); a == b {
+	if a, b := st.get("/_/api").header.Get(exchange.HeaderRequestID), st.get("/_/api").header.Get(exchange.HeaderRequestID); a == b {
 		t.Errorf("two requests have the id %s", a)
 	}
 }
@@ -77,17 +77,17 @@ func TestEveryAnswerOfTheAPIAndPagesHasItsID(t *testing.T) {
 		{"GET", "/" + strings.Repeat("x", 20_000), nil, 414, true},
 	} {
 		r := send(t, st.publicAt, c.method, requestText(c.method, c.path, "", append(c.lines, line)...))
-		if id := r.header.Get(headerRequestID); r.status != c.status || id != "from-a-proxy" && (!c.unread || !requestIDForm.MatchString(id)) {
+		if id := r.header.Get(exchange.HeaderRequestID); r.status != c.status || id != "from-a-proxy" && (!c.unread || !requestIDForm.MatchString(id)) {
 			t.Errorf("%s %.30s: got %d with the id %q, want %d", c.method, c.path, r.status, id, c.status)
 		}
 	}
 	for _, path := range []string{"/known", "/unknown"} {
-		if id := st.get(path, line).header.Values(headerRequestID); id != nil {
+		if id := st.get(path, line).header.Values(exchange.HeaderRequestID); id != nil {
 			t.Errorf("%s, which is a code: got the id %q", path, id)
 		}
 	}
 	r := send(t, st.localAt, "GET", requestText("GET", "/api/v1/me", "", line))
-	if id := r.header.Get(headerRequestID); id != "from-a-proxy" {
+	if id := r.header.Get(exchange.HeaderRequestID); id != "from-a-proxy" {
 		t.Errorf("the socket: got the id %q", id)
 	}
 }
@@ -100,14 +100,14 @@ func TestAFailedRequestIsFoundInTheLogByItsID(t *testing.T) {
 	for i, path := range []string{"/api/v1/users", "/_/users"} {
 		id := fmt.Sprintf("failed-%d", i)
 		r := st.get(path, cookie, "X-Request-Id: "+id)
-		if r.status != 500 || r.header.Get(headerRequestID) != id || strings.Count(st.log.String(), "request_id="+id+"\n") != 1 {
-			t.Errorf("%s: got %d with the id %q, and the log\n%s", path, r.status, r.header.Get(headerRequestID), st.log)
+		if r.status != 500 || r.header.Get(exchange.HeaderRequestID) != id || strings.Count(st.log.String(), "request_id="+id+"\n") != 1 {
+			t.Errorf("%s: got %d with the id %q, and the log\n%s", path, r.status, r.header.Get(exchange.HeaderRequestID), st.log)
 		}
 	}
 	st.router.limiter = nil
 	r := st.get("/api/v1/me", "X-Request-Id: in-a-panic")
-	if r.status != 500 || r.header.Get(headerRequestID) != "in-a-panic" || !strings.Contains(st.log.String(), "request_id=in-a-panic") {
-		t.Errorf("a panic: got %d with the id %q", r.status, r.header.Get(headerRequestID))
+	if r.status != 500 || r.header.Get(exchange.HeaderRequestID) != "in-a-panic" || !strings.Contains(st.log.String(), "request_id=in-a-panic") {
+		t.Errorf("a panic: got %d with the id %q", r.status, r.header.Get(exchange.HeaderRequestID))
 	}
 }
 
@@ -129,13 +129,13 @@ func TestACallerHasTheOriginOfItsRequest(t *testing.T) {
 		{&net.UnixAddr{Net: "unix"}, "", true, "{id invalid Prefix true}"},
 	} {
 		var request fasthttp.Request
-		request.Header.Set(headerRequestID, "id")
+		request.Header.Set(exchange.HeaderRequestID, "id")
 		if c.forwarded != "" {
 			request.Header.Set("X-Forwarded-For", c.forwarded)
 		}
 		ctx := new(fasthttp.RequestCtx)
 		ctx.Init(&request, c.from, nil)
-		nameRequest(ctx)
+		exchange.NameRequest(ctx)
 		if got := fmt.Sprint(origins{proxies, c.networks}.of(ctx)); got != c.want {
 			t.Errorf("from %v, forwarded %q: got %s, want %s", c.from, c.forwarded, got, c.want)
 		}
@@ -157,41 +157,13 @@ func TestHandlersGetTheOriginOfTheirCaller(t *testing.T) {
 		name, value, _ := strings.Cut(line, ": ")
 		request.Header.Set(name, value)
 		ctx.Init(&request, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}, nil)
-		nameRequest(ctx)
+		exchange.NameRequest(ctx)
 		got = account.Origin{}
-		if err := st.router.call(ctx, by, note); err != nil || got.RequestID != requestID(ctx) || got.Local {
+		if err := st.router.call(ctx, by, note); err != nil || got.RequestID != exchange.RequestID(ctx) || got.Local {
 			t.Errorf("%.12s: got %+v, %v", line, got, err)
 		}
 	}
 	ask(st.auth.overNetwork, "Authorization: Bearer "+st.token)
 	ask(st.auth.overNetwork, cookie)
 	ask(st.auth.overSocket, "Accept: */*")
-}
-
-func TestIDsThatAreMadeHaveEveryCharacterAtEachPlace(t *testing.T) {
-	random := rand.New(rand.NewPCG(1, 2))
-	var seen [madeRequestID]map[byte]int
-	const ids = 62 * 100
-	for range ids {
-		id := newRequestID(random.Uint64(), random.Uint64())
-		if !isRequestID(id[:]) {
-			t.Fatalf("%q is not an id", id)
-		}
-		for i, c := range id {
-			if seen[i] == nil {
-				seen[i] = make(map[byte]int)
-			}
-			seen[i][c]++
-		}
-	}
-	for i, at := range seen {
-		for c, n := range at {
-			if n < 50 || n > 160 { // 100 expected, with a standard deviation of 10
-				t.Errorf("place %d: %q occurs %d times in %d ids", i, c, n, ids)
-			}
-		}
-		if len(at) != len(idCharacters) {
-			t.Errorf("place %d has %d characters", i, len(at))
-		}
-	}
 }

@@ -13,6 +13,7 @@ import (
 	"shunt/api/admin"
 	"shunt/api/cluster"
 	"shunt/api/dashboard"
+	"shunt/api/exchange"
 	"shunt/api/problem"
 	"shunt/api/shed"
 )
@@ -80,7 +81,7 @@ func (a *apiRouter) measured(authenticate authenticate, e endpoint) fasthttp.Req
 	return func(ctx *fasthttp.RequestCtx) {
 		start := time.Now()
 		if err := a.call(ctx, authenticate, e); err != nil {
-			fail(ctx, a.log, err)
+			exchange.Fail(ctx, a.log, err)
 		}
 		route.Answered(ctx.Method(), ctx.Response.StatusCode(), time.Since(start))
 	}
@@ -125,19 +126,19 @@ func (a *apiRouter) call(ctx *fasthttp.RequestCtx, authenticate authenticate, e 
 // refuseUnread answers a request that could not be read, or whose framing is refused. Somebody who
 // sent a form that is too large, or too slow, gets a page.
 func (a *apiRouter) refuseUnread(ctx *fasthttp.RequestCtx, p problem.Problem) {
-	nameRequest(ctx)
+	exchange.NameRequest(ctx)
 	path, _ := splitURI(ctx.Request.Header.RequestURI())
 	ofForm := p.Kind == problem.BodyTooLarge || p.Kind == problem.Overloaded || p.Kind == problem.Timeout
 	if a.dashboard != nil && ofForm && bytes.HasPrefix(path, []byte(dashboard.Root)) {
 		a.dashboard.Refuse(ctx, p)
 	} else {
-		writeProblem(ctx, p)
+		exchange.WriteProblem(ctx, p)
 	}
 	a.metrics.Answered(badRequest, nil, ctx.Response.StatusCode())
 }
 
 func (a *apiRouter) notFound(ctx *fasthttp.RequestCtx) {
-	writeProblem(ctx, problem.Problem{Kind: problem.NotFound, Detail: "the API has no such path"})
+	exchange.WriteProblem(ctx, problem.Problem{Kind: problem.NotFound, Detail: "the API has no such path"})
 	a.count(noRoute, ctx)
 }
 
@@ -146,6 +147,6 @@ func (a *apiRouter) notFound(ctx *fasthttp.RequestCtx) {
 func (a *apiRouter) methodNotAllowed(ctx *fasthttp.RequestCtx) {
 	allow := string(ctx.Response.Header.Peek("Allow"))
 	ctx.Response.Header.Set("Allow", strings.ReplaceAll(strings.Replace(allow, "OPTIONS, ", "", 1), ", OPTIONS", ""))
-	writeProblem(ctx, problem.Problem{Kind: problem.Method, Detail: "see Allow for the methods of this path"})
+	exchange.WriteProblem(ctx, problem.Problem{Kind: problem.Method, Detail: "see Allow for the methods of this path"})
 	a.count(noRoute, ctx)
 }

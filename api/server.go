@@ -15,6 +15,7 @@ import (
 	"shunt/api/admin"
 	"shunt/api/cluster"
 	"shunt/api/dashboard"
+	"shunt/api/exchange"
 	"shunt/api/failures"
 	"shunt/api/limit"
 	"shunt/api/ops"
@@ -49,7 +50,7 @@ type Server struct {
 	calls        *ops.Calls
 	linkCalls    *linkCalls
 	live         liveCalls
-	panics       panicLog
+	panics       exchange.PanicLog
 
 	redirects   *redirect.Redirector
 	pages       pages
@@ -152,7 +153,7 @@ func (s *Server) buildCallers(o Options) {
 		failed: func() { s.metrics.AuthFailed() },
 	}
 	s.limiter = &limiter{rules: limit.New(o.RateLimits, s.now.time()), proxies: &s.proxies, now: s.now}
-	s.panics.out = s.log
+	s.panics.Out = s.log
 }
 
 // buildCalls builds the handlers of the API's calls.
@@ -201,7 +202,7 @@ func (s *Server) buildRoutes(o Options, checked checkedOptions) {
 	local := slices.Concat(s.endpoints(), operator.endpoints(), s.accountCalls.localEndpoints())
 	s.localRoutes = s.router.routes(s.auth.overSocket, local)
 	s.buildCluster(o, public, operator)
-	s.localRoutes = named(s.localRoutes)
+	s.localRoutes = exchange.Named(s.localRoutes)
 }
 
 // buildCluster builds the parts that pass requests between nodes. It wraps the routes, so they must be
@@ -311,7 +312,7 @@ func (s *Server) ServeRedirects(ln net.Listener) error { return s.insecure.Serve
 // which saves a redirect one call.
 func (s *Server) handled(handle fasthttp.RequestHandler) fasthttp.RequestHandler {
 	return func(ctx *fasthttp.RequestCtx) {
-		defer s.panics.recovered(ctx)
+		defer s.panics.Recovered(ctx)
 		if s.drain.Begun() {
 			ctx.SetConnectionClose()
 		}
@@ -321,8 +322,8 @@ func (s *Server) handled(handle fasthttp.RequestHandler) fasthttp.RequestHandler
 
 // handleAdmin answers every request on the admin address.
 func (s *Server) handleAdmin(ctx *fasthttp.RequestCtx) {
-	defer s.panics.recovered(ctx)
+	defer s.panics.Recovered(ctx)
 	if err := s.adminAddress.Answer(ctx, http1.AddrOf(ctx.LocalAddr())); err != nil {
-		fail(ctx, s.log, err)
+		exchange.Fail(ctx, s.log, err)
 	}
 }

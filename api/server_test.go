@@ -17,6 +17,7 @@ import (
 
 	"shunt/api/account"
 	"shunt/api/admin"
+	"shunt/api/exchange"
 	"shunt/engine"
 )
 
@@ -73,7 +74,7 @@ func TestAPanicIsAnsweredAndLoggedOnce(t *testing.T) {
 	ctx := new(fasthttp.RequestCtx)
 	ctx.Init(&req, nil, nil)
 	func() {
-		defer st.panics.recovered(ctx)
+		defer st.panics.Recovered(ctx)
 		panic("boom")
 	}()
 	if body := string(ctx.Response.Body()); ctx.Response.StatusCode() != 500 || !strings.Contains(body, `"code":"internal"`) || strings.Contains(body, "boom") {
@@ -87,7 +88,7 @@ func TestAPanicIsAnsweredAndLoggedOnce(t *testing.T) {
 func TestAnInternalErrorIsLoggedNotShown(t *testing.T) {
 	st := newSite(t, nil)
 	ctx := requestFrom(tcpAddr("192.0.2.1"))
-	fail(ctx, st.Server.log, fmt.Errorf("reading: %w", errors.New("disk 7 is on fire")))
+	exchange.Fail(ctx, st.Server.log, fmt.Errorf("reading: %w", errors.New("disk 7 is on fire")))
 	if body := string(ctx.Response.Body()); ctx.Response.StatusCode() != 500 || strings.Contains(body, "fire") {
 		t.Errorf("got %d %s", ctx.Response.StatusCode(), body)
 	}

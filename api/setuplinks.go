@@ -11,6 +11,7 @@ import (
 
 	"shunt/api/account"
 	"shunt/api/dashboard"
+	"shunt/api/exchange"
 	"shunt/api/jsonbody"
 	"shunt/api/problem"
 )
@@ -52,14 +53,14 @@ type setupLinkObject struct {
 // created if there is no user yet. Only the socket of local commands offers it: whoever opens the
 // link signs in as the user, and only who owns the data folder may give that away.
 func (a *accountCalls) makeSetupLink(ctx *fasthttp.RequestCtx, caller account.Caller) error {
-	if err := noParameters(ctx); err != nil {
+	if err := exchange.NoParameters(ctx); err != nil {
 		return err
 	}
 	if a.noDashboard {
 		return problem.New(problem.NotImplemented, "this server has no pages (--no-dashboard), so nobody can sign in")
 	}
 	var r setupLinkRequest
-	_, invalid, err := readBody(ctx, &r, setupLinkFields)
+	_, invalid, err := exchange.ReadBody(ctx, &r, setupLinkFields)
 	if err == nil && len(invalid) > 0 {
 		err = invalid
 	}
@@ -80,5 +81,5 @@ func (a *accountCalls) makeSetupLink(ctx *fasthttp.RequestCtx, caller account.Ca
 	if err != nil {
 		return err
 	}
-	return writeJSON(ctx, fasthttp.StatusCreated, setupLinkObject{SetupURL(a.baseURL, code), r.user, expires})
+	return exchange.WriteJSON(ctx, fasthttp.StatusCreated, setupLinkObject{SetupURL(a.baseURL, code), r.user, expires})
 }

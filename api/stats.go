@@ -4,6 +4,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
+	"shunt/api/exchange"
 	"shunt/api/ops"
 )
 
@@ -25,7 +26,7 @@ func (l *linkCalls) readStats(ctx *fasthttp.RequestCtx, caller account.Caller) e
 		if err != nil {
 			return err
 		}
-		return writeJSON(ctx, fasthttp.StatusOK, figures)
+		return exchange.WriteJSON(ctx, fasthttp.StatusOK, figures)
 	}
 	if q.Heavy() {
 		answer = l.heavy.bounded(answer)
@@ -43,7 +44,7 @@ func (l *linkCalls) readOwnerStats(ctx *fasthttp.RequestCtx, caller account.Call
 	if err != nil {
 		return err
 	}
-	return writeJSON(ctx, fasthttp.StatusOK, figures)
+	return exchange.WriteJSON(ctx, fasthttp.StatusOK, figures)
 }
 
 // readMisses is GET /misses.
@@ -56,7 +57,7 @@ func (l *linkCalls) readMisses(ctx *fasthttp.RequestCtx, _ account.Caller) error
 	if err != nil {
 		return err
 	}
-	return writeJSON(ctx, fasthttp.StatusOK, misses)
+	return exchange.WriteJSON(ctx, fasthttp.StatusOK, misses)
 }
 
 // readAudit is GET /audit.
@@ -69,5 +70,5 @@ func (l *linkCalls) readAudit(ctx *fasthttp.RequestCtx, caller account.Caller) e
 	if err != nil {
 		return err
 	}
-	return writeJSON(ctx, fasthttp.StatusOK, page)
+	return exchange.WriteJSON(ctx, fasthttp.StatusOK, page)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
+	"shunt/api/exchange"
 	"shunt/api/jsonbody"
 )
 
@@ -54,11 +55,11 @@ var tokenFields = jsonbody.NewFields(map[string]jsonbody.Reader[account.TokenDra
 
 // issueToken is POST /tokens.
 func (a *accountCalls) issueToken(ctx *fasthttp.RequestCtx, caller account.Caller) error {
-	if err := noParameters(ctx); err != nil {
+	if err := exchange.NoParameters(ctx); err != nil {
 		return err
 	}
 	var draft account.TokenDraft
-	_, invalid, err := readBody(ctx, &draft, tokenFields)
+	_, invalid, err := exchange.ReadBody(ctx, &draft, tokenFields)
 	if err != nil {
 		return err
 	}
@@ -72,13 +73,13 @@ func (a *accountCalls) issueToken(ctx *fasthttp.RequestCtx, caller account.Calle
 	o := newTokenObject(t)
 	o.Token = text
 	ctx.Response.Header.Set("Location", "/api/v1/tokens/"+t.ID)
-	return writeJSON(ctx, fasthttp.StatusCreated, o)
+	return exchange.WriteJSON(ctx, fasthttp.StatusCreated, o)
 }
 
 // listTokens is GET /tokens. A user has at most account.MaxTokens live tokens, so the list has one
 // page.
 func (a *accountCalls) listTokens(ctx *fasthttp.RequestCtx, caller account.Caller) error {
-	if err := noParameters(ctx); err != nil {
+	if err := exchange.NoParameters(ctx); err != nil {
 		return err
 	}
 	tokens, err := a.accounts.ListTokens(caller.User.ID)
@@ -91,12 +92,12 @@ func (a *accountCalls) listTokens(ctx *fasthttp.RequestCtx, caller account.Calle
 	for i, t := range tokens {
 		list.Data[i] = newTokenObject(t)
 	}
-	return writeJSON(ctx, fasthttp.StatusOK, list)
+	return exchange.WriteJSON(ctx, fasthttp.StatusOK, list)
 }
 
 // revokeToken is DELETE /tokens/{id}.
 func (a *accountCalls) revokeToken(ctx *fasthttp.RequestCtx, caller account.Caller) error {
-	if err := noParameters(ctx); err != nil {
+	if err := exchange.NoParameters(ctx); err != nil {
 		return err
 	}
 	id, _ := ctx.UserValue("id").(string)

@@ -8,6 +8,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
+	"shunt/api/exchange"
 	"shunt/api/jsonbody"
 	"shunt/api/ops"
 )
@@ -41,10 +42,10 @@ func newMeObject(c account.Caller, baseURL string) meObject {
 
 // readMe is GET /me.
 func (a *accountCalls) readMe(ctx *fasthttp.RequestCtx, caller account.Caller) error {
-	if err := noParameters(ctx); err != nil {
+	if err := exchange.NoParameters(ctx); err != nil {
 		return err
 	}
-	return writeJSON(ctx, fasthttp.StatusOK, newMeObject(caller, a.baseURL))
+	return exchange.WriteJSON(ctx, fasthttp.StatusOK, newMeObject(caller, a.baseURL))
 }
 
 // userFields are the fields of POST and PATCH /users. Package account checks their values.
@@ -68,10 +69,10 @@ var userFields = jsonbody.NewFields(map[string]jsonbody.Reader[account.UserEdit]
 
 // readUser reads the body of POST and PATCH /users.
 func readUser(ctx *fasthttp.RequestCtx) (edit account.UserEdit, err error) {
-	if err := noParameters(ctx); err != nil {
+	if err := exchange.NoParameters(ctx); err != nil {
 		return edit, err
 	}
-	_, invalid, err := readBody(ctx, &edit, userFields)
+	_, invalid, err := exchange.ReadBody(ctx, &edit, userFields)
 	if err == nil && len(invalid) > 0 {
 		err = invalid
 	}
@@ -89,12 +90,12 @@ func (a *accountCalls) addUser(ctx *fasthttp.RequestCtx, caller account.Caller) 
 		return err
 	}
 	ctx.Response.Header.Set("Location", "/api/v1/users/"+strconv.FormatUint(uint64(u.ID), 10))
-	return writeJSON(ctx, fasthttp.StatusCreated, newUserObject(u))
+	return exchange.WriteJSON(ctx, fasthttp.StatusCreated, newUserObject(u))
 }
 
 // listUsers is GET /users. There are at most account.MaxUsers, so the list has one page.
 func (a *accountCalls) listUsers(ctx *fasthttp.RequestCtx, _ account.Caller) error {
-	if err := noParameters(ctx); err != nil {
+	if err := exchange.NoParameters(ctx); err != nil {
 		return err
 	}
 	users, err := a.accounts.ListUsers()
@@ -107,7 +108,7 @@ func (a *accountCalls) listUsers(ctx *fasthttp.RequestCtx, _ account.Caller) err
 	for i, u := range users {
 		list.Data[i] = newUserObject(u)
 	}
-	return writeJSON(ctx, fasthttp.StatusOK, list)
+	return exchange.WriteJSON(ctx, fasthttp.StatusOK, list)
 }
 
 // editUser is PATCH /users/{id}. A field that is absent or null stays as it is.
@@ -124,7 +125,7 @@ func (a *accountCalls) editUser(ctx *fasthttp.RequestCtx, caller account.Caller)
 	if err != nil {
 		return err
 	}
-	return writeJSON(ctx, fasthttp.StatusOK, newUserObject(u))
+	return exchange.WriteJSON(ctx, fasthttp.StatusOK, newUserObject(u))
 }
 
 // removeUser is DELETE /users/{id}. A user who has links is removed only if the caller says what becomes of

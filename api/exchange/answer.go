@@ -1,4 +1,4 @@
-package api
+package exchange
 
 import (
 	"bytes"
@@ -14,16 +14,17 @@ import (
 
 // This file writes the answers of the API: JSON objects and problems.
 
-// fail answers an API request with the problem of err, and logs the cause of an internal error.
-func fail(ctx *fasthttp.RequestCtx, log *slog.Logger, err error) {
+// Fail answers an API request with the problem of err, and logs the cause of an internal error.
+func Fail(ctx *fasthttp.RequestCtx, log *slog.Logger, err error) {
 	r, known := problem.Of(err)
 	if !known {
 		log.Error("request failed", slog.String("method", admin.MethodLabel(ctx.Method())), slog.Any("cause", err), inLog(ctx))
 	}
-	writeProblem(ctx, r)
+	WriteProblem(ctx, r)
 }
 
-func writeProblem(ctx *fasthttp.RequestCtx, r problem.Problem) {
+// WriteProblem answers with a problem.
+func WriteProblem(ctx *fasthttp.RequestCtx, r problem.Problem) {
 	h := &ctx.Response.Header
 	if r.Kind.RetryAfter != "" {
 		h.Set("Retry-After", r.Kind.RetryAfter)
@@ -41,22 +42,22 @@ func writeProblem(ctx *fasthttp.RequestCtx, r problem.Problem) {
 var (
 	nameCacheControl       = []byte("Cache-Control")
 	nameContentTypeOptions = []byte("X-Content-Type-Options")
-	nameETag               = []byte("Etag")
-	nameLocation           = []byte("Location")
+	NameETag               = []byte("Etag")
+	NameLocation           = []byte("Location")
 
-	noStore = []byte("no-store")
+	NoStore = []byte("no-store")
 	noSniff = []byte("nosniff")
 )
 
-// writeJSON answers with v as encoding/json writes it.
-func writeJSON(ctx *fasthttp.RequestCtx, status int, v any) error {
+// WriteJSON answers with v as encoding/json writes it.
+func WriteJSON(ctx *fasthttp.RequestCtx, status int, v any) error {
 	begin(ctx, "application/json", status)
-	ctx.SetBody(encodeJSON(v))
+	ctx.SetBody(EncodeJSON(v))
 	return nil
 }
 
-// writeAppended answers with the JSON that write appends.
-func writeAppended(ctx *fasthttp.RequestCtx, status int, write func(dst []byte) []byte) error {
+// WriteAppended answers with the JSON that write appends.
+func WriteAppended(ctx *fasthttp.RequestCtx, status int, write func(dst []byte) []byte) error {
 	begin(ctx, "application/json", status)
 	appendBody(ctx, write)
 	return nil
@@ -65,7 +66,7 @@ func writeAppended(ctx *fasthttp.RequestCtx, status int, write func(dst []byte) 
 // begin sets everything of an answer but its body.
 func begin(ctx *fasthttp.RequestCtx, contentType string, status int) {
 	h := &ctx.Response.Header
-	h.SetCanonical(nameCacheControl, noStore)
+	h.SetCanonical(nameCacheControl, NoStore)
 	h.SetCanonical(nameContentTypeOptions, noSniff)
 	h.SetContentType(contentType)
 	ctx.SetStatusCode(status)
@@ -78,8 +79,8 @@ func appendBody(ctx *fasthttp.RequestCtx, write func(dst []byte) []byte) {
 	ctx.Response.SwapBody(append(write(room), '\n'))
 }
 
-// encodeJSON returns a line of JSON.
-func encodeJSON(v any) []byte {
+// EncodeJSON returns a line of JSON.
+func EncodeJSON(v any) []byte {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false) // keeps addresses readable

@@ -1,4 +1,4 @@
-package api
+package exchange
 
 import (
 	"github.com/valyala/fasthttp"
@@ -8,17 +8,17 @@ import (
 	"shunt/engine"
 )
 
-// bodyOf returns the body of a request. It is valid until the handler returns.
-func bodyOf(ctx *fasthttp.RequestCtx) jsonbody.Body {
+// BodyOf returns the body of a request. It is valid until the handler returns.
+func BodyOf(ctx *fasthttp.RequestCtx) jsonbody.Body {
 	return jsonbody.Body{MediaType: ctx.Request.Header.ContentType(), Text: ctx.PostBody()}
 }
 
-// readBody reads the request's JSON object into v. A null field counts as absent. It
+// ReadBody reads the request's JSON object into v. A null field counts as absent. It
 // returns the names of the fields that were sent, and all errors of fields in invalid.
-func readBody[T any](ctx *fasthttp.RequestCtx, v *T, fields jsonbody.Fields[T]) (
+func ReadBody[T any](ctx *fasthttp.RequestCtx, v *T, fields jsonbody.Fields[T]) (
 	sent []string, invalid engine.InvalidError, err error,
 ) {
-	body := bodyOf(ctx)
+	body := BodyOf(ctx)
 	if err := body.WantJSON(); err != nil {
 		return nil, nil, err
 	}
@@ -30,8 +30,8 @@ func readBody[T any](ctx *fasthttp.RequestCtx, v *T, fields jsonbody.Fields[T]) 
 	return sent, invalid, nil
 }
 
-// noParameters refuses a request that has a query parameter.
-func noParameters(ctx *fasthttp.RequestCtx) error {
+// NoParameters refuses a request that has a query parameter.
+func NoParameters(ctx *fasthttp.RequestCtx) error {
 	if len(ctx.URI().QueryString()) == 0 {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package api
+package exchange
 
 import (
 	"log/slog"
@@ -12,24 +12,24 @@ import (
 	"shunt/api/problem"
 )
 
-// recovered is deferred once at the top of every request, because fasthttp lets a panic end the
+// Recovered is deferred once at the top of every request, because fasthttp lets a panic end the
 // process.
-func (l *panicLog) recovered(ctx *fasthttp.RequestCtx) {
+func (l *PanicLog) Recovered(ctx *fasthttp.RequestCtx) {
 	if v := recover(); v != nil {
-		id := requestID(ctx)
-		l.log(v, inLog(ctx))
+		id := RequestID(ctx)
+		l.Log(v, inLog(ctx))
 		ctx.Response.Reset()
 		ctx.SetConnectionClose()
 		if id != "" {
-			ctx.Response.Header.Set(headerRequestID, id)
+			ctx.Response.Header.Set(HeaderRequestID, id)
 		}
-		answerInternal(ctx)
+		AnswerInternal(ctx)
 	}
 }
 
-// answerInternal answers a request whose handler panicked.
-func answerInternal(ctx *fasthttp.RequestCtx) {
-	writeProblem(ctx, problem.Problem{Kind: problem.Internal, Detail: "the cause is in the server's log"})
+// AnswerInternal answers a request whose handler panicked.
+func AnswerInternal(ctx *fasthttp.RequestCtx) {
+	WriteProblem(ctx, problem.Problem{Kind: problem.Internal, Detail: "the cause is in the server's log"})
 }
 
 const (
@@ -37,10 +37,10 @@ const (
 	maxPanicSites = 64          // more places than one program panics at
 )
 
-// A panicLog logs panics, those at one place in the code at most once a minute: a log line for each
+// A PanicLog logs panics, those at one place in the code at most once a minute: a log line for each
 // request would fill the disk that the hits need.
-type panicLog struct {
-	out *slog.Logger
+type PanicLog struct {
+	Out *slog.Logger
 	mu  struct {
 		sync.Mutex
 		sites map[panicSite]panics // at most maxPanicSites
@@ -70,17 +70,17 @@ type panics struct {
 	unlogged int
 }
 
-// log logs a panic with v in the request that id names. It must be called below the deferred function that recovered it.
-func (l *panicLog) log(v any, id slog.Attr) {
+// Log logs a panic with v in the request that id names. It must be called below the deferred function that recovered it.
+func (l *PanicLog) Log(v any, id slog.Attr) {
 	if repeats, first := l.count(siteOfPanic(), time.Now()); first {
-		l.out.Error("panic in a request", slog.Any("cause", v), slog.Int("repeated_unlogged", repeats), id,
+		l.Out.Error("panic in a request", slog.Any("cause", v), slog.Int("repeated_unlogged", repeats), id,
 			slog.String("stack", string(debug.Stack())))
 	}
 }
 
 // count counts a panic. due reports whether to log it; unlogged is the number of panics at its
 // place that were not logged since the last log line.
-func (l *panicLog) count(site panicSite, now time.Time) (unlogged int, due bool) {
+func (l *PanicLog) count(site panicSite, now time.Time) (unlogged int, due bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	p, known := l.mu.sites[site]
