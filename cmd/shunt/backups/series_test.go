@@ -37,7 +37,7 @@ func plant(t *testing.T, dir, format string) {
 	}
 }
 
-const wholeFormat = "shunt backup, version 1\n"
+const wholeFormat = "shunt backup, version 3\n"
 
 func names(t *testing.T, dir string) (found []string) {
 	t.Helper()
@@ -66,7 +66,7 @@ func TestASeriesKeepsTheNewestAndRemovesNothingElse(t *testing.T) {
 		}
 	}
 	others := map[string]string{ // by name: its format
-		"shunt-20200101T000000Z":       "shunt data, version 1\n", // a store
+		"shunt-20200101T000000Z":       "shunt data, version 3\n", // a store
 		"shunt-20200102T000000Z":       "",                        // somebody's folder
 		"shunt-20200103T000000Z.bak":   wholeFormat,
 		"monday":                       wholeFormat,
