@@ -96,6 +96,7 @@ func TestHitsGoToMemoryWhileTheJournalDiskStalls(t *testing.T) {
 		l.wantStandby(false)
 		l.wantLog(0)
 		l.hit(0, 5, 2)
+		synctest.Wait() // the keeper writes its line after the switch
 		l.wantStandby(true)
 		l.wantLog(1, "does not answer", "folder=")
 		l.wantHits(8)

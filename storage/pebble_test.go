@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -9,62 +10,69 @@ import (
 )
 
 // backlog is a database whose compactions wait. It allows as many at once as allowed says.
-type backlog struct{ allowed, waiting, asked int }
+type backlog struct{ allowed, waiting, asked atomic.Int64 }
 
 func (b *backlog) GetAllowedWithoutPermission() int {
-	b.asked++
-	return b.allowed
+	b.asked.Add(1)
+	return int(b.allowed.Load())
 }
 
 func (b *backlog) GetWaitingCompaction() (bool, pebble.WaitingCompaction) {
-	return b.waiting > 0, pebble.WaitingCompaction{}
+	return b.waiting.Load() > 0, pebble.WaitingCompaction{}
 }
 
 func (b *backlog) Schedule(pebble.CompactionGrantHandle) bool {
-	b.waiting--
+	b.waiting.Add(-1)
 	return true
+}
+
+// after waits until d is over, and whatever begins then is done.
+func after(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
 }
 
 // TestCompactionsBeginWhenTheyMayAndNobodyLooksOtherwise lets the database allow more while one runs.
 func TestCompactionsBeginWhenTheyMayAndNobodyLooksOtherwise(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b, c := &backlog{allowed: 1}, newCompactions()
+		b, c := new(backlog), newCompactions()
+		b.allowed.Store(1)
 		c.Register(1, b)
 		time.Sleep(time.Hour)
-		if b.asked > 0 {
-			t.Errorf("without a compaction it looked %d times", b.asked)
+		if b.asked.Load() > 0 {
+			t.Errorf("without a compaction it looked %d times", b.asked.Load())
 		}
 		first, handle := c.TrySchedule()
 		second, _ := c.TrySchedule()
 		if !first || second {
 			t.Fatalf("of two compactions where one is allowed: %v, %v", first, second)
 		}
-		b.waiting = 3
-		time.Sleep(time.Second)
-		if b.waiting != 3 {
+		b.waiting.Store(3)
+		after(time.Second)
+		if b.waiting.Load() != 3 {
 			t.Error("more have begun than are allowed")
 		}
-		b.allowed = 2
-		time.Sleep(grantInterval + time.Millisecond)
-		if b.waiting != 2 {
-			t.Errorf("%d wait after two were allowed, want 2", b.waiting)
+		b.allowed.Store(2)
+		after(grantInterval + time.Millisecond)
+		if b.waiting.Load() != 2 {
+			t.Errorf("%d wait after two were allowed, want 2", b.waiting.Load())
 		}
 		handle.Done()
 		handle.Done()
-		if synctest.Wait(); b.waiting != 0 {
-			t.Errorf("%d wait after two have ended", b.waiting)
+		if synctest.Wait(); b.waiting.Load() != 0 {
+			t.Errorf("%d wait after two have ended", b.waiting.Load())
 		}
 		handle.Done()
 		handle.Done()
-		time.Sleep(time.Second)
-		asked := b.asked
-		time.Sleep(time.Hour)
-		if b.asked != asked {
-			t.Errorf("after the last compaction it looked %d times", b.asked-asked)
+		after(time.Second)
+		asked := b.asked.Load()
+		after(time.Hour)
+		if b.asked.Load() != asked {
+			t.Errorf("after the last compaction it looked %d times", b.asked.Load()-asked)
 		}
 		c.UpdateGetAllowedWithoutPermission()
-		time.Sleep(time.Hour)
-		if n := b.asked - asked; n == 0 || n > 2 {
+		after(time.Hour)
+		if n := b.asked.Load() - asked; n == 0 || n > 2 {
 			t.Errorf("after a flush it looked %d times", n)
 		}
 		c.Unregister()

@@ -17,7 +17,7 @@ func init() {
 	if os.Getenv("RAPID_CHECKS") != "" {
 		return
 	}
-	if err := flag.Set("rapid.checks", "50"); err != nil {
+	if err := flag.Set("rapid.checks", "25"); err != nil {
 		panic(err)
 	}
 }

@@ -9,12 +9,13 @@ import (
 )
 
 // A start fills small rings only, so that a new folder is small. The larger rings are sparse files. When
-// the small ones fill up between two flushes, a goroutine fills the larger ones with zeros, as a start does with the
+// the small ones fill up between two flushes that succeed, a goroutine fills the larger ones with zeros, as a start does with the
 // small ones, and then hits go there until the process ends. If there is no room for them, hits stay in the small
-// ones, which are as safe: a ring that is full waits for a flush.
+// ones, which are as safe: a ring that is full waits for a flush. Rings that fill up because a flush hangs are no reason
+// to grow: the disk would get 16 MiB a ring when it does not answer, and then its file system makes hits wait.
 
 const (
-	// growShare is the part of a ring that hits must take before a flush to make the journal grow.
+	// growShare is the part of a ring that one flush must free to make the journal grow.
 	growShare = 4
 
 	// growPause is the time between a failure to grow and the next attempt.
@@ -27,7 +28,7 @@ func (j *Journal) cramped() bool {
 		return false
 	}
 	for _, r := range j.Rings[:j.set] {
-		if growShare*r.Fill() > r.size {
+		if growShare*r.flushed.Load() > r.size {
 			return true
 		}
 	}

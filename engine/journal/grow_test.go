@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -14,23 +15,27 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// growing returns a journal that can grow, and the function that writes its files from then on.
-func growing(t *testing.T) (j *Journal, in Folder, write *func(*os.File, []byte) error) {
+// growing returns a journal that can grow, and how many bytes its disk has room for.
+func growing(t *testing.T) (j *Journal, in Folder, room *atomic.Int64) {
 	t.Helper()
 	in = NewFolder([16]byte{1}, t.TempDir())
-	write = new(func(*os.File, []byte) error)
-	*write = func(f *os.File, b []byte) error {
+	room = new(atomic.Int64)
+	room.Store(1 << 40)
+	write := func(f *os.File, b []byte) error {
+		if room.Add(-int64(len(b))) < 0 {
+			return syscall.ENOSPC
+		}
 		_, err := f.Write(b)
 		return err
 	}
 	j, err := Create(in, Spec{
-		Epoch: 1, Rings: 2, Records: 2 * startRecords, Now: time.Now, Disk: Disk{Write: func(f *os.File, b []byte) error { return (*write)(f, b) }},
+		Epoch: 1, Rings: 2, Records: 2 * startRecords, Now: time.Now, Disk: Disk{Write: write},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = j.Close() })
-	return j, in, write
+	return j, in, room
 }
 
 // onDisk returns the bytes that the files in the folder take.
@@ -60,8 +65,8 @@ func appendTo(t *testing.T, j *Journal, records int) *Ring {
 	return r
 }
 
-// TestAJournalGrowsWhenHitsNeedIt fills a quarter of a ring, and expects that hits go on to a larger one and
-// that a replay finds all of them.
+// TestAJournalGrowsWhenHitsNeedIt frees more than a quarter of a ring by one flush, and expects that hits go on to a
+// larger one and that a replay finds all of them. A ring that is full because no flush ends does not grow.
 func TestAJournalGrowsWhenHitsNeedIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j, in, _ := growing(t)
@@ -78,11 +83,14 @@ func TestAJournalGrowsWhenHitsNeedIt(t *testing.T) {
 		}()
 		const few, more = startRecords / growShare, 10
 		first := appendTo(t, j, few)
+		first.Commit(few)
+		appendTo(t, j, few+1) // no flush ends
+		k.Watch()
 		time.Sleep(time.Second)
 		if j.RingOf(1) != first || onDisk(t, in) != small {
 			t.Error("it has grown too early")
 		}
-		appendTo(t, j, 1)
+		first.Commit(2*few + 1)
 		time.Sleep(time.Second)
 		k.Watch()
 		if appendTo(t, j, more) == first || j.RingOf(1).Size() != 2*startRecords {
@@ -106,7 +114,7 @@ func TestAJournalGrowsWhenHitsNeedIt(t *testing.T) {
 		}
 		p := Positions{Epoch: 1, Rings: make([]uint64, RingCount(2, 2*startRecords))}
 		res, err := in.Replay(p, func([]uint64, *Record) error { return nil })
-		if err != nil || res.Records != few+1+more || len(res.Faults) > 0 {
+		if err != nil || res.Records != 2*few+1+more || len(res.Faults) > 0 {
 			t.Errorf("replayed: %+v, %v", res, err)
 		}
 	})
@@ -115,15 +123,9 @@ func TestAJournalGrowsWhenHitsNeedIt(t *testing.T) {
 // TestAJournalThatCannotGrowStaysSmall gives the room back, and tries again later.
 func TestAJournalThatCannotGrowStaysSmall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		j, in, write := growing(t)
-		small, whole := onDisk(t, in), *write
-		left := 3 << 20
-		*write = func(f *os.File, b []byte) error {
-			if left -= len(b); left < 0 {
-				return syscall.ENOSPC
-			}
-			return whole(f, b)
-		}
+		j, in, room := growing(t)
+		small := onDisk(t, in)
+		room.Store(3 << 20)
 		k := NewKeeper(j, slog.New(slog.DiscardHandler), func() {})
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan struct{})
@@ -132,12 +134,15 @@ func TestAJournalThatCannotGrowStaysSmall(t *testing.T) {
 			close(ended)
 		}()
 		first := appendTo(t, j, startRecords/2)
+		first.Commit(startRecords / 2)
 		time.Sleep(growPause / 2)
-		if left >= 0 || appendTo(t, j, 1) != first || onDisk(t, in) != small {
-			t.Errorf("left %d, %d bytes, were %d", left, onDisk(t, in), small)
+		synctest.Wait()
+		if room.Load() >= 0 || appendTo(t, j, 1) != first || onDisk(t, in) != small {
+			t.Errorf("room for %d, %d bytes, were %d", room.Load(), onDisk(t, in), small)
 		}
-		*write = whole
+		room.Store(1 << 40)
 		time.Sleep(growPause)
+		synctest.Wait()
 		if j.RingOf(1).Size() != 2*startRecords {
 			t.Error("it has not grown when there was room")
 		}

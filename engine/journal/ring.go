@@ -41,6 +41,7 @@ type Ring struct {
 
 	// The reader's; read by metrics.
 	committed atomic.Uint64 // records below it are durable elsewhere
+	flushed   atomic.Uint64 // the most records that one Commit has freed
 
 	// The keeper's; read by Keeper.Watch.
 	keptFrom, kept atomic.Uint64 // the pages of the slots of these records are writable
@@ -148,7 +149,8 @@ func (r *Ring) Free(below uint64) { r.limit.Store(max(r.limit.Load(), below+r.si
 // Commit notes that the records below a sequence number are durable elsewhere, and frees their
 // slots.
 func (r *Ring) Commit(below uint64) {
-	r.committed.Store(below)
+	before := r.committed.Swap(below)
+	r.flushed.Store(max(r.flushed.Load(), below-min(before, below)))
 	r.Free(below)
 }
 
