@@ -150,7 +150,7 @@ func noteAccess(log *accesslog.Log, ctx *fasthttp.RequestCtx, proxies *http1.Pro
 // unread stands for what the server does not know of a request.
 var unread = []byte("-")
 
-// noteAccess logs a plain request that was answered with status and a body of so many bytes.
+// noteAccess logs a plain request. body is the number of bytes of its answer without the head.
 func (f *front) noteAccess(r *http1.Plain, status, body int) {
 	if !f.access.Due() {
 		return

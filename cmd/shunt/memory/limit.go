@@ -154,7 +154,7 @@ func (l *Limit) Run(ctx context.Context) error {
 	}
 }
 
-// nextPause returns how long after a look that found so many bytes the next one is.
+// nextPause returns the time until the next look. used is the number of bytes that this one found.
 func (l *Limit) nextPause(used uint64) time.Duration {
 	longest := restInterval
 	if used+l.bytes/8 >= l.bytes {

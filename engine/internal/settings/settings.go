@@ -2,6 +2,7 @@
 package settings
 
 import (
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -84,36 +85,16 @@ func (o *Options) SetDefaults() error {
 	if o.JournalDir == "" {
 		return errors.New("no journal folder")
 	}
-	if o.FlushInterval == 0 {
-		o.FlushInterval = DefaultFlushInterval
-	}
-	if o.Rings == 0 {
-		o.Rings = DefaultRings
-	}
-	if o.RingRecords == 0 {
-		o.RingRecords = DefaultRingRecords
-	}
-	if o.KeptHours == 0 {
-		o.KeptHours = DefaultKeptHours
-	}
-	if o.ClockSettles == 0 {
-		o.ClockSettles = DefaultClockSettles
-	}
-	if o.KeptDays == 0 {
-		o.KeptDays = DefaultKeptDays
-	}
-	if o.KeptAuditDays == 0 {
-		o.KeptAuditDays = DefaultKeptAuditDays
-	}
-	if o.MaxReceipts == 0 {
-		o.MaxReceipts = DefaultMaxReceipts
-	}
-	if o.CloseTimeout == 0 {
-		o.CloseTimeout = DefaultCloseTimeout
-	}
-	if o.PendingEntries == 0 {
-		o.PendingEntries = DefaultPendingEntries
-	}
+	o.FlushInterval = cmp.Or(o.FlushInterval, DefaultFlushInterval)
+	o.Rings = cmp.Or(o.Rings, DefaultRings)
+	o.RingRecords = cmp.Or(o.RingRecords, DefaultRingRecords)
+	o.KeptHours = cmp.Or(o.KeptHours, DefaultKeptHours)
+	o.ClockSettles = cmp.Or(o.ClockSettles, DefaultClockSettles)
+	o.KeptDays = cmp.Or(o.KeptDays, DefaultKeptDays)
+	o.KeptAuditDays = cmp.Or(o.KeptAuditDays, DefaultKeptAuditDays)
+	o.MaxReceipts = cmp.Or(o.MaxReceipts, DefaultMaxReceipts)
+	o.CloseTimeout = cmp.Or(o.CloseTimeout, DefaultCloseTimeout)
+	o.PendingEntries = cmp.Or(o.PendingEntries, DefaultPendingEntries)
 	if o.Full == nil {
 		o.Full = func() bool { return false }
 	}
