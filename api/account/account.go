@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"io"
+	"sync/atomic"
 	"time"
 
 	"shunt/engine"
@@ -65,7 +66,7 @@ var (
 // Accounts are the users, tokens and sessions of a store.
 type Accounts struct {
 	reads  bool  // see ReadOnly
-	table  Table // tells callers of each write; see toldTable
+	table  Table // written to by writeLock only, which tells callers
 	now    func() time.Time
 	random io.Reader
 
@@ -76,7 +77,7 @@ type Accounts struct {
 	sendUses func([]Use) error
 	callers  *callers
 
-	sessions *sessionCount
+	sessions atomic.Int64 // see CountSessions
 }
 
 // New returns the accounts in table. If now is nil, it is time.Now. Nothing else may write to the
@@ -85,10 +86,9 @@ func New(table Table, now func() time.Time) *Accounts {
 	if now == nil {
 		now = time.Now
 	}
-	known, sessions := newCallers(), newSessionCount()
 	return &Accounts{
-		table: toldTable{table, known, sessions}, sessions: sessions, now: now, random: rand.Reader, writes: make(chan struct{}, 1),
-		hashing: newHashing(engine.Cores()), uses: newUses(), callers: known,
+		table: table, now: now, random: rand.Reader, writes: make(chan struct{}, 1),
+		hashing: newHashing(engine.Cores()), uses: newUses(), callers: newCallers(),
 	}
 }
 

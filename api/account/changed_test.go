@@ -2,10 +2,8 @@ package account
 
 import (
 	"errors"
-	"log/slog"
 	"slices"
 	"testing"
-	"time"
 )
 
 // shared is a folder whose rows another node of the cluster changes, too: Accounts of their own in the
@@ -134,61 +132,4 @@ func TestACallerIsKnownAgainAfterAChangeOfAnotherNode(t *testing.T) {
 			t.Errorf("a caller of kind %d is read from the table again", of.kind)
 		}
 	}
-}
-
-// Callers who were not seen lately are in the other half of the memory, and are forgotten, too.
-func TestAChangeOfAnotherNodeForgetsEverybody(t *testing.T) {
-	c, now := newCallers(), time.Now()
-	for n := range maxKnownCallers/2 + 1 {
-		k := numbered(n)
-		_, ticket := c.find(k.credential, now)
-		c.keep(k, ticket, now)
-	}
-	if len(c.recent) == 0 || len(c.older) == 0 {
-		t.Fatalf("%d callers are recent and %d older, want some of both", len(c.recent), len(c.older))
-	}
-	c.forgetAll()
-	for _, n := range []int{0, maxKnownCallers / 2} {
-		if k, _ := c.find(numbered(n).credential, now); k != nil {
-			t.Errorf("the %d-th caller is still in memory", n)
-		}
-	}
-}
-
-func TestSessionsThatAnotherNodeHasEndedAreCountedAgain(t *testing.T) {
-	s := newShared(t)
-	log := slog.New(slog.DiscardHandler)
-	s.countSessions(log)
-	s.wantCounted(t)
-	if err := s.another.EndSession(s.cookie); err != nil {
-		t.Fatal(err)
-	}
-	s.Changed()
-	s.countAgain(log)
-	s.wantCounted(t)
-	if n := s.CountSessions(); n != 0 || s.sessions.stale.Load() {
-		t.Errorf("%d sessions are counted, want none; stale is %v", n, s.sessions.stale.Load())
-	}
-}
-
-// unreadable is a table that cannot be read.
-type unreadable struct{ Table }
-
-func (unreadable) Scan([]byte, func(key, value []byte) (bool, error)) error {
-	return errors.New("the disk is gone")
-}
-
-func TestACountOfSessionsThatFailsIsTriedAgain(t *testing.T) {
-	s := newShared(t)
-	log, table := slog.New(slog.DiscardHandler), s.Accounts.table
-	s.sessions.n.Store(5)
-	s.Accounts.table = unreadable{table}
-	s.countSessions(log)
-	s.countAgain(log)
-	if n := s.CountSessions(); n != 5 {
-		t.Errorf("%d sessions are counted by a count that failed, want what there was", n)
-	}
-	s.Accounts.table = table
-	s.countAgain(log)
-	s.wantCounted(t)
 }

@@ -91,11 +91,13 @@ func (c *tableCheck) row(key, value []byte) (why string, err error) {
 	case key[0] == 'c' && len(rest) == sha256.Size:
 		return c.session(rest, value)
 	case key[0] == 'y' && len(rest) == 4+sha256.Size:
-		return c.sessionIndex(binary.BigEndian.Uint32(rest), rest[4:], value)
+		s, _, err := c.accounts().readSession(rest[4:])
+		return indexFault(err, "session", s.UserID, binary.BigEndian.Uint32(rest), value)
 	case key[0] == 'k' && len(rest) == sha256.Size:
 		return c.setupCode(rest, value)
 	case key[0] == 'w' && len(rest) == 4+sha256.Size:
-		return c.setupCodeIndex(binary.BigEndian.Uint32(rest), rest[4:], value)
+		s, _, err := c.accounts().readSetupCode(rest[4:])
+		return indexFault(err, "setup code", s.UserID, binary.BigEndian.Uint32(rest), value)
 	case key[0] == 'l' && len(rest) == sha256.Size:
 		return c.use(rest, value)
 	}
@@ -163,14 +165,6 @@ func (c *tableCheck) session(hash, value []byte) (string, error) {
 	return c.indexed(sessionIndexKey(s.UserID, hash), nil, "sessions", s.UserID)
 }
 
-func (c *tableCheck) sessionIndex(user uint32, hash, value []byte) (string, error) {
-	if why := wantWidth(value, 0); why != "" {
-		return why, nil
-	}
-	s, _, err := c.accounts().readSession(hash)
-	return indexFault(err, "session", s.UserID, user)
-}
-
 func (c *tableCheck) setupCode(hash, value []byte) (string, error) {
 	s, kept, err := decodeSetupCode(value)
 	if why := hashFault(err, new(setupCodeRow), value, kept, hash); why != "" {
@@ -208,18 +202,12 @@ func (c *tableCheck) indexed(key, value []byte, rows string, user uint32) (strin
 	return c.there(user)
 }
 
-func (c *tableCheck) setupCodeIndex(user uint32, hash, value []byte) (string, error) {
-	if why := wantWidth(value, 0); why != "" {
+// indexFault returns the fault of a row in the index of a user, whose value is to be empty: err is that of reading
+// what it leads to, which is of a user.
+func indexFault(err error, what string, of, user uint32, value []byte) (string, error) {
+	switch why := wantWidth(value, 0); {
+	case why != "":
 		return why, nil
-	}
-	s, _, err := c.accounts().readSetupCode(hash)
-	return indexFault(err, "setup code", s.UserID, user)
-}
-
-// indexFault returns the fault of a row in the index of a user: err is that of reading what it leads to, which is of
-// a user.
-func indexFault(err error, what string, of, user uint32) (string, error) {
-	switch {
 	case errors.Is(err, ErrUnauthorized), errors.Is(err, ErrNoSetupCode):
 		return "there is no " + what + " of its hash", nil
 	case errors.Is(err, errFormat):
@@ -250,7 +238,7 @@ func (c *tableCheck) tokenIndex(user uint32, id string, hash []byte) (string, er
 	if err == nil && (t.UserID != user || t.ID != id) {
 		return fmt.Sprintf("its token is %s of user %d", t.ID, t.UserID), nil
 	}
-	return indexFault(err, "token", t.UserID, user)
+	return indexFault(err, "token", t.UserID, user, nil)
 }
 
 // checkLast checks that the highest number that was ever given is at least as high as every number

@@ -1,6 +1,10 @@
 package account
 
-import "testing"
+import (
+	"errors"
+	"log/slog"
+	"testing"
+)
 
 func TestSessionsAreCountedOverEveryWriteAndRestart(t *testing.T) {
 	f := newFolder(t)
@@ -16,9 +20,7 @@ func TestSessionsAreCountedOverEveryWriteAndRestart(t *testing.T) {
 	f.logIn(t, "ann@example.com")
 	want("after two logins", 2)
 	f.reopen(t)
-	if err := f.beginCount(); err != nil {
-		t.Fatal(err)
-	}
+	f.countSessions(slog.New(slog.DiscardHandler))
 	want("after a restart", 2)
 	for range 2 { // the second time there is none to end
 		if err := f.EndSession(first); err != nil {
@@ -42,12 +44,36 @@ func TestSessionsAreCountedOverEveryWriteAndRestart(t *testing.T) {
 
 // wantCounted compares the count with the table.
 func (f *folder) wantCounted(t testing.TB) {
-	n := uint64(0)
-	err := f.table.Scan([]byte{sessionTable}, func([]byte, []byte) (bool, error) {
-		n++
-		return true, nil
-	})
-	if got := f.CountSessions(); err != nil || got != n {
-		t.Errorf("%d sessions are counted, and the table has %d (%v)", got, n, err)
+	got := f.CountSessions()
+	f.countSessions(slog.New(slog.DiscardHandler))
+	if n := f.CountSessions(); got != n {
+		t.Errorf("%d sessions are counted, and the table has %d", got, n)
 	}
+}
+
+func TestSessionsThatAnotherNodeHasEndedAreCountedAgain(t *testing.T) {
+	s, log := newShared(t), slog.New(slog.DiscardHandler)
+	check(t, s.another.EndSession(s.cookie))
+	if s.countSessions(log); s.CountSessions() != 0 {
+		t.Errorf("%d sessions are counted, want none", s.CountSessions())
+	}
+}
+
+// unreadable is a table that cannot be read.
+type unreadable struct{ Table }
+
+func (unreadable) Scan([]byte, func(key, value []byte) (bool, error)) error {
+	return errors.New("the disk is gone")
+}
+
+func TestACountOfSessionsThatFailsKeepsTheLastOne(t *testing.T) {
+	f, log := newFolder(t), slog.New(slog.DiscardHandler)
+	f.begin(t, f.admin(t).User)
+	table := f.table
+	f.table = unreadable{table}
+	if f.countSessions(log); f.CountSessions() != 1 {
+		t.Errorf("%d sessions are counted by a count that failed, want what there was", f.CountSessions())
+	}
+	f.table = table
+	f.wantCounted(t)
 }

@@ -81,28 +81,26 @@
 //
 // To read a token and its user takes two gets and two JSON values: 7 µs of CPU and 35 allocations
 // when the rows are in the memtable, 40 µs beside a load of creates. So a caller that was read is
-// kept in memory until a write touches its token, session or user; to find it there takes 0.3 µs,
+// kept in memory until the next write of a token, session or user; to find it there takes 0.3 µs,
 // SHA-256 and the last use included, and no allocation (BenchmarkAuthenticate). At most 16,384 are
-// kept, in at most 16 MiB; those that were not seen for longest go first. A caller in memory is
+// kept, in at most 16 MiB; when there are more, all are forgotten. A caller in memory is
 // always what the table has:
 //
 //	write                    table                      memory
-//	begins                   old rows                   forgets what the write touches
-//	  its caller may give    old or new rows            adds nothing: what the write touches is
-//	  up: outcome unknown                               read from the table for each request
+//	begins                   old rows                   forgets everybody
+//	  its caller may give    old or new rows            adds nothing: each request reads the table
+//	  up: outcome unknown
 //	ends, durable or not     new rows, or old rows      adds again, but nothing that was read
 //	                                                    before the write ended
 //	its function returns     the same
 //
-// The table tells memory of each write itself (toldTable), and Accounts have no other table, so no
-// write can forget to (TestEveryWriteOfAccountsGoesThroughOnePlace). A write to rows of a table
-// that memory does not know forgets everybody. Two Accounts on one table would not hear of each
-// other's writes, as they would not share the write lock; writes that come from elsewhere one day
-// must pass toldTable, too.
+// One place writes (writeLock.writeThen), and tells memory of each write, so none can forget to
+// (TestEveryWriteOfAccountsGoesThroughOnePlace). Last uses and setup codes are beside callers, and
+// their writes forget nobody. Two Accounts on one table would not hear of each other's writes, as
+// they would not share the write lock; a node is told of those of others (Changed).
 //
-// Rejected: one number of all writes, with which each entry is compared, so that any write makes
-// all entries invalid. It is shorter, but last uses are written once a minute, and while a write
-// stalls every request would read the table again. Rejected, too: to change entries instead of
+// Rejected: to forget only those whom a write touches. It takes a second table by user, and changes
+// of accounts are rare: each costs every caller one more read. Rejected, too: to change entries instead of
 // forgetting them, because while the outcome of a write is unknown there is nothing to change them
 // to.
 package account

@@ -157,15 +157,16 @@ func (a *Accounts) changeRole(w *userWrite, role *Role) error {
 	if err := a.checkNotLast(w.old.User, "role"); err != nil {
 		return err
 	}
-	return a.eachToken(w.old.ID, func(t Token, hash []byte) {
+	return a.eachToken(w.old.ID, func(t Token, hash [sha256.Size]byte) error {
 		scopes := role.limit(t.Scopes)
 		switch {
 		case len(scopes) == 0:
-			w.deletes = append(w.deletes, tokenRows(t, hash)...)
+			w.deletes = append(w.deletes, tokenRows(t.UserID, t.ID, hash[:])...)
 		case len(scopes) < len(t.Scopes):
 			t.Scopes = scopes
-			w.sets = append(w.sets, [2][]byte{tokenKey(hash), encodeToken(t, hash)})
+			w.sets = append(w.sets, [2][]byte{tokenKey(hash[:]), encodeToken(t, hash[:])})
 		}
+		return nil
 	})
 }
 
@@ -186,8 +187,9 @@ func (a *Accounts) waysIn(user uint32, by Caller) ([][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = a.eachSetupCode(user, func(_ setupCode, hash [sha256.Size]byte) {
+	err = a.eachSetupCode(user, func(_ setupCode, hash [sha256.Size]byte) error {
 		rows = append(rows, setupCodeRows(user, hash)...)
+		return nil
 	})
 	return rows, err
 }
@@ -240,7 +242,10 @@ func (a *Accounts) RemoveUser(by Caller, id uint32, mayGo Farewell) error {
 	if err != nil {
 		return err
 	}
-	err = a.eachToken(id, func(t Token, hash []byte) { rows = append(rows, tokenRows(t, hash)...) })
+	err = a.eachToken(id, func(t Token, hash [sha256.Size]byte) error {
+		rows = append(rows, tokenRows(id, t.ID, hash[:])...)
+		return nil
+	})
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,6 @@ package account
 
 import (
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -102,14 +101,15 @@ func (a *Accounts) draftToken(maker Caller, d TokenDraft) (Token, error) {
 func (a *Accounts) expiredTokens(user uint32) (dead [][]byte, err error) {
 	now, live, all := a.now(), 0, 0
 	var first time.Time
-	err = a.eachToken(user, func(t Token, hash []byte) {
+	err = a.eachToken(user, func(t Token, hash [sha256.Size]byte) error {
 		all++
 		switch {
 		case !t.expired(now):
 			live++
 		case dead == nil || t.ExpiresAt.Before(first):
-			dead, first = tokenRows(t, hash), t.ExpiresAt
+			dead, first = tokenRows(user, t.ID, hash[:]), t.ExpiresAt
 		}
+		return nil
 	})
 	if all < MaxTokens {
 		dead = nil
@@ -123,15 +123,11 @@ func (a *Accounts) expiredTokens(user uint32) (dead [][]byte, err error) {
 // ListTokens returns the user's tokens, including expired ones, the oldest first.
 func (a *Accounts) ListTokens(user uint32) ([]Token, error) {
 	tokens := []Token{}
-	var unread error
-	err := a.eachToken(user, func(t Token, hash []byte) {
-		used, err := a.lastUse([sha256.Size]byte(hash))
-		t.LastUsedAt, unread = used, errors.Join(unread, err)
+	err := a.eachToken(user, func(t Token, hash [sha256.Size]byte) (err error) {
+		t.LastUsedAt, err = a.lastUse(hash)
 		tokens = append(tokens, t)
+		return err
 	})
-	if err == nil {
-		err = unread
-	}
 	slices.SortStableFunc(tokens, func(t, u Token) int { return t.CreatedAt.Compare(u.CreatedAt) })
 	return tokens, err
 }
@@ -143,8 +139,7 @@ func (a *Accounts) RevokeToken(by Caller, user uint32, id string) error {
 		return err
 	}
 	defer lock.unlock()
-	index := tokenIndexKey(user, id)
-	hash, err := a.table.Get(index)
+	hash, err := a.table.Get(tokenIndexKey(user, id))
 	if err != nil {
 		return fmt.Errorf("read token %s: %w", id, err)
 	}
@@ -152,7 +147,7 @@ func (a *Accounts) RevokeToken(by Caller, user uint32, id string) error {
 		return ErrNoToken
 	}
 	lock.note(by, engine.TokenRevoked, user).TokenID = id
-	if err := lock.write(nil, [][]byte{index, tokenKey(hash), useKey(hash)}); err != nil {
+	if err := lock.write(nil, tokenRows(user, id, hash)); err != nil {
 		return fmt.Errorf("revoke token %s: %w", id, err)
 	}
 	return nil

@@ -1,7 +1,6 @@
 package account
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -58,83 +57,51 @@ func (a *Accounts) eachUser(fn func(User) (more bool)) error {
 	return nil
 }
 
-// eachToken calls fn for each token of user. The scan ends before the first call, because fn may
-// call the table and a scan must not.
-func (a *Accounts) eachToken(user uint32, fn func(t Token, hash []byte)) error {
-	var hashes [][]byte
-	err := a.table.Scan(tokensOf(user), func(_, hash []byte) (bool, error) {
-		hashes = append(hashes, bytes.Clone(hash))
+// eachToken calls fn for each token of user, including expired ones.
+func (a *Accounts) eachToken(user uint32, fn func(t Token, hash [sha256.Size]byte) error) error {
+	return eachOf(a.table, "tokens", tokensOf(user), a.readToken, fn)
+}
+
+// eachSession calls fn for each session of user, including expired ones.
+func (a *Accounts) eachSession(user uint32, fn func(s session, hash [sha256.Size]byte) error) error {
+	return eachOf(a.table, "sessions", sessionsOf(user), a.readSession, fn)
+}
+
+// eachSetupCode calls fn for each setup code of user, including expired ones.
+func (a *Accounts) eachSetupCode(user uint32, fn func(s setupCode, hash [sha256.Size]byte) error) error {
+	return eachOf(a.table, "setup codes", setupCodesOf(user), a.readSetupCode, fn)
+}
+
+// eachOf calls fn for each row that index rows with the prefix lead to, by a hash that is their value or ends their
+// key. The scan ends before the first call, because fn may call the table and a scan must not.
+func eachOf[T any](
+	table Table, what string, prefix []byte, read func(hash []byte) (T, []byte, error), fn func(row T, hash [sha256.Size]byte) error,
+) error {
+	var hashes [][sha256.Size]byte
+	err := table.Scan(prefix, func(key, hash []byte) (bool, error) {
+		if len(hash) == 0 {
+			hash = key[len(prefix):]
+		}
 		if len(hash) != sha256.Size {
 			return false, errFormat
 		}
+		hashes = append(hashes, [sha256.Size]byte(hash))
 		return true, nil
 	})
 	if err != nil {
-		return fmt.Errorf("read tokens of user %d: %w", user, err)
+		return fmt.Errorf("read %s of a user: %w", what, err)
 	}
 	for _, hash := range hashes {
-		t, _, err := a.readToken(hash)
-		if errors.Is(err, ErrUnauthorized) {
-			continue // revoked since the scan
-		}
-		if err != nil {
-			return err
-		}
-		fn(t, hash)
-	}
-	return nil
-}
-
-// eachSession calls fn for each session of user, including expired ones. The scan ends before the
-// first call.
-func (a *Accounts) eachSession(user uint32, fn func(s session, hash [sha256.Size]byte) error) error {
-	hashes, err := a.hashesUnder(sessionsOf(user))
-	if err != nil {
-		return fmt.Errorf("read sessions of user %d: %w", user, err)
-	}
-	for _, hash := range hashes {
-		s, _, err := a.readSession(hash[:])
-		if errors.Is(err, ErrUnauthorized) {
-			continue // ended since the scan
+		row, _, err := read(hash[:])
+		if errors.Is(err, ErrUnauthorized) || errors.Is(err, ErrNoSetupCode) {
+			continue // it is gone since the scan
 		}
 		if err == nil {
-			err = fn(s, hash)
+			err = fn(row, hash)
 		}
 		if err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// eachSetupCode calls fn for each setup code of user, including expired ones. The scan ends before
-// the first call.
-func (a *Accounts) eachSetupCode(user uint32, fn func(s setupCode, hash [sha256.Size]byte)) error {
-	hashes, err := a.hashesUnder(setupCodesOf(user))
-	if err != nil {
-		return fmt.Errorf("read setup codes of user %d: %w", user, err)
-	}
-	for _, hash := range hashes {
-		s, _, err := a.readSetupCode(hash[:])
-		if errors.Is(err, ErrNoSetupCode) {
-			continue // used since the scan
-		}
-		if err != nil {
-			return err
-		}
-		fn(s, hash)
-	}
-	return nil
-}
-
-// hashesUnder returns the hashes that follow prefix in the keys of rows.
-func (a *Accounts) hashesUnder(prefix []byte) (hashes [][sha256.Size]byte, err error) {
-	err = a.table.Scan(prefix, func(key, _ []byte) (bool, error) {
-		if len(key) != len(prefix)+sha256.Size {
-			return false, errFormat
-		}
-		hashes = append(hashes, [sha256.Size]byte(key[len(prefix):]))
-		return true, nil
-	})
-	return hashes, err
 }

@@ -39,8 +39,8 @@ func setupCodeIndexKey(user uint32, hash []byte) []byte {
 }
 
 // tokenRows returns the keys of all rows of a token.
-func tokenRows(t Token, hash []byte) [][]byte {
-	return [][]byte{tokenIndexKey(t.UserID, t.ID), tokenKey(hash), useKey(hash)}
+func tokenRows(user uint32, id string, hash []byte) [][]byte {
+	return [][]byte{tokenIndexKey(user, id), tokenKey(hash), useKey(hash)}
 }
 
 // sessionRows returns the keys of all rows of a session.
@@ -129,7 +129,7 @@ func encode(row any) []byte {
 	return b
 }
 
-// decode decodes a row, of which version is a field. Its error wraps errFormat.
+// decode decodes a row, of which version is a field. Its error wraps errFormat; what is in the row then means nothing.
 func decode(value []byte, row any, version *int) error {
 	if json.Unmarshal(value, row) != nil || *version != formatVersion {
 		return fmt.Errorf("%w (version %d)", errFormat, *version)
@@ -139,47 +139,37 @@ func decode(value []byte, row any, version *int) error {
 
 func decodeUser(value []byte) (userRecord, error) {
 	var row userRow
-	if err := decode(value, &row, &row.V); err != nil {
-		return userRecord{}, err
-	}
+	err := decode(value, &row, &row.V)
 	return userRecord{
 		User: User{
 			ID: row.ID, Name: row.Name, Role: row.Role, CreatedAt: time.UnixMilli(row.CreatedMs).UTC(),
 			HasPassword: row.Password != "",
 		},
 		password: row.Password,
-	}, nil
+	}, err
 }
 
 func decodeSession(value []byte) (s session, hash []byte, err error) {
 	var row sessionRow
-	if err := decode(value, &row, &row.V); err != nil {
-		return session{}, nil, err
-	}
-	return session{row.User, time.UnixMilli(row.CreatedMs).UTC()}, row.Hash, nil
+	err = decode(value, &row, &row.V)
+	return session{row.User, time.UnixMilli(row.CreatedMs).UTC()}, row.Hash, err
 }
 
 func decodeSetupCode(value []byte) (s setupCode, hash []byte, err error) {
 	var row setupCodeRow
-	if err := decode(value, &row, &row.V); err != nil {
-		return setupCode{}, nil, err
-	}
-	return setupCode{row.User, time.UnixMilli(row.ExpiresMs).UTC()}, row.Hash, nil
+	err = decode(value, &row, &row.V)
+	return setupCode{row.User, time.UnixMilli(row.ExpiresMs).UTC()}, row.Hash, err
 }
 
 func decodeUse(value []byte) (time.Time, error) {
 	var row useRow
-	if err := decode(value, &row, &row.V); err != nil {
-		return time.Time{}, err
-	}
-	return time.UnixMilli(row.AtMs).UTC(), nil
+	err := decode(value, &row, &row.V)
+	return time.UnixMilli(row.AtMs).UTC(), err
 }
 
 func decodeToken(value []byte) (t Token, hash []byte, err error) {
 	var row tokenRow
-	if err := decode(value, &row, &row.V); err != nil {
-		return Token{}, nil, err
-	}
+	err = decode(value, &row, &row.V)
 	t = Token{
 		ID: row.ID, UserID: row.User, Name: row.Name, Scopes: row.Scopes,
 		CreatedAt: time.UnixMilli(row.CreatedMs).UTC(),
@@ -187,5 +177,5 @@ func decodeToken(value []byte) (t Token, hash []byte, err error) {
 	if row.ExpiresMs != 0 {
 		t.ExpiresAt = time.UnixMilli(row.ExpiresMs).UTC()
 	}
-	return t, row.Hash, nil
+	return t, row.Hash, err
 }

@@ -60,7 +60,10 @@ func (a *Accounts) NewSetupCode(by Caller, userID uint32) (code string, expires 
 func (a *Accounts) endedSetupCodes(user uint32) (dead [][]byte, err error) {
 	var x oldest
 	now := a.now()
-	err = a.eachSetupCode(user, func(s setupCode, hash [sha256.Size]byte) { x.add(hash, s.ExpiresAt, s.expired(now)) })
+	err = a.eachSetupCode(user, func(s setupCode, hash [sha256.Size]byte) error {
+		x.add(hash, s.ExpiresAt, s.expired(now))
+		return nil
+	})
 	if x.all >= MaxSetupCodes {
 		dead = setupCodeRows(user, x.hash)
 	}

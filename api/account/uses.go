@@ -61,7 +61,7 @@ func (u *uses) forget(hashes [][sha256.Size]byte, written map[[sha256.Size]byte]
 	}
 }
 
-// Run writes the last uses of tokens and sessions once a minute and when ctx ends. A crash loses at
+// Run writes the last uses of tokens and sessions once a minute and when ctx ends, and counts the sessions. A crash loses at
 // most a minute of them. It logs errors, and tries again to write the rest.
 func (a *Accounts) Run(ctx context.Context, log *slog.Logger) error {
 	a.countSessions(log)
@@ -70,7 +70,7 @@ func (a *Accounts) Run(ctx context.Context, log *slog.Logger) error {
 	for ended := false; !ended; {
 		select {
 		case <-tick.C:
-			a.countAgain(log)
+			a.countSessions(log)
 		case <-ctx.Done():
 			ended = true
 		}

@@ -64,7 +64,12 @@ func (l *writeLock) writeThen(sets [][2][]byte, deletes [][]byte, ended func(wri
 	}
 	l.begun = true
 	done := make(chan error, 1)
+	forgotten := l.accounts.callers.writing(sets, deletes)
 	l.accounts.table.Write(sets, deletes, l.entry, func(err error) {
+		forgotten()
+		if err == nil {
+			l.accounts.countWritten(sets, deletes)
+		}
 		ended(err == nil)
 		l.accounts.unlockWrites()
 		done <- err
@@ -90,8 +95,5 @@ func (a *Accounts) Lead(ctx context.Context, begin func() error) error {
 	}
 }
 
-// Changed says that another node has changed rows: callers are read again, and Run counts sessions again.
-func (a *Accounts) Changed() {
-	a.callers.forgetAll()
-	a.sessions.stale.Store(true)
-}
+// Changed says that another node has changed rows: callers are read again.
+func (a *Accounts) Changed() { a.callers.forgetAll() }
