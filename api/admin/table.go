@@ -86,6 +86,30 @@ func asked[T any](source func() T) *T {
 	return &answer
 }
 
+// The senders of what may be absent.
+var (
+	certificateSender = sentIfThere(func(s *snapshot) *Certificate { return s.certificate })
+	blocksSender      = sentIfThere(func(s *snapshot) *Blocks { return s.blocks })
+	countriesSender   = sentIfThere(func(s *snapshot) *CountryFile { return s.countries })
+	sessionsSender    = sentIfThere(func(s *snapshot) *uint64 { return s.sessions })
+	memorySender      = sentIfThere(func(s *snapshot) *Memory { return s.memory })
+	droppedSender     = sentIfThere(func(s *snapshot) *uint64 { return s.accessDropped })
+	backupSender      = sentIfThere(func(s *snapshot) *Backup { return s.backup })
+	reloadSender      = sentIfThere(func(s *snapshot) *Reloads { return s.reloads })
+	clusterSender     = sentIfThere(func(s *snapshot) *Cluster { return s.cluster })
+)
+
+// sentIfThere returns a function that makes sends for a part of the snapshot. They send nothing while it is absent.
+func sentIfThere[T any](part func(*snapshot) *T) func(send func(T, sender)) func(*snapshot, sender) {
+	return func(send func(T, sender)) func(*snapshot, sender) {
+		return func(s *snapshot, out sender) {
+			if p := part(s); p != nil {
+				send(*p, out)
+			}
+		}
+	}
+}
+
 // A sender sends the values of one metric to Prometheus.
 type sender struct {
 	desc *prometheus.Desc

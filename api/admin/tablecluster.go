@@ -6,7 +6,7 @@ var clusterMetrics = []metric{
 		name: "shunt_cluster_role", help: "1 for what this node of the cluster is at present: leader, follower or edge.", labels: []string{"role"},
 		words: "What this node is", unit: YesNo,
 		values: []wording{{"leader", "it leads, and takes all writes"}, {"follower", "it follows the one that leads"}, {"edge", "it has links only"}},
-		send: ofCluster(func(c *Cluster, out sender) {
+		send: clusterSender(func(c Cluster, out sender) {
 			for _, role := range ClusterRoles {
 				out.gauge(oneIf(role == c.Role), role)
 			}
@@ -15,12 +15,12 @@ var clusterMetrics = []metric{
 	{
 		name: "shunt_cluster_epoch", help: "Number of the present leadership, as far as this node knows. Each has a higher one.",
 		words: "Number of the present leadership",
-		send:  ofCluster(func(c *Cluster, out sender) { out.gauge(float64(c.Epoch)) }),
+		send:  clusterSender(func(c Cluster, out sender) { out.gauge(float64(c.Epoch)) }),
 	},
 	{
 		name: "shunt_cluster_sequence", help: "Last entry of the cluster's log: that this node has applied, and that it knows of.", labels: []string{"which"},
 		words: "Entries of the cluster's log", values: []wording{{"applied", "applied here"}, {"head", "there"}},
-		send: ofCluster(func(c *Cluster, out sender) {
+		send: clusterSender(func(c Cluster, out sender) {
 			out.gauge(float64(c.Applied), "applied")
 			out.gauge(float64(c.Head), "head")
 		}),
@@ -28,7 +28,7 @@ var clusterMetrics = []metric{
 	{
 		name: "shunt_cluster_lag_seconds", help: "Time for which this node may lack what others wrote: since it last had everything. Absent until then.",
 		words: "How far it may be behind", unit: Seconds,
-		send: ofCluster(func(c *Cluster, out sender) {
+		send: clusterSender(func(c Cluster, out sender) {
 			if c.Lag >= 0 {
 				out.gauge(c.Lag)
 			}
@@ -37,17 +37,17 @@ var clusterMetrics = []metric{
 	{
 		name: "shunt_cluster_append_seconds", help: "Time to append an entry to the cluster's log, while this node led.",
 		words: "Time to append to the cluster's log", unit: Seconds,
-		send: ofCluster(func(c *Cluster, out sender) { out.histogram(c.Append) }),
+		send: clusterSender(func(c Cluster, out sender) { out.histogram(c.Append) }),
 	},
 	{
 		name: "shunt_cluster_outbox_bytes", help: "Bytes of this node's counted hits that some full node has not pulled yet.",
 		words: "Own hits that others have not pulled", unit: Bytes,
-		send: ofCluster(func(c *Cluster, out sender) { out.gauge(float64(c.OutboxBytes)) }),
+		send: clusterSender(func(c Cluster, out sender) { out.gauge(float64(c.OutboxBytes)) }),
 	},
 	{
 		name: "shunt_cluster_outbox_age_seconds", help: "Age of the oldest of this node's counted hits that some full node has not pulled yet; 0 if there are none.",
 		words: "Age of the oldest of them", unit: Seconds,
-		send: ofCluster(func(c *Cluster, out sender) { out.gauge(c.OutboxAge) }),
+		send: clusterSender(func(c Cluster, out sender) { out.gauge(c.OutboxAge) }),
 	},
 	{
 		name: "shunt_cluster_pull_behind_records", help: "Records of hits that another node had and this one had not applied, when that node last answered.", labels: []string{"node"},
@@ -67,7 +67,7 @@ var clusterMetrics = []metric{
 	{
 		name: "shunt_cluster_etcd_bytes", help: "Of the fullest server of etcd: bytes in use, size of its file, and its quota. Only on the node that leads.", labels: []string{"which"},
 		words: "The fullest server of etcd", unit: Bytes, values: []wording{{"used", "in use"}, {"size", "size of its file"}, {"quota", "quota"}},
-		send: ofCluster(func(c *Cluster, out sender) {
+		send: clusterSender(func(c Cluster, out sender) {
 			if c.Etcd != nil {
 				out.gauge(float64(c.Etcd.Used), "used")
 				out.gauge(float64(c.Etcd.Size), "size")
@@ -78,24 +78,15 @@ var clusterMetrics = []metric{
 	{
 		name: "shunt_cluster_writes_refused", help: "1 while this node leads and refuses writes because etcd fills up.",
 		words: "Writes are refused because etcd fills up", unit: YesNo,
-		send: ofCluster(func(c *Cluster, out sender) { out.gauge(oneIf(c.WritesRefused)) }),
+		send: clusterSender(func(c Cluster, out sender) { out.gauge(oneIf(c.WritesRefused)) }),
 	},
 }
 
 // ofPulls returns a send that sends one value for each node whose hits this one pulls.
 func ofPulls(value func(*ClusterPull) float64) func(s *snapshot, out sender) {
-	return ofCluster(func(c *Cluster, out sender) {
+	return clusterSender(func(c Cluster, out sender) {
 		for i := range c.Pulls {
 			out.gauge(value(&c.Pulls[i]), c.Pulls[i].Node)
 		}
 	})
-}
-
-// ofCluster returns a send that sends nothing without a cluster.
-func ofCluster(send func(c *Cluster, out sender)) func(s *snapshot, out sender) {
-	return func(s *snapshot, out sender) {
-		if s.cluster != nil {
-			send(s.cluster, out)
-		}
-	}
 }

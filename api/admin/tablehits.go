@@ -44,14 +44,6 @@ var memoryMetrics = []metric{
 	{name: "go_memstats_heap_inuse_bytes", words: "Memory that its own data takes, mapped files apart", unit: Bytes},
 }
 
-func memorySender(send func(Memory, sender)) func(*snapshot, sender) {
-	return func(s *snapshot, out sender) {
-		if s.memory != nil {
-			send(*s.memory, out)
-		}
-	}
-}
-
 var journalMetrics = []metric{
 	{
 		name: "shunt_journal_fill_ratio", help: "Fill level of the fullest ring of the hit journal.",

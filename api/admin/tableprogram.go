@@ -40,11 +40,7 @@ var connectionMetrics = []metric{
 	{
 		name: "shunt_sessions", help: "Sessions of logins that are stored. One that has expired counts until its user logs in again.",
 		words: "Sessions of people who signed in",
-		send: func(s *snapshot, out sender) {
-			if s.sessions != nil {
-				out.gauge(float64(*s.sessions))
-			}
-		},
+		send:  sessionsSender(func(n uint64, out sender) { out.gauge(float64(n)) }),
 	},
 	{
 		name: "shunt_shed_total", help: "Requests refused because the server was overloaded, by kind.", labels: []string{"kind"},

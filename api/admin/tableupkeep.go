@@ -35,14 +35,6 @@ var certificateMetrics = []metric{
 // acmeStates are the labels of ACMEState.
 var acmeStates = [...]string{ACMEWaiting: "waiting", ACMEValid: "valid", ACMEFailing: "failing"}
 
-func certificateSender(send func(Certificate, sender)) func(*snapshot, sender) {
-	return func(s *snapshot, out sender) {
-		if s.certificate != nil {
-			send(*s.certificate, out)
-		}
-	}
-}
-
 // upkeepMetrics are about what an operator does: backups, the block list, the file of countries and the settings.
 var upkeepMetrics = []metric{
 	{
@@ -103,44 +95,8 @@ var upkeepMetrics = []metric{
 	{
 		name: "shunt_access_log_dropped_total", help: "Lines of the access log that were dropped because its file was too slow or failed.",
 		words: "Dropped lines of the access log",
-		send: func(s *snapshot, out sender) {
-			if s.accessDropped != nil {
-				out.counter(*s.accessDropped)
-			}
-		},
+		send:  droppedSender(func(n uint64, out sender) { out.counter(n) }),
 	},
-}
-
-func countriesSender(send func(CountryFile, sender)) func(*snapshot, sender) {
-	return func(s *snapshot, out sender) {
-		if s.countries != nil {
-			send(*s.countries, out)
-		}
-	}
-}
-
-func backupSender(send func(Backup, sender)) func(*snapshot, sender) {
-	return func(s *snapshot, out sender) {
-		if s.backup != nil {
-			send(*s.backup, out)
-		}
-	}
-}
-
-func blocksSender(send func(Blocks, sender)) func(*snapshot, sender) {
-	return func(s *snapshot, out sender) {
-		if s.blocks != nil {
-			send(*s.blocks, out)
-		}
-	}
-}
-
-func reloadSender(send func(Reloads, sender)) func(*snapshot, sender) {
-	return func(s *snapshot, out sender) {
-		if s.reloads != nil {
-			send(*s.reloads, out)
-		}
-	}
 }
 
 // unixSeconds returns t in Unix seconds, to the millisecond; the zero time is 0.

@@ -17,9 +17,9 @@
 //
 // # The page
 //
-// The reference page (page.go) is made from the document at the first request: reference.go selects
+// The reference page (page.go, page.html) is made from the document at the first request: reference.go selects
 // the parts to show, openapidoc.go reads the document in its own order. The page lists the words
-// that identify bots, from the table that classifies visitors (botdocs.go). It has no script, and
+// that identify bots, from the table that classifies visitors. It has no script, and
 // one style.
 //
 // # Version 3.0

@@ -9,6 +9,6 @@
 // An error page is a row of errorTexts. Clients that prefer JSON (PrefersJSON) get the same row as
 // a problem. Error pages are made once, when the server starts.
 //
-// Rejected: html/template, which the dashboard uses. These few pages are made once or have three
+// Rejected: html/template, which the dashboard and the reference page use. These few pages are made once or have three
 // values of a link, so Format, which escapes every string, is enough; a test checks that.
 package page
