@@ -29,92 +29,9 @@ func stored(t testing.TB, raw string) []byte {
 	return []byte(target)
 }
 
-func TestABlockedHostIsBlockedInEverySpellingWithItsSubdomains(t *testing.T) {
-	b := blockList(t, "evil.example", "# a comment", "", "  Büro.example\t# another", "1.2.3.4", "[2001:db8::66]", "a.b.c.example", "zip",
-		"EVIL2.example.:8080")
+func TestLongPathsAreResolvedBeforeTheyAreCompared(t *testing.T) {
+	b := blockList(t, "https://shared.example/bad/")
 	for raw, want := range map[string]bool{
-		"http://evil.example":                        true,
-		"HttpS://EVIL.Example.:8443/x?y#z":           true,
-		"http://www.evil.example/":                   true,
-		"http://a.b.c.d.e.evil.example/":             true,
-		"http://evil2.example/":                      true,
-		"http://notevil.example/":                    false,
-		"http://evil.example.org/":                   false,
-		"http://example/":                            false,
-		"http://good.example/?u=http://evil.example": false,
-		"http://xn--bro-hoa.example/":                true,
-		"http://BÜRO.example/":                       true,
-		"http://b.c.example/":                        false,
-		"http://x.a.b.c.example/":                    true,
-		"http://anything.zip/":                       true,
-		"http://zip.example/":                        false,
-		"http://1.2.3.4/":                            true,
-		"http://1.2.3.4.:99/":                        true,
-		"http://16909060/":                           true,
-		"http://0x1020304/":                          true,
-		"http://01.02.03.04/":                        true,
-		"http://1.2.772/":                            true,
-		"http://[::ffff:1.2.3.4]/":                   true,
-		"http://[::1.2.3.4]:80/":                     true,
-		"http://[64:ff9b::102:304]/":                 true,
-		"http://[2002:102:304::]/":                   true,
-		"http://1.2.3.5/":                            false,
-		"http://4.3.2.1/":                            false,
-		"http://[2001:DB8:0::66]/":                   true,
-		"http://[2001:db8:0:0:0:0:0:66]:1/":          true,
-		"http://[2001:db8::67]/":                     false,
-		"http://1.2.3.4.example/":                    false,
-	} {
-		if got := b.Blocks(stored(t, raw)); got != want {
-			t.Errorf("%s: got blocked == %v, want %v", raw, got, want)
-		}
-	}
-}
-
-func TestABlockedPrefixIsBlockedInEverySpelling(t *testing.T) {
-	b := blockList(t, "https://shared.example/bad/", "other.example/a?q=1", "http://whole.example/", "http://1.2.3.4/x", "http://bare.example?x")
-	for raw, want := range map[string]bool{
-		"https://shared.example/bad/":                                     true,
-		"http://shared.example:81/bad/page?x":                             true,
-		"http://Shared.Example./bad/page":                                 true,
-		"http://shared.example/bad":                                       false,
-		"http://shared.example/BAD/":                                      false,
-		"http://shared.example/good/":                                     false,
-		"http://shared.example/":                                          false,
-		"http://www.shared.example/bad/":                                  false,
-		"http://shared.example/%62%61d%2Fx":                               true,
-		"http://shared.example//bad///x":                                  true,
-		"http://shared.example/./bad/x":                                   true,
-		"http://shared.example/x/../bad/x":                                true,
-		"http://shared.example/x/%2e%2E/bad/":                             true,
-		"http://shared.example/../../bad/":                                true,
-		"http://shared.example/x%2F..%2Fbad/":                             true,
-		"http://shared.example/x/%2e%2e%2fbad/":                           true,
-		"http://shared.example/.%2Fbad%2f":                                true,
-		"http://shared.example/%2Fbad/%2F%2f":                             true,
-		"http://shared.example/%2F..%2f..%2Fbad/":                         true,
-		"http://shared.example/x%2Fbad/":                                  false,
-		"http://shared.example/bad/%2F..%2F..%2Fgood":                     true, // to servers that do not decode %2F
-		"http://shared.example/x%2Fy/../bad/":                             true, // likewise
-		"http://shared.example/x%2F../bad/":                               true,
-		"http://shared.example/bad/..":                                    false,
-		"http://shared.example/bad/../good":                               false,
-		"http://shared.example/good#/bad/":                                false,
-		"http://shared.example/%zz%4":                                     false,
-		"http://other.example/a?q=1":                                      true,
-		"http://other.example/a?%71=12":                                   true,
-		"http://other.example/a?q=2":                                      false,
-		"http://other.example/a":                                          false,
-		"http://whole.example":                                            true,
-		"http://whole.example?x":                                          true,
-		"http://whole.example#x":                                          true,
-		"http://sub.whole.example/":                                       false,
-		"http://0x1020304/xyz":                                            true,
-		"http://[::ffff:102:304]/x":                                       true,
-		"http://1.2.3.4/y":                                                false,
-		"http://bare.example/?xy":                                         true,
-		"http://bare.example?xy":                                          true,
-		"http://bare.example":                                             false,
 		"http://shared.example/" + strings.Repeat("a/../", 1000) + "bad/": true,
 		"http://shared.example" + strings.Repeat("/", 8000):               false,
 	} {

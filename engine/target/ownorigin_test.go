@@ -31,37 +31,6 @@ func TestEverySpellingOfThisMachineAtOurPortIsOurOwn(t *testing.T) {
 	}
 }
 
-func TestOurPrivateAddressIsRecognizedInEverySpelling(t *testing.T) {
-	p := Policy{OwnOrigins: ParseOrigins("http://192.168.1.5:8080")}
-	for raw, own := range map[string]bool{
-		"http://192.168.1.5:8080/":                     true,
-		"http://192.168.261:8080/":                     true,
-		"http://3232235781:8080/":                      true,
-		"http://0300.0xa8.1.05.:8080/":                 true,
-		"http://[::ffff:192.168.1.5]:8080/":            true,
-		"http://[::ffff:c0a8:105]:8080/":               true,
-		"http://[64:ff9b::192.168.1.5]:8080/":          true,
-		"http://[2002:c0a8:105::1]:8080/":              true,
-		"http://[2001:0:808:808:0:1:3f57:fefa]:8080/":  true,
-		"http://[fe80::200:5efe:192.168.1.5]:8080/":    true,
-		"http://192.168.1.5/":                          false,
-		"http://192.168.1.6:8080/":                     false,
-		"http://[::ffff:192.168.1.6]:8080/":            false,
-		"http://192.168.1.5.example:8080/":             false,
-		"http://localhost.example:8080/":               false,
-		"http://notlocalhost:8080/":                    false,
-		"http://localdomain:8080/":                     false,
-		"http://ip6-localhost.example:8080/":           false,
-		"http://128.0.0.1:8080/":                       false,
-		"http://example.com:8080/?http://0.0.0.0:8080": false,
-	} {
-		_, err := p.Parse(raw)
-		if got := fieldCode(err) == "own_origin"; got != own || (err != nil) != own {
-			t.Errorf("%s: got %v, want refused == %v", raw, err, own)
-		}
-	}
-}
-
 // A client that follows a link of a public server to localhost reaches its own machine, not the
 // server's.
 func TestAPublicServerAcceptsTargetsOnItsVisitorsMachines(t *testing.T) {
