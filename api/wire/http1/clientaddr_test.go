@@ -41,55 +41,6 @@ var someProxies = Proxies{
 	Header:  "X-Forwarded-For",
 }
 
-func TestTheClientIsTheRightmostUntrustedHop(t *testing.T) {
-	for name, c := range map[string]struct {
-		peer  string
-		lines []string
-		want  string
-	}{
-		"no header":                              {"10.0.0.1", nil, "10.0.0.1"},
-		"one hop":                                {"10.0.0.1", []string{"192.0.2.7"}, "192.0.2.7"},
-		"peer not trusted":                       {"198.51.100.1", []string{"192.0.2.7"}, "198.51.100.1"},
-		"the client's own claim is ignored":      {"10.0.0.1", []string{"1.1.1.1, 192.0.2.7"}, "192.0.2.7"},
-		"trusted hops are skipped":               {"10.0.0.1", []string{"1.1.1.1, 192.0.2.7, 10.0.0.9,10.0.0.8"}, "192.0.2.7"},
-		"all hops trusted":                       {"10.0.0.1", []string{"10.0.0.3, 10.0.0.2"}, "10.0.0.3"},
-		"several lines are one list":             {"10.0.0.1", []string{"1.1.1.1", "192.0.2.7", "10.0.0.2"}, "192.0.2.7"},
-		"empty hops":                             {"10.0.0.1", []string{"192.0.2.7, ,", ""}, "192.0.2.7"},
-		"spaces and tabs":                        {"10.0.0.1", []string{"\t192.0.2.7 \t"}, "192.0.2.7"},
-		"port":                                   {"10.0.0.1", []string{"192.0.2.7:1234"}, "192.0.2.7"},
-		"IPv6":                                   {"10.0.0.1", []string{"2001:db8::7"}, "2001:db8::7"},
-		"IPv6 in brackets":                       {"10.0.0.1", []string{"[2001:db8::7]"}, "2001:db8::7"},
-		"IPv6 in brackets with port":             {"10.0.0.1", []string{"[2001:db8::7]:443"}, "2001:db8::7"},
-		"IPv6 with a zone":                       {"10.0.0.1", []string{"fe80::1%eth0"}, "fe80::1"},
-		"IPv4-mapped is IPv4":                    {"10.0.0.1", []string{"::ffff:192.0.2.7"}, "192.0.2.7"},
-		"IPv4-mapped hop is trusted as IPv4":     {"10.0.0.1", []string{"192.0.2.7, ::ffff:10.0.0.2"}, "192.0.2.7"},
-		"IPv4-mapped peer is trusted as IPv4":    {"::ffff:10.0.0.1", []string{"192.0.2.7"}, "192.0.2.7"},
-		"IPv6 proxy":                             {"2001:db8:aaaa::1", []string{"192.0.2.7"}, "192.0.2.7"},
-		"garbage":                                {"10.0.0.1", []string{"unknown"}, "10.0.0.1"},
-		"garbage hides the hops to its left":     {"10.0.0.1", []string{"192.0.2.7, _hidden"}, "10.0.0.1"},
-		"garbage left of a trusted hop":          {"10.0.0.1", []string{"192.0.2.7, unknown, 10.0.0.5"}, "10.0.0.5"},
-		"garbage left of the client is not read": {"10.0.0.1", []string{"<script>, 192.0.2.7"}, "192.0.2.7"},
-		"name and port":                          {"10.0.0.1", []string{"localhost:80"}, "10.0.0.1"},
-		"port of letters":                        {"10.0.0.1", []string{"192.0.2.7:http"}, "10.0.0.1"},
-		"port without digits":                    {"10.0.0.1", []string{"192.0.2.7:"}, "10.0.0.1"},
-		"bracket not closed":                     {"10.0.0.1", []string{"[2001:db8::7"}, "10.0.0.1"},
-		"brackets around IPv4":                   {"10.0.0.1", []string{"[192.0.2.7]"}, "10.0.0.1"},
-		"text after the bracket":                 {"10.0.0.1", []string{"[2001:db8::7]x"}, "10.0.0.1"},
-		"octal":                                  {"10.0.0.1", []string{"0192.0.2.7"}, "10.0.0.1"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var lines []string
-			for _, value := range c.lines {
-				lines = append(lines, "X-Forwarded-For", value)
-			}
-			ctx := requestFrom(tcpAddr(c.peer), lines...)
-			if got := someProxies.ClientAddr(ctx, PeerAddr(ctx)); got != netip.MustParseAddr(c.want) {
-				t.Errorf("got %v, want %s", got, c.want)
-			}
-		})
-	}
-}
-
 func TestOnlyTheConfiguredHeaderIsUsed(t *testing.T) {
 	p := Proxies{Trusted: someProxies.Trusted, Header: "CF-Connecting-IP"}
 	ctx := requestFrom(tcpAddr("10.0.0.1"), "X-Forwarded-For", "1.1.1.1", "Cf-Connecting-Ip", "192.0.2.7", "X-Real-Ip", "2.2.2.2")
