@@ -1,7 +1,7 @@
 package dashboard
 
 import (
-	"net/url"
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -39,16 +39,7 @@ func (s *auditSearch) Empty() bool { return *s == auditSearch{} }
 
 // address returns the address of the page that goes on at a cursor; empty: the first one.
 func (s *auditSearch) address(cursor string) string {
-	values := url.Values{}
-	for name, value := range map[string]string{"actor": s.Actor, "code": s.Code, "from": s.From, "to": s.To, "cursor": cursor} {
-		if value != "" {
-			values.Set(name, value)
-		}
-	}
-	if len(values) == 0 {
-		return auditPath
-	}
-	return auditPath + "?" + values.Encode()
+	return visit.Address(auditPath, "actor", s.Actor, "code", s.Code, "from", s.From, "to", s.To, "cursor", cursor)
 }
 
 // An auditRow is an entry of the log in words.
@@ -123,7 +114,7 @@ func (r *request) auditQuery(view *auditView) (ops.AuditQuery, error) {
 			wrong[name] = visit.Sentence(at[name])
 		}
 	}
-	view.Error = visit.Sentence(firstOf(labelled("The address of this page", at["cursor"]), general))
+	view.Error = visit.Sentence(cmp.Or(labelled("The address of this page", at["cursor"]), general))
 	return q, nil
 }
 

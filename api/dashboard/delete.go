@@ -50,22 +50,30 @@ func (r *request) confirmView(status int) (v confirmView, err error) {
 
 // deleteLink is POST /_/link/{code}/delete.
 func (r *request) deleteLink() error {
+	return r.confirmed(r.showDelete, func(code string, guard engine.Guard, owner string, versions []uint64) (said, page string, err error) {
+		err = r.Calls.Delete(r.Caller, code, guard, versions)
+		return "The link " + code + " is deleted.", (&linkSearch{Owner: owner}).address(), err
+	})
+}
+
+// confirmed does what such a page has asked for, once, and goes to the page that do returns. show shows the page again
+// if the link was edited since.
+func (r *request) confirmed(
+	show func(status int) error, do func(code string, guard engine.Guard, owner string, versions []uint64) (said, page string, err error),
+) error {
 	code, guard, owner, err := r.whoseLink()
 	if err != nil {
 		return err
 	}
-	page, err := r.Once(func() (string, error) {
-		err := r.Calls.Delete(r.Caller, code, guard, []uint64{versionOf(r.Sent("version"))})
+	err = r.SeeOnce(func() (string, error) {
+		said, page, err := do(code, guard, owner, []uint64{versionOf(r.Sent("version"))})
 		if err == nil {
-			r.Say("done", "The link "+code+" is deleted.")
+			r.Say("done", said)
 		}
-		return (&linkSearch{Owner: owner}).address(), err
+		return page, err
 	})
 	if errors.Is(err, engine.ErrVersion) {
-		return r.showDelete(fasthttp.StatusPreconditionFailed)
+		return show(fasthttp.StatusPreconditionFailed)
 	}
-	if err != nil {
-		return err
-	}
-	return r.SeeOther(page)
+	return err
 }

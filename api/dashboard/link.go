@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"cmp"
 	"html/template"
 	"time"
 
@@ -49,7 +50,7 @@ func (r *request) link() error {
 	if r.Admin() {
 		view.Changes = (&auditSearch{Code: l.Code}).address("")
 	}
-	view.Query = ownerQuery(view.Owner)
+	view.Query = visit.Address("", "owner", view.Owner)
 	view.Live = "/api/v1/stats/" + code + "/live" + view.Query
 	periods := r.keptPeriods()
 	if view.From == "" && view.To == "" {
@@ -71,14 +72,6 @@ func (r *request) linkAsked() (code string, g engine.Guard, err error) {
 	return code, g, err
 }
 
-// ownerQuery returns the query by which an admin sees a link of somebody else; "" if owner is empty.
-func ownerQuery(owner string) string {
-	if owner == "" {
-		return ""
-	}
-	return "?owner=" + template.URLQueryEscaper(owner)
-}
-
 func linkTabs(code, owner string) string {
 	if owner == "" {
 		return Root + "link/" + code + "?period="
@@ -97,7 +90,7 @@ func (r *request) readLink(view *linkView, code string) (err error) {
 	}
 	view.Window, err = r.linkFigures(code, view.Owner, r.windowAsked(view)...)
 	if at, general, ok := visit.FieldErrors(err, "from", "to"); err != nil && ok && view.Period.Name == "" {
-		view.WindowErr = visit.Sentence(firstOf(labelled("From", at["from"]), labelled("To", at["to"]), general))
+		view.WindowErr = visit.Sentence(cmp.Or(labelled("From", at["from"]), labelled("To", at["to"]), general))
 		return nil
 	}
 	if err != nil {
@@ -158,15 +151,6 @@ func labelled(label, text string) string {
 		return ""
 	}
 	return label + ": " + text
-}
-
-func firstOf(texts ...string) string {
-	for _, t := range texts {
-		if t != "" {
-			return t
-		}
-	}
-	return ""
 }
 
 func (r *request) linkFigures(code, owner string, pairs ...string) (ops.Figures, error) {

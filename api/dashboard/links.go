@@ -1,7 +1,7 @@
 package dashboard
 
 import (
-	"net/url"
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -71,17 +71,7 @@ func (s *linkSearch) Empty() bool { return s.Q == "" && s.Tag == "" && s.State =
 
 // address returns the address of the list, with more parameters; empty ones are left out.
 func (s *linkSearch) address(pairs ...string) string {
-	values := url.Values{}
-	pairs = append(pairs, "q", s.Q, "tag", s.Tag, "state", s.State, "owner", s.Owner)
-	for i := 0; i < len(pairs); i += 2 {
-		if pairs[i+1] != "" {
-			values.Set(pairs[i], pairs[i+1])
-		}
-	}
-	if len(values) == 0 {
-		return linksPath
-	}
-	return linksPath + "?" + values.Encode()
+	return visit.Address(linksPath, append(pairs, "q", s.Q, "tag", s.Tag, "state", s.State, "owner", s.Owner)...)
 }
 
 // Cleared returns the address of the list of everything.
@@ -130,7 +120,7 @@ func (r *request) listLinks(view *linksView) (status int, err error) {
 		return fasthttp.StatusOK, err
 	}
 	at, general, _ := visit.FieldErrors(err, "q", "tag", "state", "cursor")
-	view.Error = visit.Sentence(firstOf(labelled("The search", at["q"]), labelled("The tag", at["tag"]), labelled("The state", at["state"]),
+	view.Error = visit.Sentence(cmp.Or(labelled("The search", at["q"]), labelled("The tag", at["tag"]), labelled("The state", at["state"]),
 		labelled("The address of this page", at["cursor"]), general))
 	view.Pager = pager{Page: 1}
 	return fasthttp.StatusUnprocessableEntity, nil
@@ -145,12 +135,10 @@ func (r *request) takePage(view *linksView, p ops.Page) error {
 	s := &view.Search
 	for i := range p.Links {
 		l := &p.Links[i]
-		row := linkRow{Link: *l, Path: linkPath(l.Code, s.Owner), Edit: Root + "link/" + l.Code + "/edit" + ownerQuery(s.Owner)}
+		row := linkRow{Link: *l, Path: linkPath(l.Code, s.Owner), Edit: visit.Address(Root+"link/"+l.Code+"/edit", "owner", s.Owner)}
 		row.Host, row.Rest = splitTarget(l.Target)
 		row.Scheme, row.Site = splitBase(r.BaseURL)
-		if row.OwnerName = names[l.Owner]; row.OwnerName == "" {
-			row.OwnerName = "user " + strconv.FormatUint(uint64(l.Owner), 10)
-		}
+		row.OwnerName = cmp.Or(names[l.Owner], "user "+strconv.FormatUint(uint64(l.Owner), 10))
 		row.MoreTags = max(0, len(l.Tags)-shownTags)
 		for _, tag := range l.Tags[:len(l.Tags)-row.MoreTags] {
 			row.Tags = append(row.Tags, visit.Option{Name: tag, Path: (&linkSearch{Tag: tag, Owner: s.Owner}).address()})

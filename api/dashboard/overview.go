@@ -80,10 +80,8 @@ func (r *request) keptComparisons() (all []comparison) {
 
 // overview is GET /_/.
 func (r *request) overview() error {
-	view := overviewView{ClockNote: r.clockNote(), Here: r.Here(), Owner: r.Query("owner"), Admin: r.Admin(), Live: livePath}
-	if view.Owner != "" {
-		view.Live += "?owner=" + template.URLQueryEscaper(view.Owner)
-	}
+	view := overviewView{ClockNote: r.clockNote(), Here: r.Here(), Owner: r.Query("owner"), Admin: r.Admin()}
+	view.Live = visit.Address(livePath, "owner", view.Owner)
 	periods := r.keptPeriods()
 	view.Period = periodNamed(periods, r.Query("period"), "30d")
 	view.Tabs = tabs(periods, r.With("period"), view.Period.Name)
@@ -158,12 +156,7 @@ func (r *request) ownerQuery(owner string, pairs ...string) (ops.FiguresQuery, e
 
 // linkPath returns the path of a link's page. owner is the parameter by which an admin sees a link
 // of somebody else; empty: none.
-func linkPath(code, owner string) string {
-	if owner == "" {
-		return Root + "link/" + code
-	}
-	return Root + "link/" + code + "?owner=" + template.URLQueryEscaper(owner)
-}
+func linkPath(code, owner string) string { return visit.Address(Root+"link/"+code, "owner", owner) }
 
 const livePath = Root + "live"
 

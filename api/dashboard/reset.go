@@ -24,24 +24,10 @@ func (r *request) showReset(status int) error {
 
 // resetLink is POST /_/link/{code}/reset.
 func (r *request) resetLink() error {
-	code, guard, owner, err := r.whoseLink()
-	if err != nil {
-		return err
-	}
-	page, err := r.Once(func() (string, error) {
-		_, err := r.Calls.Reset(r.Caller, code, guard, []uint64{versionOf(r.Sent("version"))})
-		if err == nil {
-			r.Say("done", "The figures of the link are zero now.")
-		}
-		return linkPath(code, owner), err
+	return r.confirmed(r.showReset, func(code string, guard engine.Guard, owner string, versions []uint64) (said, page string, err error) {
+		_, err = r.Calls.Reset(r.Caller, code, guard, versions)
+		return "The figures of the link are zero now.", linkPath(code, owner), err
 	})
-	if errors.Is(err, engine.ErrVersion) {
-		return r.showReset(fasthttp.StatusPreconditionFailed)
-	}
-	if err != nil {
-		return err
-	}
-	return r.SeeOther(page)
 }
 
 // ownerView is what the page shows that gives a link to another user.

@@ -78,7 +78,7 @@ func (r *request) makeFirstToken() error {
 	scopes := []account.Scope{account.LinksRead, account.LinksWrite, account.StatsRead}
 	_, text, err := r.Calls.IssueToken(r.Caller, account.TokenDraft{Name: firstTokenName, Scopes: scopes})
 	if err != nil {
-		r.Log.Warn("the first token of a user could not be made", slog.Any("cause", err), r.Id())
+		r.Logger.Warn("the first token of a user could not be made", slog.Any("cause", err), r.Id())
 		r.Say("warning", "Your password is set, but no token could be created. Create one here.")
 		return r.SeeOther(Root + "tokens")
 	}

@@ -1,8 +1,8 @@
 package dashboard
 
 import (
+	"cmp"
 	"encoding/json"
-	"net/url"
 	"strings"
 
 	"github.com/valyala/fasthttp"
@@ -48,27 +48,13 @@ type tagView struct {
 	Back              string
 }
 
-// tagAddress returns the address of a page about tags; empty parameters are left out.
-func tagAddress(path string, pairs ...string) string {
-	values := url.Values{}
-	for i := 0; i < len(pairs); i += 2 {
-		if pairs[i+1] != "" {
-			values.Set(pairs[i], pairs[i+1])
-		}
-	}
-	if len(values) == 0 {
-		return path
-	}
-	return path + "?" + values.Encode()
-}
-
 // tagsPage is GET /_/tags.
 func (r *request) tagsPage() error {
 	view := tagsView{Q: strings.TrimSpace(r.Query("q")), Owner: r.Query("owner")}
-	view.All = tagAddress(tagsPath, "owner", view.Owner)
+	view.All = visit.Address(tagsPath, "owner", view.Owner)
 	cursor := r.Query("cursor")
 	if cursor != "" {
-		view.First = tagAddress(tagsPath, "q", view.Q, "owner", view.Owner)
+		view.First = visit.Address(tagsPath, "q", view.Q, "owner", view.Owner)
 	}
 	page, err := r.tags("q", view.Q, "owner", view.Owner, "cursor", cursor, "limit", listedTags)
 	if err != nil {
@@ -76,19 +62,19 @@ func (r *request) tagsPage() error {
 		if !ok {
 			return err
 		}
-		view.Error = visit.Sentence(firstOf(labelled("The search", at["q"]), labelled("The owner", at["owner"]),
+		view.Error = visit.Sentence(cmp.Or(labelled("The search", at["q"]), labelled("The owner", at["owner"]),
 			labelled("The address of this page", at["cursor"]), general))
 		return r.Show(fasthttp.StatusUnprocessableEntity, "tags", "Tags", &view)
 	}
 	for _, tag := range page.Data {
 		view.Rows = append(view.Rows, tagRow{
 			Tag: tag, Found: (&linkSearch{Tag: tag.Name, Owner: view.Owner}).address(),
-			Rename: tagAddress(renameTagPath, "tag", tag.Name, "owner", view.Owner),
-			Delete: tagAddress(deleteTagPath, "tag", tag.Name, "owner", view.Owner),
+			Rename: visit.Address(renameTagPath, "tag", tag.Name, "owner", view.Owner),
+			Delete: visit.Address(deleteTagPath, "tag", tag.Name, "owner", view.Owner),
 		})
 	}
 	if page.NextCursor != nil {
-		view.More = tagAddress(tagsPath, "q", view.Q, "owner", view.Owner, "cursor", *page.NextCursor)
+		view.More = visit.Address(tagsPath, "q", view.Q, "owner", view.Owner, "cursor", *page.NextCursor)
 	}
 	return r.Show(fasthttp.StatusOK, "tags", "Tags", &view)
 }
@@ -112,7 +98,7 @@ func (r *request) tagAsked(asked func(name string) string) (view tagView, guard 
 	if guard, err = ops.ParseGuard(r.Caller, parameters("owner", view.Owner)); err != nil {
 		return view, guard, err
 	}
-	view.Back = tagAddress(tagsPath, "owner", view.Owner)
+	view.Back = visit.Address(tagsPath, "owner", view.Owner)
 	wanted, err := ops.NamedTag(asked("tag"))
 	if err != nil {
 		return view, guard, err
@@ -168,7 +154,7 @@ func (r *request) deleteTag() error {
 // changeTag makes a change of a tag and shows the list, or the form again.
 func (r *request) changeTag(template, title string, change func(guard engine.Guard, tag string) (ops.Retagged, string, error)) error {
 	tag, owner := r.Sent("tag"), r.Sent("owner")
-	page, err := r.Once(func() (string, error) {
+	err := r.SeeOnce(func() (string, error) {
 		guard, err := ops.ParseGuard(r.Caller, parameters("owner", owner))
 		if err != nil {
 			return "", err
@@ -187,10 +173,10 @@ func (r *request) changeTag(template, title string, change func(guard engine.Gua
 		} else {
 			r.Say("warning", said+" so far. There are more: do it again to go on.")
 		}
-		return tagAddress(tagsPath, "owner", owner), nil
+		return visit.Address(tagsPath, "owner", owner), nil
 	})
 	if err == nil {
-		return r.SeeOther(page)
+		return nil
 	}
 	at, general, ok := visit.FieldErrors(err, "name")
 	p, _ := problem.Of(err)
@@ -201,6 +187,6 @@ func (r *request) changeTag(template, title string, change func(guard engine.Gua
 	if errAsked != nil {
 		return errAsked
 	}
-	view.NewName, view.Error = r.Sent("name"), visit.Sentence(firstOf(at["name"], general))
+	view.NewName, view.Error = r.Sent("name"), visit.Sentence(cmp.Or(at["name"], general))
 	return r.Show(p.Kind.Status, template, title+view.Name, view)
 }

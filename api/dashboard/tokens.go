@@ -156,7 +156,7 @@ func (r *request) typedAll(name string) (texts []string) {
 
 // makeToken is POST /_/tokens.
 func (r *request) makeToken() error {
-	page, err := r.Once(func() (string, error) {
+	err := r.SeeOnce(func() (string, error) {
 		draft, err := r.tokenDraft()
 		if err != nil {
 			return "", err
@@ -170,7 +170,7 @@ func (r *request) makeToken() error {
 	if err != nil {
 		return r.showTokens(visit.StatusOf(err), err)
 	}
-	return r.SeeOther(page)
+	return nil
 }
 
 // tokenPurpose returns the purpose for which a new token is kept: its page shows how to try it.
@@ -238,7 +238,7 @@ func (r *request) revokePage() error {
 
 // revokeToken is POST /_/tokens/{id}/revoke.
 func (r *request) revokeToken() error {
-	page, err := r.Once(func() (string, error) {
+	return r.SeeOnce(func() (string, error) {
 		t, err := r.tokenAsked()
 		if err != nil {
 			return "", err
@@ -249,8 +249,4 @@ func (r *request) revokeToken() error {
 		r.Say("done", "The token “"+t.Name+"” is revoked. It no longer works.")
 		return tokensPath, nil
 	})
-	if err != nil {
-		return err
-	}
-	return r.SeeOther(page)
 }

@@ -85,7 +85,7 @@ func (r *request) allUsers() (users []account.User, err error) {
 
 // inviteUser is POST /_/users: it makes a user, and a link with which that person sets a password.
 func (r *request) inviteUser() error {
-	page, err := r.Once(func() (string, error) {
+	err := r.SeeOnce(func() (string, error) {
 		email, role := r.Sent("email"), account.Role(r.Sent("role"))
 		u, err := r.Calls.AddUser(r.Caller, account.UserEdit{Email: &email, Role: &role})
 		if err != nil {
@@ -102,7 +102,7 @@ func (r *request) inviteUser() error {
 	if err != nil {
 		return r.showUsers(visit.StatusOf(err), err)
 	}
-	return r.SeeOther(page)
+	return nil
 }
 
 // makeSetupLink makes a link with which the user can set a password once, and keeps it for the page

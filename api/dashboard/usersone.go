@@ -3,6 +3,7 @@ package dashboard
 import (
 	"errors"
 	"log/slog"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -62,12 +63,11 @@ func (r *request) userAsked() (account.User, error) {
 	if err != nil {
 		return account.User{}, err
 	}
-	for _, u := range users {
-		if uint64(u.ID) == id {
-			return u, nil
-		}
+	at := slices.IndexFunc(users, func(u account.User) bool { return uint64(u.ID) == id })
+	if at < 0 {
+		return account.User{}, r.Missing()
 	}
-	return account.User{}, r.Missing()
+	return users[at], nil
 }
 
 // userView returns what the pages of u show.
@@ -138,11 +138,7 @@ func (r *request) renewSetupLink() error {
 	if err != nil {
 		return err
 	}
-	page, err := r.Once(func() (string, error) { return userPath(u.ID), r.makeSetupLink(u) })
-	if err != nil {
-		return err
-	}
-	return r.SeeOther(page)
+	return r.SeeOnce(func() (string, error) { return userPath(u.ID), r.makeSetupLink(u) })
 }
 
 // deleteUserPage is GET /_/users/{id}/delete: it asks whether to delete the user.
@@ -177,19 +173,16 @@ func (r *request) askToDelete(status int, u account.User, refused error) error {
 // deleteUser is POST /_/users/{id}/delete.
 func (r *request) deleteUser() error {
 	var u account.User
-	page, err := r.Once(func() (page string, err error) {
+	err := r.SeeOnce(func() (page string, err error) {
 		if u, err = r.userAsked(); err != nil {
 			return "", err
 		}
 		return r.removeUser(u)
 	})
-	switch {
-	case err != nil && u.ID != 0:
+	if err != nil && u.ID != 0 {
 		return r.askToDelete(visit.StatusOf(err), u, err)
-	case err != nil:
-		return err
 	}
-	return r.SeeOther(page)
+	return err
 }
 
 // removeUser deletes u, and returns the page to go to.
@@ -213,12 +206,12 @@ func (r *request) removeUser(u account.User) (page string, err error) {
 	}
 	text := "The user " + u.Name + " is deleted."
 	if to.ID != 0 {
-		r.SayWith("done", text+" The links are those of "+to.Name+" now.", visit.Option{Name: "Show the links of " + to.Name, Path: linksPath + "?owner=" + strconv.FormatUint(uint64(to.ID), 10)})
+		r.SayWith("done", text+" The links are those of "+to.Name+" now.", visit.Option{Name: "Show the links of " + to.Name, Path: visit.Address(linksPath, "owner", strconv.FormatUint(uint64(to.ID), 10))})
 		return usersPath, nil
 	}
 	if links.Keep {
 		id := strconv.FormatUint(uint64(u.ID), 10)
-		r.SayWith("done", text+" The links of user "+id+" go on redirecting.", visit.Option{Name: "Show the links of user " + id, Path: linksPath + "?owner=" + id})
+		r.SayWith("done", text+" The links of user "+id+" go on redirecting.", visit.Option{Name: "Show the links of user " + id, Path: visit.Address(linksPath, "owner", id)})
 		return usersPath, nil
 	}
 	r.Say("done", text)
@@ -250,5 +243,5 @@ func moveProblem(err error) error {
 
 // logCause logs an error that the visitor is not shown.
 func (r *request) logCause(what string, err error) {
-	r.Log.Error(what, slog.String("page", r.Row.Path), slog.Any("cause", err), r.Id())
+	r.Logger.Error(what, slog.String("page", r.Row.Path), slog.Any("cause", err), r.Id())
 }

@@ -28,7 +28,7 @@ func (c *Calls) IssueToken(caller account.Caller, draft account.TokenDraft) (acc
 		return account.Token{}, "", err
 	}
 	defer end()
-	return c.accounts.IssueToken(caller, draft)
+	return c.o.Accounts.IssueToken(caller, draft)
 }
 
 // BeginIssue takes a place for a request for a token, until end is called. IssueToken takes its
@@ -57,7 +57,7 @@ func (c *Calls) AddUser(caller account.Caller, asked account.UserEdit) (account.
 				"must not be empty; leave it out for a user who cannot log in")
 		}
 	}
-	return c.accounts.AddUser(draft)
+	return c.o.Accounts.AddUser(draft)
 }
 
 // LinksOfRemoved says what becomes of the links of a user who is deleted. By default, a user who has links
@@ -119,10 +119,10 @@ const movingTime = 5 * time.Second
 
 // moveLinks gives the links of a user who may be deleted to another user.
 func (c *Calls) moveLinks(caller account.Caller, id, to uint32) (moved uint64, err error) {
-	if err := c.accounts.MayRemoveUser(id); err != nil {
+	if err := c.o.Accounts.MayRemoveUser(id); err != nil {
 		return 0, err
 	}
-	err = c.accounts.CheckUser(to)
+	err = c.o.Accounts.CheckUser(to)
 	switch {
 	case errors.Is(err, account.ErrNoUser):
 		return 0, jsonbody.FieldError(moveField, "unknown", "is not the id of a user")
@@ -133,8 +133,8 @@ func (c *Calls) moveLinks(caller account.Caller, id, to uint32) (moved uint64, e
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), movingTime)
 	defer cancel()
-	moved, err = c.engine.MoveLinks(ctx, id, to, c.by(caller))
-	c.wrote("update", int(moved), nil)
+	moved, err = c.o.Engine.MoveLinks(ctx, id, to, c.by(caller))
+	c.o.Wrote("update", int(moved), nil)
 	switch {
 	case errors.Is(err, engine.ErrOwnerGone):
 		return moved, jsonbody.FieldError(moveField, "unknown", "is not the id of a user")
@@ -156,11 +156,11 @@ func movedSoFar(n uint64, detail string) string {
 
 // removeUser is RemoveUser for a user whose links are not moved.
 func (c *Calls) removeUser(caller account.Caller, id uint32, keepLinks bool) error {
-	err := c.accounts.RemoveUser(caller, id, func(ctx context.Context) (settle func(gone bool), err error) {
+	err := c.o.Accounts.RemoveUser(caller, id, func(ctx context.Context) (settle func(gone bool), err error) {
 		if keepLinks { // links that are being created at this moment stay too
 			return func(bool) {}, nil
 		}
-		if settle, err = c.engine.RetireOwner(ctx, id); errors.Is(err, engine.ErrOverloaded) {
+		if settle, err = c.o.Engine.RetireOwner(ctx, id); errors.Is(err, engine.ErrOverloaded) {
 			err = problem.New(problem.Overloaded, "links of this user are being written; try again")
 		}
 		return settle, err
@@ -178,7 +178,7 @@ func (c *Calls) CountLinks(caller account.Caller, owner uint32, limit uint64) (n
 		return 0, false, err
 	}
 	err = c.InTurn(caller, func() error {
-		n, more, err = c.engine.CountLinks(owner, limit)
+		n, more, err = c.o.Engine.CountLinks(owner, limit)
 		return err
 	})
 	return n, more, err

@@ -107,13 +107,9 @@ var auditParameters = map[string]parameterReader[AuditQuery]{
 		q.To, err = readMoment(value, when.End)
 		return err
 	},
-	"limit": func(q *AuditQuery, value string) error {
-		n, err := strconv.ParseUint(value, 10, 16)
-		if err != nil || n < 1 || n > maxAudited {
-			return jsonbody.FieldError("", "range", "must be 1 to "+strconv.Itoa(maxAudited))
-		}
-		q.Limit = int(n)
-		return nil
+	"limit": func(q *AuditQuery, value string) (err error) {
+		q.Limit, err = readCount(value, maxAudited)
+		return err
 	},
 }
 
@@ -143,7 +139,7 @@ func (c *Calls) Audit(caller account.Caller, q AuditQuery) (page AuditPage, err 
 		step := 0
 		more = false
 		err = c.InTurn(caller, func() error {
-			return c.engine.Audit(from, before, func(e *engine.AuditEntry) bool {
+			return c.o.Engine.Audit(from, before, func(e *engine.AuditEntry) bool {
 				if more = len(page.Data) == q.Limit || step == auditStepped; more {
 					return false
 				}
@@ -243,7 +239,7 @@ func (c *Calls) auditLink(e *engine.AuditEntry) (code string, before, after json
 	if e.After != nil {
 		is, code = e.After, e.After.Hot.Code
 	}
-	now := c.now()
+	now := c.o.Now()
 	x, y := c.shown(was.Detail(now)), c.shown(is.Detail(now))
 	for i := range table {
 		f := &table[i]

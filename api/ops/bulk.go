@@ -42,7 +42,7 @@ func (c *Calls) Import(caller account.Caller, g engine.Guard, b Bulk) (Results, 
 		return nil, jsonbody.FieldError("owner", "range", "must be a user's id")
 	}
 	var results Results
-	err := c.accounts.CheckUser(g.Owner)
+	err := c.o.Accounts.CheckUser(g.Owner)
 	if err == nil {
 		results, err = c.createMany(caller, func() *engine.Request { return nil }, b, g.Owner, (*linkReader).readImport)
 	}
@@ -64,7 +64,7 @@ func (c *Calls) createMany(
 	var asked *engine.Request
 	err := c.InTurn(caller, func() error {
 		asked = request()
-		room.reader = linkReader{policy: c.targets, owner: owner, now: c.now(), sent: room.reader.sent}
+		room.reader = linkReader{policy: c.o.Targets, owner: owner, now: c.o.Now(), sent: room.reader.sent}
 		return room.readItems(&b, read)
 	})
 	if err != nil {
@@ -140,12 +140,12 @@ func (r *bulkRoom) readItem(d *engine.Draft, text []byte, read itemReader) error
 
 func (c *Calls) createItems(request *engine.Request, items []engine.BulkItem) (results []engine.BulkResult, err error) {
 	if request == nil {
-		results, err = c.engine.CreateBulk(context.Background(), items)
+		results, err = c.o.Engine.CreateBulk(context.Background(), items)
 	} else {
-		results, err = c.engine.CreateBulkOnce(context.Background(), *request, items)
+		results, err = c.o.Engine.CreateBulkOnce(context.Background(), *request, items)
 	}
 	if err != nil {
-		c.wrote("create", 1, err)
+		c.o.Wrote("create", 1, err)
 		return nil, err
 	}
 	written := 0
@@ -153,13 +153,13 @@ func (c *Calls) createItems(request *engine.Request, items []engine.BulkItem) (r
 		switch {
 		case items[i].Refused != nil:
 		case results[i].Err != nil:
-			c.wrote("create", 1, results[i].Err)
+			c.o.Wrote("create", 1, results[i].Err)
 		default:
 			written++
 		}
 	}
 	if written > 0 {
-		c.wrote("create", written, nil)
+		c.o.Wrote("create", written, nil)
 	}
 	return results, nil
 }

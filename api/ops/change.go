@@ -34,7 +34,7 @@ func (c *Calls) Read(caller account.Caller, code string, g engine.Guard) (Link, 
 	if err := mayUse(caller, g); err != nil {
 		return Link{}, err
 	}
-	d, err := c.engine.Read(code)
+	d, err := c.o.Engine.Read(code)
 	if err != nil {
 		return Link{}, err
 	}
@@ -72,8 +72,8 @@ func (c *Calls) Update(
 		return Link{}, err
 	}
 	g.By = c.by(caller)
-	d, err := c.engine.Give(context.Background(), code, g, owner, p.apply)
-	c.wrote("update", 1, err)
+	d, err := c.o.Engine.Give(context.Background(), code, g, owner, p.apply)
+	c.o.Wrote("update", 1, err)
 	if errors.Is(err, engine.ErrOwnerGone) {
 		return Link{}, errUnknownOwner
 	}
@@ -96,7 +96,7 @@ func (c *Calls) givenTo(caller account.Caller, code string, g engine.Guard, p *p
 	if l, err := c.Read(caller, code, g); err != nil || l.Owner == to {
 		return 0, err
 	}
-	err := c.accounts.CheckUser(to)
+	err := c.o.Accounts.CheckUser(to)
 	if errors.Is(err, account.ErrNoUser) {
 		err = errUnknownOwner
 	}
@@ -114,8 +114,8 @@ func (c *Calls) Reset(caller account.Caller, code string, g engine.Guard, versio
 		return Link{}, err
 	}
 	g.By = c.by(caller)
-	d, err := c.engine.Reset(context.Background(), code, g)
-	c.wrote("reset", 1, err)
+	d, err := c.o.Engine.Reset(context.Background(), code, g)
+	c.o.Wrote("reset", 1, err)
 	if err != nil {
 		return Link{}, err
 	}
@@ -132,8 +132,8 @@ func (c *Calls) Delete(caller account.Caller, code string, g engine.Guard, versi
 		return err
 	}
 	g.By = c.by(caller)
-	err = c.engine.Delete(context.Background(), code, g)
-	c.wrote("delete", 1, err)
+	err = c.o.Engine.Delete(context.Background(), code, g)
+	c.o.Wrote("delete", 1, err)
 	return err
 }
 
@@ -147,7 +147,7 @@ func (c *Calls) demanded(code string, g engine.Guard, versions []uint64) (uint64
 	case 1:
 		return versions[0], nil
 	}
-	d, err := c.engine.Read(code)
+	d, err := c.o.Engine.Read(code)
 	if err != nil {
 		return 0, err
 	}
@@ -161,9 +161,9 @@ func (c *Calls) demanded(code string, g engine.Guard, versions []uint64) (uint64
 // because the code may be another link's by now. If it cannot read them, it only logs that, because
 // the edit has been written.
 func (c *Calls) withVisitors(d engine.Detail) engine.Detail {
-	unique, err := c.engine.Visitors(context.Background(), d.ID)
+	unique, err := c.o.Engine.Visitors(context.Background(), d.ID)
 	if err != nil {
-		c.log.Error("a link was edited, but its figures cannot be read", slog.Any("cause", err))
+		c.o.Logger.Error("a link was edited, but its figures cannot be read", slog.Any("cause", err))
 	}
 	d.Unique = min(unique, d.Hits)
 	return d
@@ -185,7 +185,7 @@ func (c *Calls) parsePatch(body jsonbody.Body, link *Link) (patch, error) {
 	if err != nil {
 		return patch{}, err
 	}
-	a := askedLink{policy: c.targets, now: c.now()}
+	a := askedLink{policy: c.o.Targets, now: c.o.Now()}
 	if link != nil {
 		members = changing(members, link, a.now)
 	}

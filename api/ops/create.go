@@ -20,7 +20,7 @@ func (c *Calls) Create(caller account.Caller, key Key, body jsonbody.Body) (l *L
 		if err := body.WantJSON(); err != nil {
 			return engine.Draft{}, err
 		}
-		now := c.now()
+		now := c.o.Now()
 		draft, err := c.parseDraft(body.Text, caller.User.ID, now)
 		draft.By, draft.TakesDeleted = byAt(caller, now), caller.Has(account.Admin)
 		return draft, err
@@ -35,7 +35,7 @@ func (c *Calls) Create(caller account.Caller, key Key, body jsonbody.Body) (l *L
 }
 
 // by returns the caller as who makes a change, for the audit log.
-func (c *Calls) by(caller account.Caller) *engine.By { return byAt(caller, c.now()) }
+func (c *Calls) by(caller account.Caller) *engine.By { return byAt(caller, c.o.Now()) }
 
 // byAt is by at a time that is known.
 func byAt(caller account.Caller, now time.Time) *engine.By {
@@ -50,17 +50,17 @@ func (c *Calls) create(request *engine.Request, read func() (engine.Draft, error
 		if err != nil {
 			return engine.Detail{}, false, err
 		}
-		d, existed, err := c.engine.Create(context.Background(), draft)
-		c.wrote("create", 1, err)
+		d, existed, err := c.o.Engine.Create(context.Background(), draft)
+		c.o.Wrote("create", 1, err)
 		return d, existed, err
 	}
 	var readErr error
-	d, existed, err := c.engine.CreateOnce(context.Background(), *request, func() (draft engine.Draft, _ error) {
+	d, existed, err := c.o.Engine.CreateOnce(context.Background(), *request, func() (draft engine.Draft, _ error) {
 		draft, readErr = read()
 		return draft, readErr
 	})
 	if readErr == nil {
-		c.wrote("create", 1, err)
+		c.o.Wrote("create", 1, err)
 	}
 	return d, existed, err
 }

@@ -12,7 +12,7 @@ import (
 // parseDraft reads text, a JSON object, as a draft of a new link of owner.
 func (c *Calls) parseDraft(text []byte, owner uint32, now time.Time) (d engine.Draft, err error) {
 	r := linkReaders.Get().(*linkReader)
-	r.policy, r.owner, r.now = c.targets, owner, now
+	r.policy, r.owner, r.now = c.o.Targets, owner, now
 	err = r.readDraft(&d, text)
 	r.release()
 	return d, err

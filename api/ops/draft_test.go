@@ -95,7 +95,7 @@ func TestAReaderThatIsReleasedKeepsNothingOfABody(t *testing.T) {
 	for name, body := range map[string]string{
 		"plain": benchBodies[0].text, "more members than it has room for": many, "cut off": many[:60], "not plain": `{"url":"https://a.example/","x":{}}`,
 	} {
-		r := &linkReader{policy: (&Calls{}).targets, owner: 1, now: benchNow}
+		r := &linkReader{policy: (&Calls{}).o.Targets, owner: 1, now: benchNow}
 		_ = r.readDraft(&engine.Draft{}, []byte(body)) // some are refused
 		r.release()
 		for i := range r.members {

@@ -37,7 +37,7 @@ func (c *Calls) Export(caller account.Caller, q ListQuery) (*Export, error) {
 	if err := c.exports.Take(KeyOf(caller)); err != nil {
 		return nil, err
 	}
-	list, err := c.engine.OpenList(context.Background())
+	list, err := c.o.Engine.OpenList(context.Background())
 	if err != nil {
 		c.exports.Leave(KeyOf(caller))
 		return nil, err
@@ -82,7 +82,7 @@ func (x *Export) Close() error {
 // since. The function returns account.ErrUnauthorized, or an error of reading accounts.
 func (c *Calls) Recheck(caller account.Caller, g engine.Guard, scope account.Scope) func() error {
 	return func() error {
-		now, err := c.accounts.Recheck(caller)
+		now, err := c.o.Accounts.Recheck(caller)
 		if err == nil && (!now.Has(scope) || mayUse(now, g) != nil) {
 			err = account.ErrUnauthorized
 		}

@@ -69,10 +69,10 @@ func (c *Calls) Find(caller account.Caller, code string, g engine.Guard) (id uin
 	if err := mayUse(caller, g); err != nil {
 		return 0, err
 	}
-	if !c.engine.Ready() {
+	if !c.o.Engine.Ready() {
 		return 0, engine.ErrLoading
 	}
-	l, ok := c.engine.Resolve([]byte(code))
+	l, ok := c.o.Engine.Resolve([]byte(code))
 	if !ok || !g.AnyOwner && l.Owner() != g.Owner {
 		return 0, engine.ErrNotFound
 	}
@@ -89,12 +89,12 @@ func (c *Calls) Figures(caller account.Caller, code string, q FiguresQuery) (f F
 		return f, err
 	}
 	if !q.Heavy() {
-		counts, err := c.engine.Stats(context.Background(), code)
+		counts, err := c.o.Engine.Stats(context.Background(), code)
 		return Figures{Hits: counts.Hits, Unique: counts.Unique}, err
 	}
 	err = c.inSteps(caller, func(pause func() error) error {
 		q.Pause = pause
-		r, err := c.engine.LinkReport(context.Background(), code, q.Query)
+		r, err := c.o.Engine.LinkReport(context.Background(), code, q.Query)
 		if err == nil {
 			f = q.answer(&r)
 		}
@@ -116,7 +116,7 @@ func (c *Calls) Watch(caller account.Caller, code string, g engine.Guard) (*Watc
 	if _, err := c.Find(caller, code, g); err != nil {
 		return nil, err
 	}
-	id, created, err := c.engine.Made(code)
+	id, created, err := c.o.Engine.Made(code)
 	return &Watched{code, g, id, created}, err
 }
 
@@ -129,7 +129,7 @@ func (c *Calls) Hits(caller account.Caller, w *Watched) (uint64, error) {
 		return 0, err
 	}
 	if now != w.id {
-		id, created, err := c.engine.Made(w.code)
+		id, created, err := c.o.Engine.Made(w.code)
 		if err != nil {
 			return 0, err
 		}
@@ -138,7 +138,7 @@ func (c *Calls) Hits(caller account.Caller, w *Watched) (uint64, error) {
 		}
 		w.id = id
 	}
-	r, err := c.engine.LinkReport(context.Background(), w.code, engine.Query{AllTime: true})
+	r, err := c.o.Engine.LinkReport(context.Background(), w.code, engine.Query{AllTime: true})
 	return r.Hits, err
 }
 
@@ -182,7 +182,7 @@ func (c *Calls) ownerFigures(q *FiguresQuery) (f Figures, err error) {
 	if err != nil {
 		return f, err
 	}
-	r, err := c.engine.OwnerReport(context.Background(), owners, q.tag, q.Query)
+	r, err := c.o.Engine.OwnerReport(context.Background(), owners, q.tag, q.Query)
 	if err != nil {
 		return f, q.explain(err)
 	}
@@ -203,7 +203,7 @@ func (c *Calls) ownersOf(g engine.Guard) (owners []uint32, err error) {
 	if !g.AnyOwner {
 		return []uint32{g.Owner}, nil
 	}
-	last, err := c.accounts.LastUserID()
+	last, err := c.o.Accounts.LastUserID()
 	switch {
 	case err != nil:
 		return nil, err
@@ -226,7 +226,7 @@ func (c *Calls) topLinks(q *FiguresQuery, owners []uint32, r *engine.Report) (to
 	if asked.Interval != engine.NoSeries { // the list has no series, and defaults differ without one
 		asked.From, asked.To = r.From, r.To
 	}
-	found, err := c.engine.TopLinks(context.Background(), owners, q.tag, asked, q.top)
+	found, err := c.o.Engine.TopLinks(context.Background(), owners, q.tag, asked, q.top)
 	if err == nil && found.Among > 0 && !q.AmongMostHit {
 		err = engine.ErrTooManyLinks
 	}

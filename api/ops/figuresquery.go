@@ -1,7 +1,7 @@
 package ops
 
 import (
-	"strconv"
+	"slices"
 	"strings"
 	"time"
 
@@ -147,13 +147,11 @@ func readInclude(q *FiguresQuery, value string) error {
 // list records that the list with that name is asked for. It returns false if there is no such
 // list.
 func (i *included) list(name string) bool {
-	for d, known := range listNames {
-		if name == known {
-			i.lists[d] = true
-			return true
-		}
+	d := slices.Index(listNames[:], name)
+	if d >= 0 {
+		i.lists[d] = true
 	}
-	return false
+	return d >= 0
 }
 
 // parts returns the parts of a tally that are needed.
@@ -165,17 +163,8 @@ func (i *included) parts() engine.Parts {
 }
 
 func readTop(q *FiguresQuery, value string) (err error) {
-	q.top, err = readCount(value)
+	q.top, err = readCount(value, maxTop)
 	return err
-}
-
-// readCount reads a number of rows.
-func readCount(value string) (int, error) {
-	n, err := strconv.ParseUint(value, 10, 16) // ParseUint accepts no sign
-	if err != nil || n < 1 || n > maxTop {
-		return 0, jsonbody.FieldError("", "range", "must be 1 to "+strconv.Itoa(maxTop))
-	}
-	return int(n), nil
 }
 
 // readTag reads a tag; it accepts any text that the tag of a link may be.

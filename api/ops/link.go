@@ -35,7 +35,7 @@ func (c *Calls) shown(d engine.Detail) (l Link) {
 // show makes l, which is empty, link d as its owner sees it.
 func (c *Calls) show(l *Link, d *engine.Detail) {
 	l.Detail = *d
-	l.State, l.ShortURL = c.state(&l.Detail), c.baseURL+"/"+d.Code
+	l.State, l.ShortURL = c.o.State(&l.Detail), c.o.BaseURL+"/"+d.Code
 }
 
 // counted returns link d with its visitors.

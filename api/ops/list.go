@@ -4,13 +4,11 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"strconv"
 	"strings"
 
 	"shunt/api/account"
 	"shunt/api/jsonbody"
 	"shunt/api/jsontext"
-	"shunt/api/turnstile"
 	"shunt/engine"
 )
 
@@ -36,7 +34,11 @@ type ListQuery struct {
 // owner, too. An empty cursor, q, tag or state counts as absent.
 var (
 	listParameters = map[string]parameterReader[ListQuery]{
-		"limit": readLimit, "include": readUnique, "state": readState,
+		"include": readUnique, "state": readState,
+		"limit": func(q *ListQuery, value string) (err error) {
+			q.Limit, err = readCount(value, engine.MaxListed)
+			return err
+		},
 		"cursor": func(q *ListQuery, value string) error {
 			q.Cursor = value
 			return nil
@@ -52,15 +54,6 @@ var (
 	}
 	exportParameters = map[string]parameterReader[ListQuery]{"include": readUnique}
 )
-
-func readLimit(q *ListQuery, value string) error {
-	n, err := strconv.ParseUint(value, 10, 16) // ParseUint accepts no sign
-	if err != nil || n < 1 || n > engine.MaxListed {
-		return jsonbody.FieldError("", "range", "must be 1 to "+strconv.Itoa(engine.MaxListed))
-	}
-	q.Limit = int(n)
-	return nil
-}
 
 func readState(q *ListQuery, value string) error {
 	states := engine.States()
@@ -134,8 +127,8 @@ func (c *Calls) linkQuery(caller account.Caller, q *ListQuery) (engine.LinkQuery
 
 // inState returns a function that selects the links that are in a state at this moment.
 func (c *Calls) inState(state engine.State) func(engine.Link) bool {
-	nowMs := c.now().UnixMilli()
-	return func(l engine.Link) bool { return c.stateNow(l, nowMs) == state }
+	nowMs := c.o.Now().UnixMilli()
+	return func(l engine.Link) bool { return c.o.StateNow(l, nowMs) == state }
 }
 
 // A Page is a page of a list of links, the newest first. It has at most as many links as were asked
@@ -154,14 +147,8 @@ func (c *Calls) List(caller account.Caller, q ListQuery, write func(Page) error)
 	if err != nil {
 		return err
 	}
-	end := c.now().Add(Patience)
-	turn := func(step func() error) error {
-		if c.now().After(end) {
-			return turnstile.ErrFull
-		}
-		return c.InTurn(caller, step)
-	}
-	page, err := c.engine.ListLinksInTurns(context.Background(), asked, turn)
+	turn := c.turns(caller)
+	page, err := c.o.Engine.ListLinksInTurns(context.Background(), asked, turn)
 	if err != nil {
 		return err
 	}

@@ -9,12 +9,12 @@ import (
 // TestALinkThatLeftItsStateIsNotListed has a page whose links were selected as active, and one is
 // on the block list by now.
 func TestALinkThatLeftItsStateIsNotListed(t *testing.T) {
-	c := &Calls{cursors: newCursors(1, 2), state: func(d *engine.Detail) engine.State {
+	c := &Calls{cursors: newCursors(1, 2), o: Options{State: func(d *engine.Detail) engine.State {
 		if d.Code == "b" {
 			return engine.StateBlocked
 		}
 		return d.State
-	}}
+	}}}
 	read := engine.LinkPage{Next: 7, Links: []engine.Detail{
 		{Code: "a", State: engine.StateActive}, {Code: "b", State: engine.StateActive}, {Code: "c", State: engine.StateExpired},
 	}}

@@ -35,7 +35,7 @@ func ParseTop(p Parameters) (top int, err error) {
 		case seen:
 			return 0, jsonbody.FieldError("top", "duplicate", "must not be given twice")
 		}
-		if top, err = readCount(string(value)); err != nil {
+		if top, err = readCount(string(value), maxTop); err != nil {
 			return 0, engine.InvalidError(jsonbody.AppendError(nil, "top", err))
 		}
 		seen = true
@@ -45,10 +45,10 @@ func ParseTop(p Parameters) (top int, err error) {
 
 // Misses returns the most missed codes, without those that have a link by now.
 func (c *Calls) Misses(top int) (Misses, error) {
-	if !c.engine.Ready() {
+	if !c.o.Engine.Ready() {
 		return Misses{}, engine.ErrLoading
 	}
-	m := c.missed(top)
+	m := c.o.Missed(top)
 	m.Since = m.Since.UTC().Truncate(time.Millisecond)
 	return m, nil
 }

@@ -30,17 +30,7 @@ type Options struct {
 // Calls are the operations on links, their figures, and users and tokens. Any number of goroutines may use them at
 // once.
 type Calls struct {
-	engine   *engine.Engine
-	accounts *account.Accounts
-	baseURL  string
-	targets  engine.TargetPolicy
-	cores    *turnstile.Turnstile
-	state    func(*engine.Detail) engine.State
-	stateNow func(l engine.Link, nowMs int64) engine.State
-	missed   func(top int) Misses
-	wrote    func(op string, n int, err error)
-	log      *slog.Logger
-	now      func() time.Time
+	o Options
 
 	cursors cursors
 	exports *Places
@@ -51,12 +41,9 @@ type Calls struct {
 
 // New returns the calls. It starts no goroutine.
 func New(o Options) *Calls {
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	return &Calls{
-		engine: o.Engine, accounts: o.Accounts, baseURL: o.BaseURL, targets: o.Targets, cores: o.Cores, missed: o.Missed,
-		state: o.State, stateNow: o.StateNow, wrote: o.Wrote,
-		log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
-		now: o.Now,
-
+		o:       o,
 		cursors: newCursors(o.Engine.VisitorKey()),
 		exports: NewPlaces("exports", maxExports, maxExportsCaller),
 		heavy:   NewPlaces("lists and figures", maxHeavy, maxHeavyCaller),

@@ -109,6 +109,15 @@ func readOwner(g *engine.Guard, value []byte) error {
 	return nil
 }
 
+// readCount reads a number of things, from 1 to most.
+func readCount(value string, most int) (int, error) {
+	n, err := strconv.ParseUint(value, 10, 16) // ParseUint accepts no sign
+	if err != nil || n < 1 || n > uint64(most) {
+		return 0, jsonbody.FieldError("", "range", "must be 1 to "+strconv.Itoa(most))
+	}
+	return int(n), nil
+}
+
 // checkTextParameter refuses a value that is not UTF-8, is longer than maxBytes bytes, or has
 // control characters.
 func checkTextParameter(value string, maxBytes int) error {

@@ -88,11 +88,23 @@ func (c *Calls) ExportsHeld() int { return c.exports.Held() }
 
 // InTurn calls do in turn with the costly work of other callers.
 func (c *Calls) InTurn(caller account.Caller, do func() error) error {
-	return c.cores.Do(KeyOf(caller), do)
+	return c.o.Cores.Do(KeyOf(caller), do)
+}
+
+// turns returns a function that does what InTurn does, but starts nothing once Patience is over, however short each
+// wait was, because the connection would soon be closed.
+func (c *Calls) turns(caller account.Caller) func(step func() error) error {
+	end := c.o.Now().Add(Patience)
+	return func(step func() error) error {
+		if c.o.Now().After(end) {
+			return turnstile.ErrFull
+		}
+		return c.InTurn(caller, step)
+	}
 }
 
 // inSteps calls do in turn with the costly work of other callers, and lets them take turns between
 // the parts of do, whenever it calls pause.
 func (c *Calls) inSteps(caller account.Caller, do func(pause func() error) error) error {
-	return c.cores.DoInSteps(KeyOf(caller), turnStep, do)
+	return c.o.Cores.DoInSteps(KeyOf(caller), turnStep, do)
 }

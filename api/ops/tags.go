@@ -14,7 +14,6 @@ import (
 	"shunt/api/account"
 	"shunt/api/jsonbody"
 	"shunt/api/problem"
-	"shunt/api/turnstile"
 	"shunt/engine"
 )
 
@@ -55,10 +54,8 @@ type Retagged struct {
 }
 
 var tagParameters = map[string]parameterReader[TagQuery]{
-	"limit": func(q *TagQuery, value string) error {
-		var list ListQuery
-		err := readLimit(&list, value)
-		q.Limit = list.Limit
+	"limit": func(q *TagQuery, value string) (err error) {
+		q.Limit, err = readCount(value, engine.MaxListed)
 		return err
 	},
 	"cursor": func(q *TagQuery, value string) error {
@@ -116,13 +113,7 @@ func (c *Calls) Tags(caller account.Caller, q TagQuery) (TagPage, error) {
 			return TagPage{}, errCursor
 		}
 	}
-	end := c.now().Add(Patience)
-	found, err := c.engine.ListTagsInTurns(context.Background(), asked, func(step func() error) error {
-		if c.now().After(end) {
-			return turnstile.ErrFull
-		}
-		return c.InTurn(caller, step)
-	})
+	found, err := c.o.Engine.ListTagsInTurns(context.Background(), asked, c.turns(caller))
 	if err != nil {
 		return TagPage{}, err
 	}
@@ -211,15 +202,15 @@ func (c *Calls) editTag(caller account.Caller, g engine.Guard, x engine.TagEdit)
 	ctx, cancel := context.WithTimeout(context.Background(), retagPatience)
 	defer cancel()
 	x.Owner, x.Limit, x.By = g.Owner, maxRetagged, c.by(caller)
-	done, err := c.engine.EditTag(ctx, x)
+	done, err := c.o.Engine.EditTag(ctx, x)
 	if done.Links > 0 {
-		c.wrote("update", int(done.Links), nil)
+		c.o.Wrote("update", int(done.Links), nil)
 	}
 	if errors.Is(err, engine.ErrNotFound) {
 		return Retagged{}, errNoTag
 	}
 	if err != nil {
-		c.wrote("update", 1, err)
+		c.o.Wrote("update", 1, err)
 		if done.Links == 0 {
 			return Retagged{}, err
 		}

@@ -54,9 +54,7 @@ func TestClosingResetsNoConnectionThatWaits(t *testing.T) {
 			answers <- err
 		}()
 	}
-	for _, err := range st.closeEach() {
-		check(t, err)
-	}
+	st.each(func(l *listener) { check(t, l.Close()) })
 	release()
 	check(t, st.CloseListeners())
 	for range clients {

@@ -54,9 +54,7 @@ func TestConnectionsThatWaitAreLeftToTheNextServer(t *testing.T) {
 		}()
 	}
 	st.Drain.Begin()
-	for _, err := range st.closeEach() {
-		check(t, err)
-	}
+	st.each(func(l *listener) { check(t, l.Close()) })
 	release()
 	check(t, st.CloseListeners())
 	wantNoListenerInEpoll(t, st.Loops)

@@ -44,9 +44,7 @@ func TestAPanicWhileALoopObeysLosesNoOrder(t *testing.T) {
 		}()
 	}
 	st.Drain.Begin()
-	for _, l := range st.closeEach() { // the order waits
-		check(t, l)
-	}
+	st.each(func(l *listener) { check(t, l.Close()) }) // the order waits
 	release()
 	for range clients {
 		if got := <-answers; !strings.HasPrefix(got, "HTTP/1.1 500 ") {

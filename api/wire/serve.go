@@ -68,26 +68,25 @@ func (g *Group) remove(l *listener) {
 	g.mu.listeners = slices.DeleteFunc(g.mu.listeners, func(other *listener) bool { return other == l })
 }
 
-// Open returns the number of open connections.
-func (g *Group) Open() (n int) {
+// each calls do with every listener.
+func (g *Group) each(do func(l *listener)) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, l := range g.mu.listeners {
-		n += l.Open()
+		do(l)
 	}
+}
+
+// Open returns the number of open connections.
+func (g *Group) Open() (n int) {
+	g.each(func(l *listener) { n += l.Open() })
 	return n
 }
 
 // Sweep lets one second pass on every listener and ends the connections that take too long. Serve
 // does the same for its listener once a second, so only tests need Sweep: with it they let hours
 // pass.
-func (g *Group) Sweep() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for _, l := range g.mu.listeners {
-		l.Sweep()
-	}
-}
+func (g *Group) Sweep() { g.each(func(l *listener) { l.Sweep() }) }
 
 // CloseListeners closes the listeners and returns when no goroutine accepts connections any more.
 // No connection that was accepted is lost by that; one that waits at a socket is accepted by a loop
@@ -95,39 +94,23 @@ func (g *Group) Sweep() {
 // fasthttp counts a goroutine that accepts as a connection, and its Shutdown checks only ten times
 // a second whether all connections have gone.
 func (g *Group) CloseListeners() error {
-	errs := g.closeEach()
+	var err error
+	g.each(func(l *listener) { err = errors.Join(err, l.Close()) })
 	g.accepting.Wait()
-	return errors.Join(errs...)
-}
-
-func (g *Group) closeEach() (errs []error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for _, l := range g.mu.listeners {
-		errs = append(errs, l.Close())
-	}
-	return errs
+	return err
 }
 
 // CloseSilent closes the connections that were opened at least age ago and have sent nothing yet.
-func (g *Group) CloseSilent(age time.Duration) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for _, l := range g.mu.listeners {
-		l.CloseSilent(age)
-	}
-}
+func (g *Group) CloseSilent(age time.Duration) { g.each(func(l *listener) { l.CloseSilent(age) }) }
 
 // CloseKept closes the connections whose requests are all answered, if there was one. Their clients may
 // be sending the next one; a client may repeat that elsewhere, because it gets no byte of an answer
 // (RFC 9110, 9.2.2; RFC 9112, 9.3.1). Call CloseListeners first.
 func (g *Group) CloseKept() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for _, l := range g.mu.listeners {
+	g.each(func(l *listener) {
 		l.TellAll(conns.CloseKept)
 		l.DropKept()
-	}
+	})
 }
 
 // Shutdown closes the connections that are idle or have sent nothing yet. It waits for the requests
@@ -141,64 +124,39 @@ func (g *Group) Shutdown(ctx context.Context) error {
 	return g.awaitNone(ctx)
 }
 
-// CloseIdle makes the loops close their idle connections, and give those with a request under way to
+// closeIdle makes the loops close their idle connections, and give those with a request under way to
 // fasthttp.
-func (g *Group) closeIdle() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for _, l := range g.mu.listeners {
-		l.TellAll(conns.CloseIdle)
-	}
-}
+func (g *Group) closeIdle() { g.each(func(l *listener) { l.TellAll(conns.CloseIdle) }) }
 
 // awaitNone waits until no connection is open, or ctx ends. Some are not yet known to fasthttp when
 // its Shutdown returns: those that loops hand over, or keep until the client has read its answers.
 // Those that fasthttp then finds idle are closed here.
 func (g *Group) awaitNone(ctx context.Context) error {
-	poll := time.NewTicker(5 * time.Millisecond)
-	defer poll.Stop()
-	for g.Open() > 0 {
-		select {
-		case <-poll.C:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-		g.dropIdle()
-	}
-	return nil
+	return g.endUntilNone(ctx, func(l *listener) { l.DropIdle() })
 }
 
 // Cut closes all connections, whatever is under way on them, and returns when none is left, or ctx ends: then
 // no handler uses what the caller is about to close. Call Shutdown first.
 func (g *Group) Cut(ctx context.Context) error {
+	closeAll := func(l *listener) { l.CloseAll() }
+	g.each(closeAll)
+	return g.endUntilNone(ctx, closeAll)
+}
+
+// endUntilNone waits until no connection is open, or ctx ends. It calls end again and again, because a loop may be
+// handing one over.
+func (g *Group) endUntilNone(ctx context.Context, end func(l *listener)) error {
 	poll := time.NewTicker(5 * time.Millisecond)
 	defer poll.Stop()
 	for g.Open() > 0 {
-		g.cut() // again and again: a loop may be handing one over
 		select {
 		case <-poll.C:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
+		g.each(end)
 	}
 	return nil
-}
-
-func (g *Group) cut() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for _, l := range g.mu.listeners {
-		l.CloseAll()
-	}
-}
-
-// DropIdle closes the idle connections of fasthttp.
-func (g *Group) dropIdle() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for _, l := range g.mu.listeners {
-		l.DropIdle()
-	}
 }
 
 // Beat reports whether every event loop has obeyed the order of the last call, and gives the next order. With
@@ -207,22 +165,14 @@ func (g *Group) dropIdle() {
 // A loop that waits in the kernel for a disk counts as one that runs: if the file system of the
 // journal is frozen, its thread waits for the thaw, and it would wait as long in a new process.
 func (g *Group) Beat() bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
 	all := true
-	for _, l := range g.mu.listeners {
-		all = l.loops.Beat() && all
-	}
+	g.each(func(l *listener) { all = l.loops.Beat() && all })
 	return all
 }
 
 // LoopConnections returns how many connections each loop of each listener owns.
 func (g *Group) LoopConnections() (open []int) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for _, l := range g.mu.listeners {
-		open = append(open, l.loops.Open()...)
-	}
+	g.each(func(l *listener) { open = append(open, l.loops.Open()...) })
 	return open
 }
 

@@ -23,13 +23,29 @@ type checks struct {
 func Check(run *check.Run) check.Subject {
 	c := &checks{Run: run, sweep: row.Sweep{Stage: row.StageDone}}
 	c.totals.init()
+	hoursOf := func(name string, ofLinks bool, days byte) func() (check.Part, error) {
+		return func() (check.Part, error) {
+			p, err := c.begin(name, ofLinks, days)
+			return &hours{p}, err
+		}
+	}
+	daysOf := func(name string, ofLinks bool, lives byte) func() (check.Part, error) {
+		return func() (check.Part, error) {
+			p, err := c.begin(name, ofLinks, lives)
+			return &days{p}, err
+		}
+	}
+	livesOf := func() (check.Part, error) {
+		p, err := c.begin("link lives", true, 0)
+		return &lives{p}, err
+	}
 	return check.Subject{
 		Tables: []check.Table{
-			{Table: row.TableLinkHours, Name: "link hours", Begin: c.beginLinkHours, Rows: func(r *check.Report) *uint64 { return &r.LinkHours }},
-			{Table: row.TableOwnerHours, Name: "owner hours", Begin: c.beginOwnerHours, Rows: func(r *check.Report) *uint64 { return &r.OwnerHours }},
-			{Table: row.TableLinkDays, Name: "link days", Begin: c.beginLinkDays, Rows: func(r *check.Report) *uint64 { return &r.LinkDays }},
-			{Table: row.TableLinkLives, Name: "link lives", Begin: c.beginLinkLives, Rows: func(r *check.Report) *uint64 { return &r.LinkLives }},
-			{Table: row.TableOwnerDays, Name: "owner days", Begin: c.beginOwnerDays, Rows: func(r *check.Report) *uint64 { return &r.OwnerDays }},
+			{Table: row.TableLinkHours, Name: "link hours", Begin: hoursOf("link hours", true, row.TableLinkDays), Rows: func(r *check.Report) *uint64 { return &r.LinkHours }},
+			{Table: row.TableOwnerHours, Name: "owner hours", Begin: hoursOf("owner hours", false, row.TableOwnerDays), Rows: func(r *check.Report) *uint64 { return &r.OwnerHours }},
+			{Table: row.TableLinkDays, Name: "link days", Begin: daysOf("link days", true, row.TableLinkLives), Rows: func(r *check.Report) *uint64 { return &r.LinkDays }},
+			{Table: row.TableLinkLives, Name: "link lives", Begin: livesOf, Rows: func(r *check.Report) *uint64 { return &r.LinkLives }},
+			{Table: row.TableOwnerDays, Name: "owner days", Begin: daysOf("owner days", false, 0), Rows: func(r *check.Report) *uint64 { return &r.OwnerDays }},
 			{Table: row.TableImports, Name: "imports", Begin: check.Each(c.imports), Rows: func(r *check.Report) *uint64 { return &r.Imports }},
 		},
 		Meta: []check.MetaRow{
@@ -152,24 +168,35 @@ func (s *counts) all() uint64 { return s.hits + s.bots + s.prefetches + s.heads 
 
 // tallyPart is the shared part of the checks of all five tables of tallies.
 type tallyPart struct {
-	c     *checks
-	name  string
-	cold  *check.Join // of link tallies
-	key   []byte
-	total totalKey
-	sum   counts // of total
+	c       *checks
+	name    string
+	cold    *check.Join // of link tallies; nil: they are of owners
+	sums    *check.Join // the rows that have the sums of these: days of hours, lives of days; nil: none
+	sumsOf  byte        // their table
+	stage   row.Stage   // in which an hour is added to its day
+	key     []byte
+	total   totalKey
+	sum     counts // of total
+	subject uint64 // of the days: the link
+	hits    uint64 // of the days of subject in this part
 }
 
-func (c *checks) newTallyPart(name string, ofLinks bool) (p tallyPart, err error) {
-	p = tallyPart{c: c, name: name}
+// begin begins the check of a table of tallies, whose rows are summed up in those of sumsOf; 0: in none.
+func (c *checks) begin(name string, ofLinks bool, sumsOf byte) (p tallyPart, err error) {
+	p = tallyPart{c: c, name: name, sumsOf: sumsOf, stage: row.StageOwners}
 	if ofLinks {
+		p.stage = row.StageLinks
 		p.cold, err = c.NewJoin(row.TableCold)
+	}
+	if err == nil && sumsOf != 0 {
+		p.sums, err = c.NewJoin(sumsOf)
 	}
 	return p, err
 }
 
 func (p *tallyPart) End() error {
 	p.cold.End()
+	p.sums.End()
 	p.flush()
 	return nil
 }
@@ -196,13 +223,18 @@ func (p *tallyPart) tally(key, value []byte, total totalKey) (t row.RawTally, ok
 	return t, true
 }
 
-func (p *tallyPart) wantLink(key []byte, id uint64) {
+// wantSubject checks that the link, or the owner, of a row is there.
+func (p *tallyPart) wantSubject(key []byte, id uint64) error {
+	if p.cold == nil {
+		return p.c.WantOwner(uint32(id), p.name, key)
+	}
 	p.key = row.AppendColdKey(p.key[:0], id)
 	if why := p.c.IDProblem(id); why != "" {
 		p.c.Fault(check.Where(p.name, key), "%s", why)
 	} else if _, ok := p.cold.Find(p.key); !ok {
 		p.c.Fault(check.Where(p.name, key), "no link, not even a deleted one, has id %d", id)
 	}
+	return nil
 }
 
 // checkedTally accepts a tally row in its one encoding, with no more visitors than hits. The
@@ -222,37 +254,18 @@ func checkedTally(value []byte) (row.RawTally, error) {
 	return t, nil
 }
 
-// linkHours checks that a row before the mark is contained in its day.
-type linkHours struct {
-	tallyPart
-	days *check.Join
-}
+// hours checks that a row before the mark is contained in its day.
+type hours struct{ tallyPart }
 
-func (c *checks) beginLinkHours() (check.Part, error) {
-	p := &linkHours{}
-	var err, daysErr error
-	p.tallyPart, err = c.newTallyPart("link hours", true)
-	p.days, daysErr = c.NewJoin(row.TableLinkDays)
-	return p, errors.Join(err, daysErr)
-}
-
-func (p *linkHours) End() error {
-	p.days.End()
-	return p.tallyPart.End()
-}
-
-func (p *linkHours) Row(key, value []byte) error {
+func (p *hours) Row(key, value []byte) error {
 	id, err := row.HourSuffix(key)
 	if err != nil {
 		p.c.Fault(check.Where(p.name, key), "%v", err)
 		return nil
 	}
-	p.wantLink(key, id)
-	return p.hour(key, value, id, row.StageLinks, p.days)
-}
-
-// hour checks a row of an hour against the marks, and against its day.
-func (p *tallyPart) hour(key, value []byte, id uint64, s row.Stage, days *check.Join) error {
+	if err := p.wantSubject(key, id); err != nil {
+		return err
+	}
 	m, hour := p.c, row.HourOf(key)
 	t, ok := p.tally(key, value, totalKey{key[0], hour})
 	day := hour / row.HoursPerDay
@@ -260,13 +273,9 @@ func (p *tallyPart) hour(key, value []byte, id uint64, s row.Stage, days *check.
 	case !ok:
 	case hour < m.firstHour:
 		p.c.Fault(check.Where(p.name, key), "hours before %d are deleted", m.firstHour)
-	case m.mark.Passed(s, hour, id) && day >= m.sweep.FirstDay:
-		table := byte(row.TableLinkDays)
-		if s == row.StageOwners {
-			table = row.TableOwnerDays
-		}
-		p.key = row.AppendDayKey(p.key[:0], table, id, day)
-		v, found := days.Find(p.key)
+	case m.mark.Passed(p.stage, hour, id) && day >= m.sweep.FirstDay:
+		p.key = row.AppendDayKey(p.key[:0], p.sumsOf, id, day)
+		v, found := p.sums.Find(p.key)
 		if in, err := row.ParseTally(v); !found || err == nil && (in.Hits < t.Hits || in.Bots < t.Bots) {
 			p.c.Fault(check.Where(p.name, key), "it is rolled up, and its day %d has only %s of its %d", day, inWords(in.Hits), t.Hits)
 		}
@@ -274,128 +283,61 @@ func (p *tallyPart) hour(key, value []byte, id uint64, s row.Stage, days *check.
 	return nil
 }
 
-type ownerHours struct {
-	tallyPart
-	days *check.Join
-}
+// days checks that a day has rows only after one of its hours is rolled up, and that the days of a link have no more
+// hits than its life.
+type days struct{ tallyPart }
 
-func (c *checks) beginOwnerHours() (check.Part, error) {
-	p := &ownerHours{}
-	var err, daysErr error
-	p.tallyPart, err = c.newTallyPart("owner hours", false)
-	p.days, daysErr = c.NewJoin(row.TableOwnerDays)
-	return p, errors.Join(err, daysErr)
-}
-
-func (p *ownerHours) End() error {
-	p.days.End()
-	return p.tallyPart.End()
-}
-
-func (p *ownerHours) Row(key, value []byte) error {
-	owner, err := row.HourSuffix(key)
-	if err != nil {
-		p.c.Fault(check.Where(p.name, key), "%v", err)
-		return nil
-	}
-	if err := p.c.WantOwner(uint32(owner), p.name, key); err != nil {
-		return err
-	}
-	return p.hour(key, value, owner, row.StageOwners, p.days)
-}
-
-// linkDays checks that the days of a link have no more hits than its life.
-type linkDays struct {
-	tallyPart
-	lives *check.Join
-	id    uint64
-	hits  uint64 // of the days of id in this part
-}
-
-func (c *checks) beginLinkDays() (check.Part, error) {
-	p := &linkDays{}
-	var err, livesErr error
-	p.tallyPart, err = c.newTallyPart("link days", true)
-	p.lives, livesErr = c.NewJoin(row.TableLinkLives)
-	return p, errors.Join(err, livesErr)
-}
-
-func (p *linkDays) End() error {
-	p.wantLife()
-	p.lives.End()
-	return p.tallyPart.End()
-}
-
-func (p *linkDays) Row(key, value []byte) error {
+func (p *days) Row(key, value []byte) error {
 	id, day, err := row.SplitDayKey(key)
 	if err != nil {
 		p.c.Fault(check.Where(p.name, key), "%v", err)
 		return nil
 	}
-	if id != p.id {
+	if p.cold == nil || id != p.subject {
 		p.wantLife()
-		p.id = id
-		p.wantLink(key, id)
+		p.subject = id
+		if err := p.wantSubject(key, id); err != nil {
+			return err
+		}
 	}
-	if t, ok := p.day(key, value, day); ok {
-		p.hits += t.Hits
-	}
-	return nil
-}
-
-func (p *linkDays) wantLife() {
-	if p.id == 0 {
-		return
-	}
-	key := row.AppendLinkLifeKey(nil, p.id)
-	v, found := p.lives.Find(key)
-	if in, err := row.ParseTally(v); !found || err == nil && in.Hits < p.hits {
-		p.c.Fault(check.Where("link lives", key), "the life of link %d has %s, and its days %d", p.id, inWords(in.Hits), p.hits)
-	}
-	p.hits = 0
-}
-
-// day checks a row of a day against the mark: a day has rows only after one of its hours is rolled
-// up.
-func (p *tallyPart) day(key, value []byte, day uint32) (row.RawTally, bool) {
 	t, ok := p.tally(key, value, totalKey{key[0], day})
 	if last := p.c.mark.Last(); ok && day > last/row.HoursPerDay {
 		p.c.Fault(check.Where(p.name, key), "no hour of day %d is rolled up: that went as far as hour %d", day, last)
 	}
-	return t, ok
+	p.hits += t.Hits
+	return nil
 }
 
-type ownerDays struct{ tallyPart }
-
-func (c *checks) beginOwnerDays() (check.Part, error) {
-	p, err := c.newTallyPart("owner days", false)
-	return &ownerDays{p}, err
+func (p *days) End() error {
+	p.wantLife()
+	return p.tallyPart.End()
 }
 
-func (p *ownerDays) Row(key, value []byte) error {
-	owner, day, err := row.SplitDayKey(key)
-	if err != nil {
-		p.c.Fault(check.Where(p.name, key), "%v", err)
-		return nil
+// wantLife compares the days of a link, which were read, with its life.
+func (p *days) wantLife() {
+	if p.sums == nil || p.subject == 0 {
+		return
 	}
-	p.day(key, value, day)
-	return p.c.WantOwner(uint32(owner), p.name, key)
+	key := row.AppendLinkLifeKey(nil, p.subject)
+	v, found := p.sums.Find(key)
+	if in, err := row.ParseTally(v); !found || err == nil && in.Hits < p.hits {
+		p.c.Fault(check.Where("link lives", key), "the life of link %d has %s, and its days %d", p.subject, inWords(in.Hits), p.hits)
+	}
+	p.hits = 0
 }
 
-type linkLives struct{ tallyPart }
+// lives checks the lives of links.
+type lives struct{ tallyPart }
 
-func (c *checks) beginLinkLives() (check.Part, error) {
-	p, err := c.newTallyPart("link lives", true)
-	return &linkLives{p}, err
-}
-
-func (p *linkLives) Row(key, value []byte) error {
+func (p *lives) Row(key, value []byte) error {
 	id, err := row.LinkOf(key)
 	if err != nil {
 		p.c.Fault(check.Where(p.name, key), "%v", err)
 		return nil
 	}
-	p.wantLink(key, id)
+	if err := p.wantSubject(key, id); err != nil {
+		return err
+	}
 	if _, err := checkedTally(value); err != nil {
 		p.c.Fault(check.Where(p.name, key), "%v", err)
 	}

@@ -73,20 +73,7 @@ type Sessions interface {
 
 // A Dashboard serves the pages. Any number of goroutines may use it at once.
 type Dashboard struct {
-	Calls    *ops.Calls
-	Accounts *account.Accounts
-	Engine   *engine.Engine
-	Sessions Sessions
-	Facts    func() ([]admin.Group, error)
-	stalled  func() bool
-	Health   func() admin.Health
-	Site     page.Site
-	BaseURL  string
-	problem  func(ctx *fasthttp.RequestCtx, p problem.Problem)
-	Stream   Stream
-	answered func(route string, method []byte, status int, took time.Duration)
-	Now      func() time.Time
-	Log      *slog.Logger
+	Options
 
 	content Content
 	views   views

@@ -15,19 +15,19 @@ import (
 func (r *Request) fail(err error) {
 	p, known := problem.Of(err)
 	if !known {
-		r.Log.Error("a page failed", slog.String("page", r.Row.Path), slog.Any("cause", err), r.Id())
+		r.Logger.Error("a page failed", slog.String("page", r.Row.Path), slog.Any("cause", err), r.Id())
 	}
 	h := &r.Ctx.Response.Header
 	h.Set("Vary", "Accept")
 	if page.PrefersJSON(r.Ctx.Request.Header.PeekAll("Accept")) {
-		r.problem(r.Ctx, p)
+		r.Problem(r.Ctx, p)
 		return
 	}
 	if p.Kind.RetryAfter != "" && len(h.Peek("Retry-After")) == 0 {
 		h.Set("Retry-After", p.Kind.RetryAfter)
 	}
 	if err := r.Show(p.Kind.Status, "error", p.Kind.Title, r.failure(p)); err != nil {
-		r.Log.Error("the page of an error failed", slog.Any("cause", err), r.Id())
+		r.Logger.Error("the page of an error failed", slog.Any("cause", err), r.Id())
 		r.Ctx.SetStatusCode(p.Kind.Status)
 		r.Ctx.SetContentType("text/plain; charset=utf-8")
 		r.Ctx.SetBodyString(p.Kind.Title)

@@ -2,6 +2,7 @@ package visit
 
 import (
 	"crypto/sha256"
+	"slices"
 	"sync"
 	"time"
 
@@ -131,11 +132,9 @@ const (
 // begin notes that the caller's session sends a form. first == false: it was sent before.
 func (k *keep) begin(c account.Caller, key [sha256.Size]byte) (sent *sentForm, first bool) {
 	k.change(c, func(e *kept) {
-		for _, s := range e.sent {
-			if s.key == key {
-				sent = s
-				return
-			}
+		if i := slices.IndexFunc(e.sent, func(s *sentForm) bool { return s.key == key }); i >= 0 {
+			sent = e.sent[i]
+			return
 		}
 		sent, first = &sentForm{key: key, ended: make(chan struct{})}, true
 		if len(e.sent) >= maxSentForms {
@@ -149,11 +148,6 @@ func (k *keep) begin(c account.Caller, key [sha256.Size]byte) (sent *sentForm, f
 // forget removes a form.
 func (k *keep) forget(c account.Caller, sent *sentForm) {
 	k.change(c, func(e *kept) {
-		for i, s := range e.sent {
-			if s == sent {
-				e.sent = append(e.sent[:i:i], e.sent[i+1:]...)
-				return
-			}
-		}
+		e.sent = slices.DeleteFunc(slices.Clone(e.sent), func(s *sentForm) bool { return s == sent })
 	})
 }

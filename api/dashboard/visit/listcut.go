@@ -30,15 +30,23 @@ func Cut[T any](r *Request, rows []T) ([]T, CutPager) {
 
 // pageFrom returns the address of this page with rows from a number on.
 func (r *Request) pageFrom(from int) string {
-	query := url.Values{}
-	if q := r.Query("q"); q != "" {
-		query.Set("q", q)
-	}
+	text := ""
 	if from > 0 {
-		query.Set("from", strconv.Itoa(from))
+		text = strconv.Itoa(from)
 	}
-	if len(query) == 0 {
-		return r.path()
+	return Address(r.path(), "q", r.Query("q"), "from", text)
+}
+
+// Address returns the address of a page with parameters, names and values; empty ones are left out.
+func Address(path string, pairs ...string) string {
+	values := url.Values{}
+	for i := 0; i < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			values.Set(pairs[i], pairs[i+1])
+		}
 	}
-	return r.path() + "?" + query.Encode()
+	if len(values) == 0 {
+		return path
+	}
+	return path + "?" + values.Encode()
 }

@@ -29,6 +29,15 @@ func (r *Request) Once(do func() (page string, err error)) (page string, err err
 	}
 }
 
+// SeeOnce is Once, after which the browser is to ask for the page.
+func (r *Request) SeeOnce(do func() (page string, err error)) error {
+	page, err := r.Once(do)
+	if err != nil {
+		return err
+	}
+	return r.SeeOther(page)
+}
+
 // endOf calls do, and forgets the form if it has done nothing, so that it can be sent again.
 func (r *Request) endOf(sent *sentForm, do func() (page string, err error)) (page string, err error) {
 	defer func() {

@@ -16,11 +16,8 @@ import (
 
 // New returns a dashboard with the pages of c. It starts no goroutine.
 func New(o Options, c Content) *Dashboard {
-	d := &Dashboard{
-		Calls: o.Calls, Accounts: o.Accounts, Engine: o.Engine, Sessions: o.Sessions, Facts: o.Facts, stalled: o.Stalled, Health: o.Health, Site: o.Site, BaseURL: o.BaseURL,
-		problem: o.Problem, Stream: o.Stream, answered: o.Answered, Now: o.Now, Log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
-		content: c, views: parseViews(c), keep: newKeep(o.Now),
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
+	d := &Dashboard{Options: o, content: c, views: parseViews(c), keep: newKeep(o.Now)}
 	d.routes = compressed(d.router().Handler)
 	return d
 }
@@ -72,7 +69,7 @@ func (d *Dashboard) handler(p *Row) fasthttp.RequestHandler {
 		if err := r.serve(); err != nil {
 			r.fail(err)
 		}
-		d.answered(p.Path, ctx.Method(), ctx.Response.StatusCode(), time.Since(start))
+		d.Answered(p.Path, ctx.Method(), ctx.Response.StatusCode(), time.Since(start))
 	}
 }
 

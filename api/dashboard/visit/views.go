@@ -100,7 +100,7 @@ func (r *Request) conditions() (all []notice) {
 	if r.Engine.ReadOnly() {
 		all = append(all, notice{Kind: "warning", Text: "Nothing can be changed at present, because the server's disk is almost full. Links still redirect, and hits are still counted."})
 	}
-	if m := r.Engine.Metrics(); m.JournalUnprotected > 0 || m.JournalStandby || r.stalled() {
+	if m := r.Engine.Metrics(); m.JournalUnprotected > 0 || m.JournalStandby || r.Stalled() {
 		all = append(all, notice{Kind: "warning", Text: "The server's disk does not answer at present. Links still redirect, and hits are still counted, but changes may have to wait."})
 	}
 	return all
