@@ -65,7 +65,7 @@ func ReadHot(h *engine.HotView, k engine.KeyView, v []byte) error {
 
 // readAnyHot reads a hot record into all fields of h but the key.
 func readAnyHot(h *engine.HotView, v []byte) error {
-	h.ExpiresAtMs, h.MaxHits, h.DeletedAtMs = 0, 0, 0
+	h.ExpiresAtMs, h.MaxHits, h.DeletedAtMs, h.CountsAtOnce = 0, 0, 0, false
 	r := readValue("hot record", v, hotVersion)
 	h.Flags, h.ID, h.Owner = engine.Flags(r.byte()), r.uvarint(), r.uint32()
 	if h.Flags&^knownFlags != 0 {
@@ -105,7 +105,7 @@ func readUsualHot(h *engine.HotView, v []byte) bool {
 		return false
 	}
 	h.Flags, h.ID, h.Owner, h.Target = engine.Flags(v[1]), id, uint32(owner), rest[ownerBytes:]
-	h.ExpiresAtMs, h.MaxHits, h.DeletedAtMs = 0, 0, 0
+	h.ExpiresAtMs, h.MaxHits, h.DeletedAtMs, h.CountsAtOnce = 0, 0, 0, false
 	return len(h.Target) <= engine.MaxTargetBytes
 }
 
@@ -155,7 +155,9 @@ func DecodeIndexKey(v []byte) (engine.Key, error) {
 //	┌───────────┬────────┬───────────┐
 //	│ version 1 │ domain │ code      │
 //	└───────────┴────────┴───────────┘
-func AppendDeletion(dst []byte, k engine.Key) []byte { return appendKey(append(dst, deletionVersion), k) }
+func AppendDeletion(dst []byte, k engine.Key) []byte {
+	return appendKey(append(dst, deletionVersion), k)
+}
 
 // DecodeDeletion decodes the key of a row of the index by deletion.
 func DecodeDeletion(v []byte) (engine.Key, error) {

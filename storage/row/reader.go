@@ -94,7 +94,9 @@ func (r *reader) bytes(limit int) []byte {
 }
 
 // key reads what appendKey has written; its code aliases the value.
-func (r *reader) key() engine.KeyView { return engine.KeyView{Domain: r.domain(), Code: r.bytes(engine.MaxCodeBytes)} }
+func (r *reader) key() engine.KeyView {
+	return engine.KeyView{Domain: r.domain(), Code: r.bytes(engine.MaxCodeBytes)}
+}
 
 func (r *reader) domain() engine.Domain {
 	v := r.uvarint()
