@@ -41,13 +41,9 @@ var errName = fmt.Errorf("must be 1 to %d characters that can be printed, on one
 // that are invisible are refused.
 func ParseName(text string) (string, error) {
 	name := strings.TrimSpace(text)
-	if n := utf8.RuneCountInString(name); n < 1 || n > maxNameRunes || !utf8.ValidString(name) {
+	notPrint := func(r rune) bool { return !unicode.IsPrint(r) }
+	if n := utf8.RuneCountInString(name); n < 1 || n > maxNameRunes || !utf8.ValidString(name) || strings.ContainsFunc(name, notPrint) {
 		return "", errName
-	}
-	for _, r := range name {
-		if !unicode.IsPrint(r) {
-			return "", errName
-		}
 	}
 	return name, nil
 }

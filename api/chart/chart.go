@@ -1,10 +1,12 @@
 package chart
 
 import (
+	"cmp"
 	_ "embed"
 	"errors"
 	"fmt"
 	"html/template"
+	"slices"
 	"strings"
 	"time"
 )
@@ -118,13 +120,8 @@ func (c Chart) check() error {
 
 // peak returns the first bucket with the most hits.
 func (c Chart) peak() int {
-	most := 0
-	for i := range c.Buckets {
-		if c.Buckets[i].Hits > c.Buckets[most].Hits {
-			most = i
-		}
-	}
-	return most
+	highest := slices.MaxFunc(c.Buckets, func(a, b Bucket) int { return cmp.Compare(a.Hits, b.Hits) }).Hits
+	return slices.IndexFunc(c.Buckets, func(b Bucket) bool { return b.Hits == highest })
 }
 
 // most returns the largest figure.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -50,11 +51,13 @@ func (l Limit) Quota() (events, windowSeconds int) {
 	return l.Burst, int(min(seconds, math.MaxInt32))
 }
 
-// units are the units of a period, the longest first.
-var units = []struct {
+type unit struct {
 	name   string
 	length time.Duration
-}{
+}
+
+// units are the units of a period, the longest first.
+var units = []unit{
 	{"d", 24 * time.Hour}, {"h", time.Hour}, {"min", time.Minute}, {"m", time.Minute}, {"s", time.Second},
 }
 
@@ -69,15 +72,6 @@ func periodText(d time.Duration) string {
 		}
 	}
 	return d.String() // no limit has such a period
-}
-
-func unit(name string) time.Duration {
-	for _, u := range units {
-		if u.name == name {
-			return u.length
-		}
-	}
-	return 0
 }
 
 // errForm is Parse's error for a text of another form.
@@ -113,11 +107,11 @@ func Parse(text string) (Limit, error) {
 
 func parsePeriod(text string) (time.Duration, error) {
 	name := strings.TrimLeft(text, "0123456789")
-	length := unit(name)
-	if length == 0 {
+	at := slices.IndexFunc(units, func(u unit) bool { return u.name == name })
+	if at < 0 {
 		return 0, fmt.Errorf("the period %q must be a number of s, min, h or d", text)
 	}
-	n := 1
+	n, length := 1, units[at].length
 	if digits := text[:len(text)-len(name)]; digits != "" {
 		var err error
 		if n, err = count("the period", digits, int(MaxPeriod/length)); err != nil {

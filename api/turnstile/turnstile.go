@@ -188,10 +188,7 @@ func (t *Turnstile) Held() int {
 func (t *Turnstile) heldBy(key Key) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if c := t.mu.present[key]; c != nil {
-		return c.held()
-	}
-	return 0
+	return t.callerLocked(key).held()
 }
 
 // Waiting returns how many requests wait for a place.
@@ -201,14 +198,19 @@ func (t *Turnstile) Waiting() int {
 	return t.mu.waiting
 }
 
+// callerLocked returns the caller with that key, present or not.
+func (t *Turnstile) callerLocked(key Key) *caller {
+	if c := t.mu.present[key]; c != nil {
+		return c
+	}
+	return &caller{key: key}
+}
+
 // arrive takes a place, or returns a request that waits for one, or returns an error.
 func (t *Turnstile) arrive(key Key) (*request, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	c := t.mu.present[key]
-	if c == nil {
-		c = &caller{key: key}
-	}
+	c := t.callerLocked(key)
 	switch most := t.limits.PerCaller; {
 	case most > 0 && c.present >= most && key != Key{}:
 		return nil, ErrShare
@@ -228,10 +230,7 @@ func (t *Turnstile) arrive(key Key) (*request, error) {
 func (t *Turnstile) arrivePatiently(key Key, waiting int) (*request, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	c := t.mu.present[key]
-	if c == nil {
-		c = &caller{key: key}
-	}
+	c := t.callerLocked(key)
 	mayHold := t.mayHoldLocked(c)
 	switch {
 	case mayHold && t.mu.held < t.limits.Places:

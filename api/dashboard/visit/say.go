@@ -8,9 +8,7 @@ import (
 // This file is what a request keeps for the next page of its session, and what is kept for it.
 
 // Say keeps a notice for the next page.
-func (r *Request) Say(kind, text string) {
-	r.keep.change(r.Caller, func(e *kept) { e.notice = &notice{Kind: kind, Text: text} })
-}
+func (r *Request) Say(kind, text string) { r.SayWith(kind, text, Option{}) }
 
 // SayWith is say with a link after the text.
 func (r *Request) SayWith(kind, text string, link Option) {
