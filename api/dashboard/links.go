@@ -137,7 +137,8 @@ func (r *request) takePage(view *linksView, p ops.Page) error {
 		l := &p.Links[i]
 		row := linkRow{Link: *l, Path: linkPath(l.Code, s.Owner), Edit: visit.Address(Root+"link/"+l.Code+"/edit", "owner", s.Owner)}
 		row.Host, row.Rest = splitTarget(l.Target)
-		row.Scheme, row.Site = splitBase(r.BaseURL)
+		row.Scheme, row.Site, _ = strings.Cut(r.BaseURL, "://")
+		row.Scheme += "://"
 		row.OwnerName = cmp.Or(names[l.Owner], "user "+strconv.FormatUint(uint64(l.Owner), 10))
 		row.MoreTags = max(0, len(l.Tags)-shownTags)
 		for _, tag := range l.Tags[:len(l.Tags)-row.MoreTags] {
@@ -172,12 +173,6 @@ func splitTarget(target string) (host, rest string) {
 		return after[:i], after[i:]
 	}
 	return after, ""
-}
-
-// splitBase splits the beginning of short addresses into its scheme, with ://, and its host.
-func splitBase(baseURL string) (scheme, host string) {
-	scheme, host, _ = strings.Cut(baseURL, "://")
-	return scheme + "://", host
 }
 
 // showMade puts the link that was made before into the view, if the visitor has such a link.

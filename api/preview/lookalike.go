@@ -67,7 +67,7 @@ var confusables = map[*unicode.RangeTable]string{
 
 // plainLabel reports whether label cannot be confused with a label of other letters.
 func plainLabel(label string) bool {
-	if isPlainASCII(label) {
+	if !strings.ContainsFunc(label, func(r rune) bool { return r >= 0x80 }) { // plain ASCII
 		return true
 	}
 	for _, mix := range scriptMixes {
@@ -79,10 +79,6 @@ func plainLabel(label string) bool {
 		}
 	}
 	return false
-}
-
-func isPlainASCII(label string) bool {
-	return !strings.ContainsFunc(label, func(r rune) bool { return r >= 0x80 })
 }
 
 // isNeutral reports whether r may be in a label of any script.

@@ -20,7 +20,7 @@ import (
 func (g *Group) Serve(ln net.Listener) error {
 	l := newListener(ln, g)
 	if g.Plain != nil {
-		l.loops = g.newLoops(l, ln)
+		l.loops = loop.New(l.Table, g.Loops, ln, loop.Use{Door: g.door(), Outlived: g.Outlived, TakeOver: l.takeOver, Refusal: g.appendRefusal, Fail: l.fail})
 	}
 	if !g.add(l) { // the drain has begun: there is nothing to serve
 		return errors.Join(l.Close(), l.loops.Discard())
@@ -43,11 +43,6 @@ func (g *Group) Serve(ln net.Listener) error {
 	looping.Wait()
 	g.remove(l)
 	return err
-}
-
-// New returns the loops that serve ln; nil: fasthttp must.
-func (g *Group) newLoops(l *listener, ln net.Listener) *loop.Loops {
-	return loop.New(l.Table, g.Loops, ln, loop.Use{Door: g.door(), Outlived: g.Outlived, TakeOver: l.takeOver, Refusal: g.appendRefusal, Fail: l.fail})
 }
 
 // add adds l to the group. It returns false if the drain has begun.
@@ -199,11 +194,8 @@ func (g *Group) Pressed(now time.Time) time.Duration {
 func (l *listener) takeOver(c net.Conn, r *conns.Row, ahead []byte) {
 	tracked := l.wrap(c, r)
 	tracked.ahead, tracked.adopted = ahead, true
-	go l.plain.serveHanded(tracked)
+	go func() { _ = l.plain.server().ServeConn(tracked) }() // the error is the client's
 }
-
-// serveHanded serves a connection that a loop has handed over.
-func (g *Group) serveHanded(c *conn) { _ = g.server().ServeConn(c) } // the error is the client's
 
 // handle calls Handle. fasthttp counts the requests on a connection from the moment when it gets it;
 // the row counts those that loop and lane have answered, too. If the server ends the connection and

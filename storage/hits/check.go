@@ -21,8 +21,7 @@ type checks struct {
 
 // Check returns how the rows of hits are checked.
 func Check(run *check.Run) check.Subject {
-	c := &checks{Run: run, sweep: row.Sweep{Stage: row.StageDone}}
-	c.totals.init()
+	c := &checks{Run: run, sweep: row.Sweep{Stage: row.StageDone}, totals: checkedTotals{all: map[totalKey]*counts{}}}
 	hoursOf := func(name string, ofLinks bool, days byte) func() (check.Part, error) {
 		return func() (check.Part, error) {
 			p, err := c.begin(name, ofLinks, days)
@@ -109,8 +108,6 @@ type totalKey struct {
 	table byte
 	when  uint32 // hour or day
 }
-
-func (t *checkedTotals) init() { t.all = map[totalKey]*counts{} }
 
 func (t *checkedTotals) add(key totalKey, s *counts) {
 	t.mu.Lock()
