@@ -28,8 +28,8 @@ import (
 	"shunt/storage"
 )
 
-// A site is the whole server over a real store in a temporary folder, reached through listeners
-// that use no network.
+// A site is the whole server over a real store whose files are in memory, reached through listeners
+// that use no network. What a disk adds, the tests of storage and of the program hold.
 type site struct {
 	*Server
 	t        testing.TB
@@ -134,6 +134,9 @@ func unloadedSiteOn(t testing.TB, kept storage.Options, tune func(*engine.Option
 	t.Cleanup(st.wantNothingSecretLogged) // after everything has stopped
 	dir := t.TempDir()
 	kept.Create, kept.Logger = true, logger
+	if kept.FS == nil {
+		kept.FS = vfs.NewMem()
+	}
 	store, err := storage.Open(filepath.Join(dir, "store"), kept)
 	if err != nil {
 		t.Fatal(err)
