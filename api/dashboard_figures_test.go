@@ -211,9 +211,7 @@ func TestThePageCanSayThatTheChartIsBehind(t *testing.T) {
 	st.shorten(`{"url":"http://a/","alias":"x"}`)
 	b := st.ownFigures()
 	for _, path := range []string{"/_/", "/_/link/x?period=24h"} {
-		if p := b.open(path); !strings.Contains(p.body, `data-newer hidden>Newer hits are not in the chart yet. <a class="underlined" href="`+path+`">Show them</a>`) {
-			t.Errorf("%s: got %s", path, p.body)
-		}
+		b.open(path).expect(t, path, `data-newer hidden>Newer hits are not in the chart yet. <a class="underlined" href="`+path+`">Show them</a>`)
 	}
 }
 

@@ -87,9 +87,7 @@ func TestABadBodyCreatesNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			st.unchanged(t, func() {
 				r := st.call("POST", "/shorten", c.body)
-				if r.status != c.status || r.problem() != c.code || r.fields() != c.fields {
-					t.Errorf("got %d %s, want %d %s %s", r.status, r.body, c.status, c.code, c.fields)
-				}
+				r.expect(t, "", c.status, problemOf(c.code), fieldsOf(c.fields))
 			})
 		})
 	}
@@ -131,9 +129,7 @@ func TestABodyMustBeJSONAndOfBoundedSize(t *testing.T) {
 		"parameters":     post(good, "Content-Type: Application/JSON ; charset=\"UTF-8\""),
 		"exactly 64 KiB": post(good+strings.Repeat(" ", 64<<10-len(good)), "Content-Type: application/json"),
 	} {
-		if r.status != 201 {
-			t.Errorf("%s: got %d %s, want 201", name, r.status, r.body)
-		}
+		r.expect(t, name, 201)
 	}
 }
 
@@ -152,15 +148,11 @@ func TestATakenAliasIsRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			st.unchanged(t, func() {
 				r := st.callAs(c.token, "POST", "/shorten", fmt.Sprintf(`{"url":%q,"alias":%q}`, c.url, c.alias))
-				if r.status != 409 || r.problem() != "alias_taken" {
-					t.Errorf("got %d %s, want 409 alias_taken", r.status, r.body)
-				}
+				r.expect(t, "", 409, problemOf("alias_taken"))
 			})
 		})
 	}
-	if r := st.call("POST", "/shorten", `{"url":"http://c/","alias":"gone"}`); r.status != 201 {
-		t.Errorf("its former owner takes a deleted code again: got %d %s, want 201", r.status, r.body)
-	}
+	st.call("POST", "/shorten", `{"url":"http://c/","alias":"gone"}`).expect(t, "its former owner takes a deleted code again", 201)
 }
 
 // TestADeletedCodeStaysTaken90DaysForOthersOnly looks at the last moment and at the one after it.
@@ -173,9 +165,7 @@ func TestADeletedCodeStaysTaken90DaysForOthersOnly(t *testing.T) {
 	st.wantStats("mine", 1, 1)
 	want := func(r reply, status int, problem string) {
 		t.Helper()
-		if r.status != status || r.problem() != problem {
-			t.Errorf("got %d %s, want %d %s", r.status, r.body, status, problem)
-		}
+		r.expect(t, "", status, problemOf(problem))
 	}
 	want(st.call("DELETE", "/links/mine", ""), 204, "")
 	if got := st.get("/mine").status; got != 404 {
@@ -206,9 +196,7 @@ func TestARepeatedAliasGivesTheLinkIfSentFieldsAgree(t *testing.T) {
 		"another time zone": `{"url":"http://a/","alias":"x","expires_at":"2030-01-01T01:00:00.500+01:00"}`,
 	} {
 		r := st.call("POST", "/shorten", body)
-		if r.status != 200 || r.header.Get("Location") != "/api/v1/links/x" || r.header.Get("ETag") != `"1"` || !strings.Contains(r.body, `"title":"T"`) {
-			t.Errorf("%s: got %d %s, want 200 and the link", name, r.status, r.body)
-		}
+		r.expect(t, name, 200, header("Location", "/api/v1/links/x"), header("ETag", `"1"`), `"title":"T"`)
 	}
 	for _, field := range []string{
 		`"url":"http://b/"`, `"redirect_status":302`, `"expires_at":"2030-01-01T00:00:00Z"`, `"max_hits":8`, `"title":""`,
@@ -218,9 +206,7 @@ func TestARepeatedAliasGivesTheLinkIfSentFieldsAgree(t *testing.T) {
 		if !strings.Contains(field, "url") {
 			body = `{"alias":"x","url":"http://a/",` + field + `}`
 		}
-		if r := st.call("POST", "/shorten", body); r.problem() != "alias_taken" {
-			t.Errorf("%s: got %d %s, want 409", field, r.status, r.body)
-		}
+		st.call("POST", "/shorten", body).expect(t, field, problemOf("alias_taken"))
 	}
 	if got := st.counted(); got != "1 links, 0 redirects" {
 		t.Errorf("got %s, want one link", got)
@@ -273,16 +259,12 @@ func TestInvalidCodesCountNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			st.unchanged(t, func() {
 				r := st.get(c.target, browser)
-				if r.status != c.status || r.header.Get("Location") != "" {
-					t.Errorf("got %d %v, want %d", r.status, r.header, c.status)
-				}
+				r.expect(t, "", c.status, header("Location", ""))
 			})
 		})
 	}
 	for _, target := range []string{"/abc", "/abc/", "/abc?x=%00", "http://any.example/abc", "HTTPS://any.example:80/abc/?x", "/abc#x", "/%61bc"} {
-		if r := st.get(target, browser); r.status != 302 {
-			t.Errorf("%s: got %d, want 302", target, r.status)
-		}
+		st.get(target, browser).expect(t, target, 302)
 	}
 	st.wantStats("abc", 7, 1)
 }
@@ -351,12 +333,8 @@ func TestABodyOver64KiBIsTooLargeForEveryLink(t *testing.T) {
 		post := func(size int) reply {
 			return send(t, st.publicAt, "POST", requestText("POST", "/"+code, strings.Repeat("x", size), browser))
 		}
-		if r := post(64 << 10); r.status != status {
-			t.Errorf("64 KiB to a %d link: got %+v", status, r)
-		}
-		if r := post(64<<10 + 1); r.status != 413 || r.problem() != "body_too_large" || r.header.Get("Location") != "" {
-			t.Errorf("a byte more to a %d link: got %+v, want 413", status, r)
-		}
+		post(64<<10).expect(t, "64 KiB to a", status)
+		post(64<<10+1).expect(t, "a byte more to a", 413, problemOf("body_too_large"), header("Location", ""))
 		st.wantStats(code, 1, 1)
 	}
 }
@@ -380,9 +358,7 @@ func TestAnExpiryIsATimeOrTheEndOfADay(t *testing.T) {
 			}
 		}
 	}
-	if r := st.call("POST", "/shorten", `{"url":"http://a/","expires_at":"2026-01-01"}`); r.status != 422 || r.fields() != "expires_at:past" {
-		t.Errorf("yesterday: got %d %s", r.status, r.body)
-	}
+	st.call("POST", "/shorten", `{"url":"http://a/","expires_at":"2026-01-01"}`).expect(t, "yesterday", 422, fieldsOf("expires_at:past"))
 }
 
 // quotedTags returns n different tags in JSON, with commas between them.

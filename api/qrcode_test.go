@@ -99,10 +99,6 @@ func TestASizeTooSmallForALongAddressIsRefused(t *testing.T) {
 	})
 	code := strings.Repeat("c", 64)
 	st.shorten(`{"url":"https://good.example/","alias":"` + code + `"}`)
-	if r := st.get("/" + code + ".png?size=64"); r.status != 422 || r.fields() != "size:range" {
-		t.Errorf("got %d %s", r.status, r.body)
-	}
-	if r := st.get("/" + code + ".png?size=128"); r.status != 200 {
-		t.Errorf("128: got %d %s", r.status, r.body)
-	}
+	st.get("/"+code+".png?size=64").expect(t, "", 422, fieldsOf("size:range"))
+	st.get("/"+code+".png?size=128").expect(t, "128", 200)
 }

@@ -264,13 +264,9 @@ func TestHEADOpensNoLiveStream(t *testing.T) {
 	st.shorten(`{"url":"http://a/","alias":"x"}`)
 	for range liveStreamsCaller + 1 {
 		r := st.call("HEAD", "/stats/x/live", "")
-		if r.status != 200 || r.header.Get("Content-Type") != "text/event-stream" || r.body != "" || r.close {
-			t.Errorf("got %+v", r)
-		}
+		r.expect(t, "", 200, header("Content-Type", "text/event-stream"), bodyOf(""), kept)
 	}
-	if r := st.call("HEAD", "/stats/y/live", ""); r.status != 404 {
-		t.Errorf("a missing link: got %+v, want 404", r)
-	}
+	st.call("HEAD", "/stats/y/live", "").expect(t, "a missing link", 404)
 	st.awaitStreams(0)
 }
 
