@@ -13,16 +13,10 @@ import (
 func TestWithoutAValidTokenNothingHappens(t *testing.T) {
 	st := newSite(t, nil)
 	admin, _, err := st.accounts.EnsureAdmin()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	dead, revoked, err := st.accounts.IssueToken(account.CallerOf(admin), account.TokenDraft{Name: "dead"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := st.accounts.RevokeToken(account.Caller{}, admin.ID, dead.ID); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, st.accounts.RevokeToken(account.Caller{}, admin.ID, dead.ID))
 	wrong := []byte(st.token)
 	wrong[10] ^= 1
 	for name, lines := range map[string][]string{
@@ -62,9 +56,7 @@ func TestATokenMayDoWhatItsScopesAllow(t *testing.T) {
 		t.Fatal(r)
 	}
 	u, err := st.accounts.UserByName("ALL@example.com")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, c := range []struct {
 		scope              account.Scope
 		method, path, body string

@@ -22,9 +22,7 @@ func blocking(t testing.TB, o *Options, lines string) *blockList {
 	t.Helper()
 	path := writeTo(t, "list", []byte(lines))
 	list, err := blocklist.Open(path, o.Logger)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	o.Blocks = list
 	return &blockList{list, path}
 }
@@ -90,8 +88,6 @@ func (st *site) wantState(code, want string) {
 func writeTo(t testing.TB, name string, content []byte) (path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, content, 0o600))
 	return path
 }

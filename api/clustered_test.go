@@ -32,9 +32,7 @@ func newClusteredSite(t *testing.T) (*site, *clusterState) {
 	st := newSiteOn(t, func(o *engine.Options) { o.Cluster = true }, func(o *Options) {
 		o.Cluster = Cluster{State: state, TLS: &tls.Config{MinVersion: tls.VersionTLS13}}
 	})
-	if err := st.engine.Lead(t.Context(), func() {}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, st.engine.Lead(t.Context(), func() {}))
 	return st, state
 }
 

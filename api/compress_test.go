@@ -24,9 +24,7 @@ func TestEveryPublicPageIsCompressedForBrowsers(t *testing.T) {
 			t.Errorf("%s: got Vary: %q, want Accept-Encoding in it", path, got)
 		}
 		r, err := gzip.NewReader(strings.NewReader(zipped.body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if body, err := io.ReadAll(r); err != nil || string(body) != plain.body {
 			t.Errorf("%s: the page is another one when it is compressed (%v)", path, err)
 		}

@@ -35,9 +35,7 @@ func (st *site) exported(token string) int {
 func (st *site) export(token, query string) (net.Conn, io.Reader) {
 	st.t.Helper()
 	c, err := st.publicAt.Dial()
-	if err != nil {
-		st.t.Fatal(err)
-	}
+	must(st.t, err)
 	st.t.Cleanup(func() { _ = c.Close() })
 	if _, err := io.WriteString(c, requestText("GET", "/api/v1/export"+query, "", "Authorization: Bearer "+token)); err != nil {
 		st.t.Fatal(err)

@@ -106,9 +106,7 @@ func TestAKeyBelongsToOneToken(t *testing.T) {
 	const body = `{"url":"http://a/"}`
 	ann := st.member("ann@example.com")
 	u, err := st.accounts.UserByName("ann@example.com")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	local := func(lines ...string) reply {
 		return send(t, st.localAt, "POST", requestText("POST", "/api/v1/shorten", body, append(lines, "Content-Type: application/json", "Idempotency-Key: k")...))
 	}

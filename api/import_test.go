@@ -16,9 +16,7 @@ func (st *site) importText(items ...string) (string, bulkAnswer) {
 	if r.status != 200 {
 		return fmt.Sprint(r.status, " ", r.problem(), " ", r.fields()), answer
 	}
-	if err := json.Unmarshal([]byte(r.body), &answer); err != nil {
-		st.t.Fatal(err)
-	}
+	must(st.t, json.Unmarshal([]byte(r.body), &answer))
 	text := fmt.Sprintf("%d %d %d:", answer.Created, answer.Existing, answer.Failed)
 	for _, item := range answer.Results {
 		text += fmt.Sprint(" ", item.Status)
@@ -37,9 +35,7 @@ func (st *site) exportedLines() (lines []string) {
 		}
 		delete(link, "short_url")
 		text, err := json.Marshal(link)
-		if err != nil {
-			st.t.Fatal(err)
-		}
+		must(st.t, err)
 		lines = append(lines, string(text))
 	}
 	return lines

@@ -19,9 +19,7 @@ import (
 func limitOf(t testing.TB, text string) rate.Limit {
 	t.Helper()
 	l, err := rate.Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return l
 }
 
@@ -234,9 +232,7 @@ func TestAdminsAreExemptFromLimits(t *testing.T) {
 		}
 	}
 	admin, err := st.accounts.OldestAdmin()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	a.lines = []string{bearer(st.issue(account.CallerOf(admin), account.LinksRead))}
 	if got := a.statuses(4, "GET", "/api/v1/me", ""); got[3] != 429 {
 		t.Errorf("an admin's token without the scope: got %v, want 429 at last", got)

@@ -294,9 +294,7 @@ func TestTheGoClientKeepsEveryField(t *testing.T) {
 	eachField(t, func(t *testing.T, st *site, name string, c fieldCase) {
 		for _, value := range []string{c.value, c.other} {
 			for _, through := range []any{new(client.Link), new(client.Draft)} {
-				if err := json.Unmarshal([]byte(`{"`+name+`":`+value+`}`), through); err != nil {
-					t.Fatal(err)
-				}
+				must(t, json.Unmarshal([]byte(`{"`+name+`":`+value+`}`), through))
 				if text, err := json.Marshal(through); err != nil || !alikeJSON(field(t, string(text), name), value) && value != c.unset {
 					t.Errorf("%T: %s became %s, %v", through, value, text, err)
 				}

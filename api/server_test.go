@@ -25,9 +25,7 @@ func TestShutdownLetsClientsFinishAndTellsThemToClose(t *testing.T) {
 	st := newSite(t, nil)
 	st.shorten(`{"url":"http://a/","alias":"x"}`)
 	c, err := st.publicAt.Dial()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer c.Close()
 	r := bufio.NewReader(c)
 	ask := func() reply {
@@ -226,14 +224,10 @@ func TestTheFirstUserOfANewStoreIsItsAdmin(t *testing.T) {
 func TestALateRequestIsAnswered408(t *testing.T) {
 	st := newSite(t, nil)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	st.serveOn(ln, st.ServePublic)
 	c, err := net.Dial("tcp", ln.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer c.Close()
 	if _, err := io.WriteString(c, "GET /x HTTP/1.1\r\nHost: "); err != nil {
 		t.Fatal(err)
@@ -253,15 +247,11 @@ func TestALateRequestIsAnswered408(t *testing.T) {
 func TestTheAnswerToATooLargeBodyArrives(t *testing.T) {
 	st := newSite(t, nil)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	st.serveOn(ln, st.ServePublic)
 	for range 20 {
 		c, err := net.Dial("tcp", ln.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		body := strings.Repeat(" ", 300<<10)
 		if _, err := io.WriteString(c, requestText("POST", "/api/v1/shorten", body)); err != nil {
 			t.Fatalf("sending: %v", err)

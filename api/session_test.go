@@ -200,9 +200,7 @@ func TestRevokingWorksOnOpenConnections(t *testing.T) {
 		"session": {cookie, func() { st.as([]string{cookie, ownPage}, "DELETE", "/session", "") }},
 	} {
 		conn, err := st.publicAt.Dial()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer conn.Close()
 		answers := bufio.NewReader(conn)
 		for _, want := range []int{200, 401} {
@@ -225,9 +223,7 @@ func TestALiveStreamEndsWithItsSession(t *testing.T) {
 		t.Fatal(r)
 	}
 	conn, err := st.publicAt.Dial()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer conn.Close()
 	if _, err := io.WriteString(conn, requestText("GET", "/api/v1/stats/x/live", "", cookie)); err != nil {
 		t.Fatal(err)
