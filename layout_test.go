@@ -69,7 +69,7 @@ var (
 
 // rooms has every package but those at the top of a layer.
 var rooms = map[string]room{
-	"engine/caps": {users: []string{"engine", "engine/hit", "engine/link"}},
+	"engine/caps": {knows: []string{"engine/index"}, users: []string{"engine", "engine/hit", "engine/link"}},
 	"engine/hit": {
 		knows: []string{
 			"engine/caps", "engine/index", "engine/internal/clock", "engine/internal/errs", "engine/internal/seams",

@@ -17,6 +17,7 @@ import (
 	"shunt/api/wire"
 	"shunt/api/wire/http1"
 	"shunt/api/wire/loop"
+	"shunt/engine"
 )
 
 // scratch is the memory that a redirect needs besides its RequestCtx. Scratches are kept in a pool.
@@ -86,7 +87,7 @@ func (f *front) serveCode(ctx *fasthttp.RequestCtx, code, query []byte) {
 	head := string(method) == fasthttp.MethodHead
 	peer, now := http1.PeerAddr(ctx), f.now.Of(ctx)
 	sc.request = redirect.Request{
-		Code:      code,
+		KeyView:   engine.KeyView{Domain: engine.DefaultDomain, Code: code},
 		Query:     query,
 		UserAgent: ctx.UserAgent(),
 		Referrer:  ctx.Request.Header.Referer(),

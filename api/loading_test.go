@@ -20,8 +20,8 @@ func (st *site) plant(code string, change func(*engine.Record)) {
 	id, err := st.store.AllocateIDs(1)
 	check(st.t, err)
 	r := engine.Record{
-		Hot:  engine.Hot{Code: code, ID: id, Owner: 1, Target: "https://example.com/" + code},
-		Cold: engine.Cold{Code: code, Version: 1, CreatedAtMs: 1000, UpdatedAtMs: 1000},
+		Hot:  engine.Hot{Key: keyOf(code), ID: id, Owner: 1, Target: "https://example.com/" + code},
+		Cold: engine.Cold{Key: keyOf(code), Version: 1, CreatedAtMs: 1000, UpdatedAtMs: 1000},
 	}
 	if change != nil {
 		change(&r)

@@ -11,6 +11,7 @@ import (
 	"shunt/api/exchange"
 	"shunt/api/redirect"
 	"shunt/api/wire/http1"
+	"shunt/engine"
 )
 
 // This file answers plain requests for codes, which wire has read without fasthttp. Redirects are
@@ -26,7 +27,7 @@ func (f *front) answerPlain(out []byte, r *http1.Plain) []byte {
 		r.Closes = true
 	}
 	q := redirect.Request{
-		Code:      r.Segment,
+		KeyView:   engine.KeyView{Domain: engine.DefaultDomain, Code: r.Segment},
 		Query:     r.Query,
 		UserAgent: r.UserAgent,
 		Referrer:  r.Referrer,

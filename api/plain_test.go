@@ -241,7 +241,7 @@ func TestADecisionThatIsReleasedCountsNothing(t *testing.T) {
 	before := st.redirects.Counts()
 	for range 3 {
 		for code, want := range map[string]redirect.Outcome{"x": redirect.Redirected, "once": redirect.Redirected, "unknown": redirect.UnknownCode} {
-			d, buf := st.redirects.Decide([]byte("before"), &redirect.Request{Code: []byte(code), Safe: true, NowMs: st.now.Load()})
+			d, buf := st.redirects.Decide([]byte("before"), &redirect.Request{KeyView: keyOf(code).View(), Safe: true, NowMs: st.now.Load()})
 			d.Release()
 			location := map[redirect.Outcome]string{redirect.Redirected: "http://a/"}[want]
 			if d.Outcome != want || string(buf) != "before"+location {

@@ -8,6 +8,7 @@ import (
 	"shunt/api/redirect"
 	"shunt/api/turnstile"
 	"shunt/api/wire/http1"
+	"shunt/engine"
 )
 
 // A peeker finds links for the pages about them.
@@ -18,11 +19,14 @@ type peeker struct {
 	now       exchange.Clock
 }
 
+// pageKey returns the key of the link that a page is about.
+func pageKey(code string) engine.Key { return engine.Key{Domain: engine.DefaultDomain, Code: code} }
+
 // peek returns the link of code as a redirect would find it now. If a request for code would not be
 // redirected, peek answers with the page of that outcome and returns found == false.
 func (p *peeker) peek(ctx *fasthttp.RequestCtx, code []byte) (link redirect.Peeked, found bool) {
 	now := p.now.Of(ctx)
-	link, o := p.redirects.Peek(p.key(ctx), code, now.UnixMilli())
+	link, o := p.redirects.Peek(p.key(ctx), pageKey(string(code)).View(), now.UnixMilli())
 	if o == redirect.Redirected {
 		return link, true
 	}

@@ -58,7 +58,7 @@ func (p *Previews) serve(ctx *fasthttp.RequestCtx, code []byte) {
 func (p *Previews) createdAt(key turnstile.Key, code string, id uint64) (at time.Time, err error) {
 	err = p.Places.Do(key, func() (err error) {
 		var made uint64
-		if made, at, err = p.engine.Made(code); err == nil && made != id {
+		if made, at, err = p.engine.Made(pageKey(code)); err == nil && made != id {
 			err = engine.ErrNotFound
 		}
 		return err
