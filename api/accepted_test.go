@@ -84,9 +84,7 @@ func TestARequestedCloseClosesTheConnection(t *testing.T) {
 			"HTTP/1.0, all of it": "GET /keep HTTP/1.0\r\nConnection: keep-alive, close\r\n\r\n",
 		} {
 			r := onlyAnswer(t, exchangeOn(t, dial(), raw+wiretest.Smuggled), "GET")
-			if r.status != 307 {
-				t.Errorf("%s: got %+v, want a redirect", name, r)
-			}
+			r.expect(t, name, 307)
 		}
 		st.wantStats("smuggled", 0, 0)
 	})
@@ -101,9 +99,7 @@ func TestATrailerIsNotTreatedAsHeader(t *testing.T) {
 	ln := st.from("10.0.0.1")
 	for _, client := range []string{"192.0.2.1", "192.0.2.2", "192.0.2.3"} {
 		r := send(t, ln, "POST", "POST /keep HTTP/1.1\r\nHost: a\r\n"+browser+"\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nCF-Connecting-IP: "+client+"\r\n\r\n")
-		if r.status != 307 {
-			t.Errorf("got %+v", r)
-		}
+		r.expect(t, "", 307)
 	}
 	st.wantStats("keep", 3, 1)
 }

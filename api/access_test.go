@@ -212,9 +212,7 @@ func TestEveryEndpointAnswersOnlyPermittedCallers(t *testing.T) {
 		_, path, _ := strings.Cut(request, " ")
 		there, _ := a.fresh(path)
 		r := a.ask(column, request, there)
-		if r.status != want {
-			t.Errorf("%s as %s: got %d %s, want %d", request, column, r.status, r.body, want)
-		}
+		r.expect(t, fmt.Sprintf("%s as %s", request, column), want)
 		if want/100 != 2 && strings.Contains(fmt.Sprint(r), "secret") {
 			t.Errorf("%s as %s: got %+v, which tells too much", request, column, r)
 		}

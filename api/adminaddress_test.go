@@ -1,6 +1,7 @@
 package api
 
 import (
+	"fmt"
 	"net"
 	"strings"
 	"testing"
@@ -27,9 +28,7 @@ func (l arrivedAt) Accept() (net.Conn, error) {
 func (st *site) adminAddress(local string) string {
 	st.t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		st.t.Fatal(err)
-	}
+	must(st.t, err)
 	st.serveOn(arrivedAt{ln, tcpAddr(local)}, st.ServeAdmin)
 	st.t.Cleanup(st.shutDown)
 	return ln.Addr().String()
@@ -123,9 +122,7 @@ func TestForeignPagesCannotUseTheAdminAddress(t *testing.T) {
 			wantAdmin(t, addr, "Host: localhost:8081\r\n"+lines, shown)
 		}
 		preflight := "OPTIONS /metrics HTTP/1.1\r\nHost: localhost\r\nOrigin: http://page.example\r\nAccess-Control-Request-Method: GET\r\nConnection: close\r\n\r\n"
-		if r := onlyAnswer(t, sendRaw(t, addr, preflight), "OPTIONS"); r.status != 403 || r.header.Get("Access-Control-Allow-Origin") != "" {
-			t.Errorf("a preflight: got %+v, want it refused", r)
-		}
+		onlyAnswer(t, sendRaw(t, addr, preflight), "OPTIONS").expect(t, "a preflight", 403, header("Access-Control-Allow-Origin", ""))
 	}
 }
 
@@ -141,8 +138,6 @@ func TestAHealthCheckWithoutAHostIsAnswered(t *testing.T) {
 		"GET http://127.0.0.1/readyz HTTP/1.0\r\nHost: x\r\n\r\n": 200, // RFC 9112, 3.2.2: such a target replaces Host
 	} {
 		method, _, _ := strings.Cut(request, " ")
-		if r := onlyAnswer(t, sendRaw(t, addr, request), method); r.status != want {
-			t.Errorf("%q: got %+v, want %d", request, r, want)
-		}
+		onlyAnswer(t, sendRaw(t, addr, request), method).expect(t, fmt.Sprintf("%q", request), want)
 	}
 }

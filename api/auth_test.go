@@ -13,16 +13,10 @@ import (
 func TestWithoutAValidTokenNothingHappens(t *testing.T) {
 	st := newSite(t, nil)
 	admin, _, err := st.accounts.EnsureAdmin()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	dead, revoked, err := st.accounts.IssueToken(account.CallerOf(admin), account.TokenDraft{Name: "dead"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := st.accounts.RevokeToken(account.Caller{}, admin.ID, dead.ID); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, st.accounts.RevokeToken(account.Caller{}, admin.ID, dead.ID))
 	wrong := []byte(st.token)
 	wrong[10] ^= 1
 	for name, lines := range map[string][]string{
@@ -45,15 +39,11 @@ func TestWithoutAValidTokenNothingHappens(t *testing.T) {
 				if r.status != 401 || r.problem() != "unauthorized" || !strings.HasPrefix(r.header.Get("WWW-Authenticate"), "Bearer") {
 					t.Errorf("got %d %v %s, want 401", r.status, r.header, r.body)
 				}
-				if r := send(t, st.publicAt, "GET", requestText("GET", "/api/v1/me", "", lines...)); r.status != 401 {
-					t.Errorf("me: got %d, want 401", r.status)
-				}
+				send(t, st.publicAt, "GET", requestText("GET", "/api/v1/me", "", lines...)).expect(t, "me", 401)
 			})
 		})
 	}
-	if r := send(t, st.publicAt, "GET", requestText("GET", "/api/v1/me", "", "authorization: bEARER "+st.token)); r.status != 200 {
-		t.Errorf("scheme in another case: got %d, want 200", r.status)
-	}
+	send(t, st.publicAt, "GET", requestText("GET", "/api/v1/me", "", "authorization: bEARER "+st.token)).expect(t, "scheme in another case", 200)
 	if got := st.metric("shunt_auth_failures_total"); got != "20" {
 		t.Errorf("auth_failures_total: got %s, want 20", got)
 	}
@@ -66,9 +56,7 @@ func TestATokenMayDoWhatItsScopesAllow(t *testing.T) {
 		t.Fatal(r)
 	}
 	u, err := st.accounts.UserByName("ALL@example.com")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, c := range []struct {
 		scope              account.Scope
 		method, path, body string
@@ -119,30 +107,16 @@ func TestAForeignLinkLooksLikeAMissingOne(t *testing.T) {
 		if foreign.status != 404 || foreign.whole() != missing.whole() {
 			t.Errorf("%s %s: foreign %+v, missing %+v", c.method, c.path, foreign, missing)
 		}
-		if r := st.callAs(ben, c.method, c.path+"x?owner=all", c.body); r.problem() != "forbidden" {
-			t.Errorf("%s owner=all without scope admin: got %+v", c.method, r)
-		}
-		if r := st.call(c.method, c.path+"x?owner=1", c.body); r.status != 404 {
-			t.Errorf("%s owner=1 as admin, another's link: got %+v", c.method, r)
-		}
+		st.callAs(ben, c.method, c.path+"x?owner=all", c.body).expect(t, c.method+" owner=all without scope admin", problemOf("forbidden"))
+		st.call(c.method, c.path+"x?owner=1", c.body).expect(t, c.method+" owner=1 as admin, another's link", 404)
 	}
-	if r := st.call("GET", "/stats/x?owner=all", ""); r.status != 200 {
-		t.Errorf("owner=all as admin: got %+v", r)
-	}
-	if r := st.call("GET", "/links/x?owner=2", ""); r.status != 200 || !strings.Contains(r.body, `"owner":2`) {
-		t.Errorf("owner=2 as admin: got %+v", r)
-	}
+	st.call("GET", "/stats/x?owner=all", "").expect(t, "owner=all as admin", 200)
+	st.call("GET", "/links/x?owner=2", "").expect(t, "owner=2 as admin", 200, `"owner":2`)
 	for _, query := range []string{"owner=", "owner=0", "owner=x", "owner=all&owner=1", "from=x", "include=hits", "x"} {
-		if r := st.call("GET", "/stats/x?"+query, ""); r.problem() != "invalid" {
-			t.Errorf("?%s: got %d %s, want 422", query, r.status, r.body)
-		}
+		st.call("GET", "/stats/x?"+query, "").expect(t, "?"+query, problemOf("invalid"))
 	}
-	if r := st.call("PATCH", "/links/x?owner=all", `{"title":"by an admin"}`); r.status != 200 || !strings.Contains(r.body, `"owner":2`) {
-		t.Errorf("patch with owner=all as admin: got %+v", r)
-	}
-	if r := st.call("DELETE", "/links/x?owner=all", ""); r.status != 204 {
-		t.Errorf("delete with owner=all as admin: got %+v", r)
-	}
+	st.call("PATCH", "/links/x?owner=all", `{"title":"by an admin"}`).expect(t, "patch with owner=all as admin", 200, `"owner":2`)
+	st.call("DELETE", "/links/x?owner=all", "").expect(t, "delete with owner=all as admin", 204)
 }
 
 func TestATokenIsShownOnceAndEndsAtOnce(t *testing.T) {
@@ -152,29 +126,15 @@ func TestATokenIsShownOnceAndEndsAtOnce(t *testing.T) {
 	if err := json.Unmarshal([]byte(r.body), &made); err != nil || r.status != 201 || r.header.Get("Location") != "/api/v1/tokens/"+made.ID {
 		t.Fatalf("got %+v, %v", r, err)
 	}
-	if r := st.call("GET", "/tokens", ""); strings.Contains(r.body, made.Token) || !strings.Contains(r.body, made.ID) || strings.Contains(r.body, `"token"`) {
-		t.Errorf("the list: got %s", r.body)
-	}
-	if r := st.callAs(made.Token, "POST", "/shorten", `{"url":"http://a/"}`); r.status != 201 {
-		t.Errorf("before its end: got %+v", r)
-	}
+	st.call("GET", "/tokens", "").expect(t, "the list", without(made.Token), made.ID, without(`"token"`))
+	st.callAs(made.Token, "POST", "/shorten", `{"url":"http://a/"}`).expect(t, "before its end", 201)
 	st.now.Add(3_600_000)
-	if r := st.callAs(made.Token, "GET", "/me", ""); r.status != 401 {
-		t.Errorf("at its expiry: got %+v", r)
-	}
+	st.callAs(made.Token, "GET", "/me", "").expect(t, "at its expiry", 401)
 	st.now.Add(-1)
-	if r := st.callAs(made.Token, "GET", "/me", ""); r.status != 200 {
-		t.Errorf("a millisecond before: got %+v", r)
-	}
-	if r := st.call("DELETE", "/tokens/"+made.ID, ""); r.status != 204 {
-		t.Errorf("revoke: got %+v", r)
-	}
-	if r := st.callAs(made.Token, "GET", "/me", ""); r.status != 401 {
-		t.Errorf("revoked: got %+v", r)
-	}
-	if r := st.call("DELETE", "/tokens/"+made.ID, ""); r.status != 404 {
-		t.Errorf("revoke again: got %+v", r)
-	}
+	st.callAs(made.Token, "GET", "/me", "").expect(t, "a millisecond before", 200)
+	st.call("DELETE", "/tokens/"+made.ID, "").expect(t, "revoke", 204)
+	st.callAs(made.Token, "GET", "/me", "").expect(t, "revoked", 401)
+	st.call("DELETE", "/tokens/"+made.ID, "").expect(t, "revoke again", 404)
 }
 
 func TestABadTokenRequestMakesNone(t *testing.T) {
@@ -193,9 +153,7 @@ func TestABadTokenRequestMakesNone(t *testing.T) {
 		`{"name":7,"scopes":[1],"expires_at":"tomorrow"}`:      "name:type scopes:type expires_at:format",
 		`{"name":"` + strings.Repeat("n", 101) + `","x":null}`: "x:unknown",
 	} {
-		if r := st.callAs(maker, "POST", "/tokens", body); r.status != 422 || r.fields() != want {
-			t.Errorf("%s: got %d %s, want 422 %s", body, r.status, r.body, want)
-		}
+		st.callAs(maker, "POST", "/tokens", body).expect(t, body, 422, fieldsOf(want))
 	}
 	if r := st.callAs(maker, "GET", "/tokens", ""); strings.Count(r.body, `"id"`) != 1 {
 		t.Errorf("tokens: got %s, want the maker's one", r.body)
@@ -205,24 +163,16 @@ func TestABadTokenRequestMakesNone(t *testing.T) {
 func TestIfMatchIsHonoured(t *testing.T) {
 	st := newSite(t, nil)
 	st.shorten(`{"url":"http://a/","alias":"x"}`)
-	if r := st.call("GET", "/links/x", ""); r.header.Get("ETag") != `"1"` || !strings.Contains(r.body, `"unique":0`) {
-		t.Errorf("the link: got %+v", r)
-	}
+	st.call("GET", "/links/x", "").expect(t, "the link", header("ETag", `"1"`), `"unique":0`)
 	for _, tag := range []string{`"2"`, `W/"1"`, `1`, `"01"`, `"0"`, `"x"`, `"2", "3"`, `"18446744073709551615"`} {
 		r := st.call("DELETE", "/links/x", "", "If-Match: "+tag)
-		if r.status != 412 || r.problem() != "precondition_failed" {
-			t.Errorf("If-Match: %s: got %d %s, want 412", tag, r.status, r.body)
-		}
+		r.expect(t, "If-Match: "+tag, 412, problemOf("precondition_failed"))
 	}
 	for i, tag := range []string{`"1"`, `"2", "1"`, `*`} {
 		l := st.shorten(fmt.Sprintf(`{"url":"http://a/","alias":"y%d"}`, i)) // a code that is taken again has another version
-		if r := st.call("DELETE", "/links/"+l.Code, "", "If-Match: "+tag); r.status != 204 {
-			t.Errorf("If-Match: %s: got %d %s, want 204", tag, r.status, r.body)
-		}
+		st.call("DELETE", "/links/"+l.Code, "", "If-Match: "+tag).expect(t, "If-Match: "+tag, 204)
 	}
-	if r := st.call("DELETE", "/links/none", "", `If-Match: "1"`); r.status != 404 {
-		t.Errorf("a missing link: got %d, want 404", r.status)
-	}
+	st.call("DELETE", "/links/none", "", `If-Match: "1"`).expect(t, "a missing link", 404)
 }
 
 func TestTokensTravelOverHTTPSOnly(t *testing.T) {
@@ -263,13 +213,9 @@ func TestTokensTravelOverHTTPSOnly(t *testing.T) {
 	}
 	lax := newSite(t, func(o *Options) { o.AllowHTTP = true })
 	for _, line := range []string{"X-A: b", "X-Forwarded-For: 192.0.2.1"} {
-		if r := me(t, lax, lax.from("192.0.2.1"), line); r.status != 200 {
-			t.Errorf("--allow-http, %s: got %d %s, want 200", line, r.status, r.body)
-		}
+		me(t, lax, lax.from("192.0.2.1"), line).expect(t, "--allow-http, "+line, 200)
 	}
-	if r := send(t, strict.from("192.0.2.1"), "GET", requestText("GET", "/nothing", "")); r.status != 404 {
-		t.Errorf("a code over plain HTTP: got %d, want 404", r.status)
-	}
+	send(t, strict.from("192.0.2.1"), "GET", requestText("GET", "/nothing", "")).expect(t, "a code over plain HTTP", 404)
 }
 
 func TestALocalCommandActsAsAdminOrTheNamedUser(t *testing.T) {
@@ -278,27 +224,13 @@ func TestALocalCommandActsAsAdminOrTheNamedUser(t *testing.T) {
 	local := func(method, path, body string, lines ...string) reply {
 		return send(t, st.localAt, method, requestText(method, path, body, append(lines, "Content-Type: application/json")...))
 	}
-	if r := local("POST", "/api/v1/shorten", `{"url":"http://a/","alias":"mine"}`); r.status != 201 || !strings.Contains(r.body, `"owner":1`) {
-		t.Errorf("as the admin: got %+v", r)
-	}
-	if r := local("POST", "/api/v1/shorten", `{"url":"http://a/","alias":"anns"}`, "Shunt-User: Ann@Example.com"); r.status != 201 || !strings.Contains(r.body, `"owner":2`) {
-		t.Errorf("as a member: got %+v", r)
-	}
-	if r := st.callAs(ann, "GET", "/links/anns", ""); r.status != 200 {
-		t.Errorf("the member's link: got %+v", r)
-	}
-	if r := local("GET", "/api/v1/stats/anns?owner=all", "", "Shunt-User: ann@example.com"); r.problem() != "forbidden" {
-		t.Errorf("a member is no admin here either: got %+v", r)
-	}
-	if r := local("GET", "/api/v1/me", "", "Shunt-User: nobody@example.com"); r.problem() != "invalid" || r.fields() != "user:unknown" {
-		t.Errorf("as nobody: got %+v", r)
-	}
-	if r := local("POST", "/api/v1/tokens", `{"name":"cli","scopes":["admin"]}`); r.status != 201 {
-		t.Errorf("a token with scope admin: got %+v", r)
-	}
-	if r := local("GET", "/mine", ""); r.status != http.StatusNotFound {
-		t.Errorf("a code on the local socket: got %+v, want 404", r)
-	}
+	local("POST", "/api/v1/shorten", `{"url":"http://a/","alias":"mine"}`).expect(t, "as the admin", 201, `"owner":1`)
+	local("POST", "/api/v1/shorten", `{"url":"http://a/","alias":"anns"}`, "Shunt-User: Ann@Example.com").expect(t, "as a member", 201, `"owner":2`)
+	st.callAs(ann, "GET", "/links/anns", "").expect(t, "the member's link", 200)
+	local("GET", "/api/v1/stats/anns?owner=all", "", "Shunt-User: ann@example.com").expect(t, "a member is no admin here either", problemOf("forbidden"))
+	local("GET", "/api/v1/me", "", "Shunt-User: nobody@example.com").expect(t, "as nobody", problemOf("invalid"), fieldsOf("user:unknown"))
+	local("POST", "/api/v1/tokens", `{"name":"cli","scopes":["admin"]}`).expect(t, "a token with scope admin", 201)
+	local("GET", "/mine", "").expect(t, "a code on the local socket", http.StatusNotFound)
 }
 
 func TestUnsupportedMethodsAre405(t *testing.T) {
@@ -309,9 +241,7 @@ func TestUnsupportedMethodsAre405(t *testing.T) {
 		{"DELETE", "/tokens", "GET, HEAD, POST"},
 	} {
 		r := st.call(c.method, c.path, "")
-		if r.status != 405 || r.problem() != "method_not_allowed" || r.header.Get("Allow") != c.allow {
-			t.Errorf("%s %s: got %d, Allow %q; want 405, %q", c.method, c.path, r.status, r.header.Get("Allow"), c.allow)
-		}
+		r.expect(t, fmt.Sprintf("%s %s", c.method, c.path), 405, problemOf("method_not_allowed"), header("Allow", c.allow))
 	}
 	for _, e := range st.endpoints() {
 		path := strings.NewReplacer("{code}", "none", "{id}", "9").Replace(e.path)
@@ -321,9 +251,7 @@ func TestUnsupportedMethodsAre405(t *testing.T) {
 		}
 	}
 	for _, path := range []string{"", "/", "/nothing", "/shorten/x", "/links//", "/stats//", "/stats/a/b", "/stats/a/live//", "/misses//", "/links/%61", "/stats/" + strings.Repeat("x", 65)} {
-		if r := st.call("GET", path, ""); r.status != 404 || r.problem() != "not_found" {
-			t.Errorf("GET %s: got %d %s, want 404 and a problem", path, r.status, r.body)
-		}
+		st.call("GET", path, "").expect(t, "GET "+path, 404, problemOf("not_found"))
 	}
 }
 
@@ -336,9 +264,7 @@ func TestUnknownQueryParametersAreRefused(t *testing.T) {
 		{"GET", "/misses", ""},
 	} {
 		r := st.call(c.method, c.path+"?colour=red", c.body)
-		if r.status != 422 || r.problem() != "invalid" || r.fields() != "colour:unknown" {
-			t.Errorf("%s %s: got %d %s, want 422 colour:unknown", c.method, c.path, r.status, r.body)
-		}
+		r.expect(t, fmt.Sprintf("%s %s", c.method, c.path), 422, problemOf("invalid"), fieldsOf("colour:unknown"))
 	}
 }
 
@@ -352,14 +278,10 @@ func TestTwoAuthorizationLinesAreRefused(t *testing.T) {
 	} {
 		for _, e := range st.endpoints() {
 			path := strings.NewReplacer("{code}", "victim", "{id}", "1").Replace(e.path)
-			if r := st.as(lines, e.method, path, ""); r.status != 400 || r.problem() != "bad_request" || !r.close {
-				t.Errorf("%s, %s %s: got %d %s, close %v; want 400, and the connection closed", name, e.method, path, r.status, r.body, r.close)
-			}
+			st.as(lines, e.method, path, "").expect(t, fmt.Sprintf("%s, %s %s", name, e.method, path), 400, problemOf("bad_request"), closed)
 		}
 	}
-	if r := st.as([]string{right}, "GET", "/me", ""); r.status != 200 {
-		t.Errorf("one line: got %+v, want 200", r)
-	}
+	st.as([]string{right}, "GET", "/me", "").expect(t, "one line", 200)
 }
 
 // TestASlashAtTheEndChangesNothing asks for what only the path decides: who may, what is missing, how large a body
@@ -374,11 +296,7 @@ func TestASlashAtTheEndChangesNothing(t *testing.T) {
 		{"GET", "/stats/", "", `"hits":0`}, {"PATCH", "/links/x/", `{"title":"t"}`, `"title":"t"`}, {"POST", "/shorten/", `{"url":"http://a/"}`, `"code"`},
 		{"POST", "/shorten/bulk/", large, `"created":900`}, {"GET", "/links/y/", "", "not_found"}, {"DELETE", "/links/", "", "method_not_allowed"},
 	} {
-		if r := st.call(c.method, c.path, c.body); !strings.Contains(r.body, c.has) {
-			t.Errorf("%s %s: got %d %.200s, want %s", c.method, c.path, r.status, r.body, c.has)
-		}
+		st.call(c.method, c.path, c.body).expect(t, fmt.Sprintf("%s %s", c.method, c.path), c.has)
 	}
-	if r := st.callAs("", "GET", "/links/", ""); r.problem() != "unauthorized" {
-		t.Errorf("without a token: got %d %s", r.status, r.body)
-	}
+	st.callAs("", "GET", "/links/", "").expect(t, "without a token", problemOf("unauthorized"))
 }

@@ -22,9 +22,7 @@ func blocking(t testing.TB, o *Options, lines string) *blockList {
 	t.Helper()
 	path := writeTo(t, "list", []byte(lines))
 	list, err := blocklist.Open(path, o.Logger)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	o.Blocks = list
 	return &blockList{list, path}
 }
@@ -56,37 +54,25 @@ func TestANewlyBlockedHostStopsRedirectingButKeepsItsLink(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", path, statusAndType(r), want)
 		}
 	}
-	if r := st.get("/a", "Accept: application/json"); r.problem() != "blocked" || r.header.Get("Vary") != "Accept" {
-		t.Errorf("who prefers JSON: got %+v", r)
-	}
+	st.get("/a", "Accept: application/json").expect(t, "who prefers JSON", problemOf("blocked"), header("Vary", "Accept"))
 	if got := st.metric(`shunt_redirect_misses_total{reason="blocked"}`); got != "4" {
 		t.Errorf("got %s misses, want 4: three redirects and the one of a query; previews and QR codes count nothing", got)
 	}
 	st.wantState("a", "blocked")
 	st.now.Add((2 * time.Minute).Milliseconds())
 	st.wantState("past", "blocked")
-	if r := st.get("/past"); r.status != 403 {
-		t.Errorf("expired and blocked: got %d, want 403", r.status)
-	}
+	st.get("/past").expect(t, "expired and blocked", 403)
 	for what, r := range map[string]reply{
 		"a link to it":       st.call("POST", "/shorten", `{"url":"https://EVIL.example./"}`),
 		"an edit to it":      st.call("PATCH", "/links/q", `{"url":"https://evil.example/"}`),
 		"an edit of a to it": st.call("PATCH", "/links/a", `{"url":"https://www.evil.example/y"}`),
 	} {
-		if r.status != 403 || r.problem() != "blocked" || r.fields() != "url:blocked" {
-			t.Errorf("%s: got %d %s", what, r.status, r.body)
-		}
+		r.expect(t, what, 403, problemOf("blocked"), fieldsOf("url:blocked"))
 	}
-	if r := st.call("POST", "/shorten", `{"url":"https://evil.example/","max_hits":0}`); r.status != 422 || r.fields() != "url:blocked max_hits:range" {
-		t.Errorf("blocked, and another field is wrong: got %d %s", r.status, r.body)
-	}
-	if r := st.call("PATCH", "/links/a", `{"title":"t"}`); r.status != 200 {
-		t.Errorf("an edit of another field: got %d %s", r.status, r.body)
-	}
+	st.call("POST", "/shorten", `{"url":"https://evil.example/","max_hits":0}`).expect(t, "blocked, and another field is wrong", 422, fieldsOf("url:blocked max_hits:range"))
+	st.call("PATCH", "/links/a", `{"title":"t"}`).expect(t, "an edit of another field", 200)
 	f.write(t, "")
-	if r := st.get("/a"); r.status != 302 {
-		t.Errorf("no longer blocked: got %d", r.status)
-	}
+	st.get("/a").expect(t, "no longer blocked", 302)
 	st.wantState("a", "active")
 }
 
@@ -96,16 +82,12 @@ func statusAndType(r reply) string {
 
 func (st *site) wantState(code, want string) {
 	st.t.Helper()
-	if r := st.call("GET", "/links/"+code, ""); !strings.Contains(r.body, `"state":"`+want+`"`) {
-		st.t.Errorf("%s: got %s, want state %s", code, r.body, want)
-	}
+	st.call("GET", "/links/"+code, "").expect(st.t, code, `"state":"`+want+`"`)
 }
 
 func writeTo(t testing.TB, name string, content []byte) (path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, content, 0o600))
 	return path
 }

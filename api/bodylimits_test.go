@@ -28,9 +28,7 @@ func TestAnEndpointMayAcceptALargerBodyFromKnownCallers(t *testing.T) {
 		"elsewhere":                    {st.token, "/links/x", body, 413},
 		"less than usual":              {st.token, "/tokens", body[:101], 413},
 	} {
-		if r := st.callAs(c.token, "POST", c.path, c.body); r.status != c.want {
-			t.Errorf("%s: got %d %s, want %d", name, r.status, r.body, c.want)
-		}
+		st.callAs(c.token, "POST", c.path, c.body).expect(t, name, c.want)
 	}
 }
 
@@ -69,9 +67,7 @@ func TestOneMemberDoesNotKeepTheAdminFromImporting(t *testing.T) {
 	}
 	body := `{"code":"c","url":"http://a/"}` + strings.Repeat("\n", size)
 	_, r := dial(t, addr, requestText("POST", "/api/v1/import", body, bearer(st.token), "Content-Type: application/x-ndjson"))
-	if got := readReply(t, r, "POST"); got.status != 200 {
-		t.Errorf("the admin's import: got %d %s, want 200", got.status, got.body)
-	}
+	readReply(t, r, "POST").expect(t, "the admin's import", 200)
 }
 
 // A caller with a session may send as much as one with a token. A caller with an invalid session
@@ -101,9 +97,7 @@ func TestALargeBodyNeedsATokenOrSession(t *testing.T) {
 			body = strings.ReplaceAll(large, `"code"`, `"alias"`)
 		}
 		r := send(t, st.publicAt, "POST", requestText("POST", "/api/v1"+c.path, body, c.cookie, ownPage, "Content-Type: application/json"))
-		if r.status != c.want {
-			t.Errorf("%s: got %d %.200s, want %d", name, r.status, r.body, c.want)
-		}
+		r.expect(t, name, c.want)
 	}
 	var socketBody bulkAnswer
 	r := send(t, st.localAt, "POST", requestText("POST", "/api/v1/import", large, "Content-Type: application/json"))
@@ -111,7 +105,5 @@ func TestALargeBodyNeedsATokenOrSession(t *testing.T) {
 		t.Errorf("on the socket: got %d %.200s, %v", r.status, r.body, err)
 	}
 	tooLarge := send(t, st.localAt, "POST", requestText("POST", "/api/v1/import", large+strings.Repeat(" ", links.MaxBulkBytes), "Content-Type: application/json"))
-	if tooLarge.status != 413 || !strings.Contains(tooLarge.body, fmt.Sprint(links.MaxBulkBytes)) {
-		t.Errorf("beyond the limit, on the socket: got %d %.200s", tooLarge.status, tooLarge.body)
-	}
+	tooLarge.expect(t, "beyond the limit, on the socket", 413, fmt.Sprint(links.MaxBulkBytes))
 }

@@ -43,9 +43,7 @@ func TestTheBrandIsOnEveryPublicPageEscaped(t *testing.T) {
 			t.Errorf("%s: got policy %s, want %s", path, policy, want)
 		}
 	}
-	if r := st.get("/none"); !strings.Contains(r.body, `ask <a href="mailto:help@example.org?subject=a&amp;b">help@example.org</a>.`) {
-		t.Errorf("an error page does not say whom to ask:\n%s", r.body)
-	}
+	st.get("/none").expect(t, "an error page does not say whom to ask", `ask <a href="mailto:help@example.org?subject=a&amp;b">help@example.org</a>.`)
 }
 
 func TestALogoWithoutANameIsCalledAfterTheHost(t *testing.T) {
@@ -74,12 +72,8 @@ func TestTheLogoRunsNoScriptsAndIsCached(t *testing.T) {
 	if again.status != 304 || again.body != "" || again.header.Get("Content-Security-Policy") != "default-src 'none'; sandbox" {
 		t.Errorf("with the tag: got %+v", again)
 	}
-	if r := send(t, st.publicAt, "POST", requestText("POST", "/_/logo", "")); r.status != 405 {
-		t.Errorf("POST: got %d", r.status)
-	}
-	if r := newSite(t, nil).get("/_/logo"); r.status != 404 {
-		t.Errorf("without a logo: got %d", r.status)
-	}
+	send(t, st.publicAt, "POST", requestText("POST", "/_/logo", "")).expect(t, "POST", 405)
+	newSite(t, nil).get("/_/logo").expect(t, "without a logo", 404)
 }
 
 func TestSignInIsOfferedOnlyWithADashboard(t *testing.T) {

@@ -21,9 +21,7 @@ func (st *site) bulk(contentType, body string, lines ...string) (string, bulkAns
 	if r.status != 200 {
 		return "", answer, r
 	}
-	if err := json.Unmarshal([]byte(r.body), &answer); err != nil {
-		st.t.Fatal(err)
-	}
+	must(st.t, json.Unmarshal([]byte(r.body), &answer))
 	text := fmt.Sprintf("%d %d %d:", answer.Created, answer.Existing, answer.Failed)
 	for i, item := range answer.Results {
 		if item.Index != i || (item.Link == nil) == (item.Problem == nil) || item.Problem != nil && item.Problem.Status != item.Status {
@@ -57,9 +55,7 @@ func TestABulkMakesItsLinksAndSaysWhatEachBecame(t *testing.T) {
 			t.Fatalf("%s: got %q %+v, want %q", contentType, got, r, bulkOutcome)
 		}
 		for _, i := range []int{0, 1} {
-			if there := st.get("/" + answer.Results[i].Link.Code); there.status != 302 {
-				t.Errorf("%s: result %d redirects with %d", contentType, i, there.status)
-			}
+			st.get("/"+answer.Results[i].Link.Code).expect(t, fmt.Sprintf("%s: result %d", contentType, i), 302)
 		}
 		if p := answer.Results[4].Problem; p.Code != "invalid" || len(p.Errors) != 2 {
 			t.Errorf("%s: got %+v", contentType, p)
@@ -134,9 +130,7 @@ func TestARepeatedBulkGetsTheFirstAnswerAgain(t *testing.T) {
 	body := strings.Join(bulkTexts, "\n")
 	_, _, first := st.bulk("application/x-ndjson", body, "Idempotency-Key: k")
 	_, _, again := st.bulk("application/x-ndjson", body, "Idempotency-Key: k")
-	if first.status != 200 || first.body != again.body {
-		t.Errorf("got\n%s\nand then\n%s", first.body, again.body)
-	}
+	first.expect(t, "", 200, bodyOf(again.body))
 	st.call("DELETE", "/links/one", "")
 	_, _, again = st.bulk("application/x-ndjson", body, "Idempotency-Key: k")
 	links, _, _ := strings.Cut(first.body, `{"index":3,`) // the rest says what is in the way now
@@ -146,9 +140,7 @@ func TestARepeatedBulkGetsTheFirstAnswerAgain(t *testing.T) {
 	if _, _, r := st.bulk("application/x-ndjson", body+"\n", "Idempotency-Key: k"); r.problem() != "idempotency_mismatch" {
 		t.Errorf("another body: got %+v", r)
 	}
-	if r := st.call("POST", "/shorten", bulkTexts[1], "Idempotency-Key: k"); r.problem() != "idempotency_mismatch" {
-		t.Errorf("another request: got %+v", r)
-	}
+	st.call("POST", "/shorten", bulkTexts[1], "Idempotency-Key: k").expect(t, "another request", problemOf("idempotency_mismatch"))
 	if got := st.engine.Metrics().Links; got != 1 {
 		t.Errorf("%d links are there, want 1", got)
 	}

@@ -71,9 +71,7 @@ func (st *site) goClient(token string, dial func() (net.Conn, error)) (*client.C
 	r.DialContext = func(context.Context, string, string) (net.Conn, error) { return dial() }
 	st.t.Cleanup(r.CloseIdleConnections)
 	c, err := client.New("http://127.0.0.1:8080", token, &client.Options{Transport: r, Retry: client.Retry{BaseWait: time.Millisecond}})
-	if err != nil {
-		st.t.Fatal(err)
-	}
+	must(st.t, err)
 	return c, r
 }
 
@@ -88,9 +86,7 @@ type tour struct {
 // must fails the test if a call did.
 func (t *tour) must(err error) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 }
 
 func (t *tour) want(what string, got, want any) {

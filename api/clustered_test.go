@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"crypto/tls"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -33,9 +32,7 @@ func newClusteredSite(t *testing.T) (*site, *clusterState) {
 	st := newSiteOn(t, func(o *engine.Options) { o.Cluster = true }, func(o *Options) {
 		o.Cluster = Cluster{State: state, TLS: &tls.Config{MinVersion: tls.VersionTLS13}}
 	})
-	if err := st.engine.Lead(t.Context(), func() {}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, st.engine.Lead(t.Context(), func() {}))
 	return st, state
 }
 
@@ -50,13 +47,9 @@ func TestANodeThatIsCutOffRedirectsAndTellsNothing(t *testing.T) {
 		st.get("/_/", "Accept: text/event-stream"),
 		st.get("/_/account", "Accept: text/event-stream"),
 	} {
-		if r.status != 503 || !strings.Contains(r.body, "stale") || r.header.Get("Retry-After") == "" {
-			t.Errorf("it answers %d, Retry-After %q: %s", r.status, r.header.Get("Retry-After"), r.body)
-		}
+		r.expect(t, "it answers", 503, "stale", some("Retry-After"))
 	}
-	if r := st.get("/there"); r.status != 302 {
-		t.Errorf("a redirect: status %d", r.status)
-	}
+	st.get("/there").expect(t, "a redirect: status", 302)
 }
 
 // deciding is a cluster of one node, which leads as long as leads says so.
@@ -87,9 +80,7 @@ func TestTheLeaderDecidesRedirectsOfALinkWithACap(t *testing.T) {
 	st.shorten(`{"url": "https://example.com/", "alias": "capped", "max_hits": 3}`)
 	want := func(status int, fields ...string) {
 		t.Helper()
-		if r := st.get("/capped", fields...); r.status != status {
-			t.Errorf("status %d, want %d: %s", r.status, status, r.body)
-		}
+		st.get("/capped", fields...).expect(t, "status", status)
 	}
 	want(302)
 	state.leads.Store(false)
@@ -118,9 +109,7 @@ func TestACapWithoutALeaderIsNotUsedUp(t *testing.T) {
 	if r.status != 503 || r.problem() != "cap_elsewhere" || r.header.Get("Retry-After") != "1" {
 		t.Errorf("status %d, Retry-After %q: %s", r.status, r.header.Get("Retry-After"), r.body)
 	}
-	if r := st.get("/capped", "Accept: text/html"); r.status != 503 || !strings.Contains(r.body, "One moment") {
-		t.Errorf("the page: %d: %s", r.status, r.body)
-	}
+	st.get("/capped", "Accept: text/html").expect(t, "the page", 503, "One moment")
 	if got := st.metric(`shunt_redirect_misses_total{reason="elsewhere"}`); got != "2" {
 		t.Errorf("%s redirects are counted that nobody decided, want 2", got)
 	}
@@ -137,14 +126,8 @@ func TestANodeWithoutItsClusterOnlyRedirects(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{"/links", "/links/x", "/export", "/stats", "/stats/x", "/stats/x/live", "/misses", "/audit", "/tokens", "/users", "/me", "/openapi.json", "/openapi-3.0.json"} {
-		if r := st.call("GET", path, ""); r.status != 503 || r.problem() != "stale" || r.header.Get("Retry-After") != "1" {
-			t.Errorf("GET %s: got %d %v %s, want 503 stale", path, r.status, r.header, r.body)
-		}
+		st.call("GET", path, "").expect(t, "GET "+path, 503, problemOf("stale"), header("Retry-After", "1"))
 	}
-	if r := st.get("/x"); r.status != 302 {
-		t.Errorf("a redirect: got %d, want 302", r.status)
-	}
-	if r := send(t, st.localAt, "GET", requestText("GET", "/api/v1/links", "")); r.status != 200 {
-		t.Errorf("a local command: got %d %s, want 200", r.status, r.body)
-	}
+	st.get("/x").expect(t, "a redirect", 302)
+	send(t, st.localAt, "GET", requestText("GET", "/api/v1/links", "")).expect(t, "a local command", 200)
 }

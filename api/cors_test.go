@@ -18,11 +18,11 @@ func corsOf(h http.Header) string {
 	return strings.Join(lines, " ")
 }
 
+// Which origins are allowed, TestOnlyPagesOfNamedOriginsMayReadAnswers of package auth holds; here is what becomes of their requests.
 func TestOnlyPagesOfNamedOriginsMayCallTheAPI(t *testing.T) {
 	const asks = "Access-Control-Request-Method: PATCH"
 	const allowed = "Methods=GET, HEAD, POST, PATCH, DELETE Headers=Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, X-Request-Id"
-	named := []string{"https://app.example", "http://Localhost:3000", "https://b.example:443", "https://c.example/", "https://*.D.example:8443", "https://*.e.example/",
-		"chrome-extension://abcdefghijklmnop/", "moz-extension://0a1b-2c"}
+	named := []string{"https://app.example"}
 	for _, c := range []struct {
 		origins        []string
 		method, path   string
@@ -33,28 +33,10 @@ func TestOnlyPagesOfNamedOriginsMayCallTheAPI(t *testing.T) {
 		{nil, "GET", "/api/v1/me", []string{"Origin: https://app.example"}, 200, "", "off"},
 		{nil, "OPTIONS", "/api/v1/me", []string{"Origin: https://app.example", asks}, 405, "", "off: a preflight"},
 		{named, "GET", "/api/v1/me", []string{"Origin: https://app.example"}, 200, "Origin=https://app.example Vary=Origin", "named"},
-		{named, "GET", "/api/v1/me", []string{"Origin: http://localhost:3000"}, 200, "Origin=http://localhost:3000 Vary=Origin", "named in another spelling"},
-		{named, "GET", "/api/v1/me", []string{"Origin: https://b.example"}, 200, "Origin=https://b.example Vary=Origin", "named with its scheme's port"},
-		{named, "GET", "/api/v1/me", []string{"Origin: https://c.example"}, 200, "Origin=https://c.example Vary=Origin", "named with a slash"},
-		{named, "GET", "/api/v1/me", []string{"Origin: https://a.d.example:8443"}, 200, "Origin=https://a.d.example:8443 Vary=Origin", "below a named domain"},
-		{named, "GET", "/api/v1/me", []string{"Origin: https://a.b.e.example"}, 200, "Origin=https://a.b.e.example Vary=Origin", "far below a named domain"},
-		{named, "GET", "/api/v1/me", []string{"Origin: https://a.d.example"}, 200, "Vary=Origin", "below a named domain, another port"},
-		{named, "GET", "/api/v1/me", []string{"Origin: https://e.example"}, 200, "Vary=Origin", "the named domain itself"},
-		{named, "GET", "/api/v1/me", []string{"Origin: https://.e.example"}, 200, "Vary=Origin", "an empty label"},
-		{named, "GET", "/api/v1/me", []string{"Origin: https://evile.example"}, 200, "Vary=Origin", "a name that ends alike"},
-		{named, "GET", "/api/v1/me", []string{"Origin: chrome-extension://abcdefghijklmnop"}, 200, "Origin=chrome-extension://abcdefghijklmnop Vary=Origin", "an extension"},
-		{named, "GET", "/api/v1/me", []string{"Origin: moz-extension://0a1b-2c"}, 200, "Origin=moz-extension://0a1b-2c Vary=Origin", "an extension of Firefox"},
-		{named, "GET", "/api/v1/me", []string{"Origin: chrome-extension://other"}, 200, "Vary=Origin", "another extension"},
 		{named, "GET", "/api/v1/nothing", []string{"Origin: https://app.example"}, 404, "Origin=https://app.example Vary=Origin", "a problem"},
-		{named, "GET", "/api/v1/me", []string{"Origin: https://app.example.evil.example"}, 200, "Vary=Origin", "another"},
-		{named, "GET", "/api/v1/me", []string{"Origin: https://app.example:8443"}, 200, "Vary=Origin", "another port"},
-		{named, "GET", "/api/v1/me", []string{"Origin: http://app.example"}, 200, "Vary=Origin", "another scheme"},
-		{named, "GET", "/api/v1/me", []string{"Origin: null"}, 200, "Vary=Origin", "an opaque one"},
-		{named, "GET", "/api/v1/me", nil, 200, "Vary=Origin", "no browser"},
 		{named, "OPTIONS", "/api/v1/links/x", []string{"Origin: https://app.example", asks}, 204, "Origin=https://app.example " + allowed + " Vary=Origin", "a preflight"},
 		{named, "OPTIONS", "/api/v1/links/x", []string{"Origin: https://evil.example", asks}, 204, "Vary=Origin", "a preflight of another"},
 		{named, "OPTIONS", "/api/v1/me", []string{"Origin: https://app.example"}, 405, "Origin=https://app.example Vary=Origin", "OPTIONS that is no preflight"},
-		{[]string{"*"}, "GET", "/api/v1/me", []string{"Origin: https://any.example"}, 200, "Origin=*", "all"},
 		{[]string{"*"}, "OPTIONS", "/api/v1/shorten", []string{"Origin: https://any.example", asks}, 204, "Origin=* " + allowed, "all: a preflight"},
 		{[]string{"*"}, "GET", "/known", []string{"Origin: https://any.example"}, 302, "", "a redirect"},
 	} {

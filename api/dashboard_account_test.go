@@ -1,6 +1,7 @@
 package api
 
 import (
+	"fmt"
 	"net/url"
 	"slices"
 	"strings"
@@ -38,9 +39,7 @@ func TestSessionsAreListedAndEnded(t *testing.T) {
 		t.Errorf("the third session: got %d", p.status)
 	}
 	for _, none := range []string{"", "none", strings.Repeat("x", 1000)} {
-		if p := here.post("/_/account/sessions", formType, "session="+none); p.status != 303 {
-			t.Errorf("%.10q: got %d", none, p.status)
-		}
+		here.post("/_/account/sessions", formType, "session="+none).expect(t, fmt.Sprintf("%.10q", none), 303)
 	}
 	here.open("/_/account")
 }
@@ -93,16 +92,10 @@ func TestAPasswordIsChangedByWhoKnowsIt(t *testing.T) {
 		}
 	}
 	st.now.Add(60_000)
-	if p := change(password, "another password"); p.status != 303 {
-		t.Errorf("got %d %s", p.status, p.text())
-	}
+	change(password, "another password").expect(t, "", 303)
 	here.open("/_/account").want("Your password is changed.")
-	if p := there.get("/_/"); p.status != 303 {
-		t.Errorf("the other session: got %d", p.status)
-	}
-	if r := st.callAs(token, "GET", "/me", ""); r.status != 200 {
-		t.Errorf("the token: got %d", r.status)
-	}
+	there.get("/_/").expect(t, "the other session", 303)
+	st.callAs(token, "GET", "/me", "").expect(t, "the token", 200)
 }
 
 func TestAFormThatIsTooLongToKeepSaysSo(t *testing.T) {

@@ -46,9 +46,7 @@ func TestTheSearchOfTheAuditLogHasItsErrorsAtItsFields(t *testing.T) {
 	} {
 		p := b.get("/_/audit?" + c.query)
 		said := `aria-describedby="` + c.field + `-error" autofocus><p class="error" id="` + c.field + `-error">` + c.want + `</p>`
-		if p.status != 422 || !strings.Contains(p.body, said) {
-			t.Errorf("%s: got %d %s, want %s", c.query, p.status, p.body, said)
-		}
+		p.expect(t, c.query, 422, said)
 		if strings.Contains(p.body, "data-search") { // the script replaces the list only, and the error would remain
 			t.Errorf("%s: the script searches in a form with an error", c.query)
 		}

@@ -166,9 +166,7 @@ func TestAFullDiskKeepsWhatWasTyped(t *testing.T) {
 		}
 		page.want("Nothing can be changed at present", "Whoever runs this server has to make room on its disk.")
 	}
-	if page := b.submit(b.open("/_/link/x/delete").form("/_/link/x/delete")); page.status != 503 {
-		t.Errorf("a delete: got %d", page.status)
-	}
+	b.submit(b.open("/_/link/x/delete").form("/_/link/x/delete")).expect(t, "a delete", 503)
 	if got := listedOn(b.open("/_/links")); got != "x" {
 		t.Errorf("the list: got %q", got)
 	}
@@ -179,9 +177,7 @@ func TestPagesOfLinksSayThatTheStoreIsLoading(t *testing.T) {
 	st.person("ann@example.com", account.RoleMember)
 	b := st.browse("ann@example.com")
 	for _, path := range []string{"/_/links", "/_/link/x/edit", "/_/link/x/delete"} {
-		if page := b.get(path); page.status != 503 || page.header.Get("Retry-After") == "" {
-			t.Errorf("%s: got %d %s", path, page.status, page.text())
-		}
+		b.get(path).expect(t, path, 503, some("Retry-After"))
 	}
 	page := b.submit(b.open("/_/links/new").form("/_/links/new").with("url", "https://a.example/"))
 	if got := page.form("/_/links/new").values.Get("url"); page.status != 503 || got != "https://a.example/" {

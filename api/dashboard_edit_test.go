@@ -121,9 +121,7 @@ func TestAnEditThatCrossedAnotherIsShownAndRepeated(t *testing.T) {
 	if got, want := fmt.Sprint(o.Title, o.Tags, o.MaxHits, o.State, o.ExpiresAt.Year()), "mine[b]<nil>disabled2030"; strings.ReplaceAll(got, " ", "") != want {
 		t.Errorf("sent again: got %s, want %s", got, want)
 	}
-	if page := b.submit(form.with("version", "nonsense")); page.status != 412 {
-		t.Errorf("a damaged version: got %d", page.status)
-	}
+	b.submit(form.with("version", "nonsense")).expect(t, "a damaged version", 412)
 }
 
 func TestADeletionIsConfirmedByNameAndVersion(t *testing.T) {
@@ -135,18 +133,12 @@ func TestADeletionIsConfirmedByNameAndVersion(t *testing.T) {
 	b.follow(b.open(editX).form(editX).with("title", "other"))
 	changed := b.submit(form)
 	changed.want("The link was changed meanwhile. It is not deleted.")
-	if changed.status != 412 {
-		t.Errorf("got %d", changed.status)
-	}
+	changed.expect(t, "", 412)
 	last := changed.form("/_/link/x/delete")
 	b.submit(last) // and once more, as by a double click
 	b.follow(last).want("The link x is deleted.", "There is no link yet.")
-	if r := st.get("/x"); r.status != 404 {
-		t.Errorf("the link: got %d", r.status)
-	}
-	if page := b.submit(form); page.status != 404 {
-		t.Errorf("again: got %d", page.status)
-	}
+	st.get("/x").expect(t, "the link", 404)
+	b.submit(form).expect(t, "again", 404)
 }
 
 func TestALinkIsDisabledAndEnabled(t *testing.T) {
@@ -158,9 +150,7 @@ func TestALinkIsDisabledAndEnabled(t *testing.T) {
 	st.now.Add(time.Hour.Milliseconds())
 	b.follow(b.open("/_/link/x").form(path))
 	b.follow(b.open("/_/link/x").form(path)).want("The link is enabled, but it does not redirect: it is expired.")
-	if page := b.post(path, formType, "disabled=perhaps"); page.status != 400 {
-		t.Errorf("got %d", page.status)
-	}
+	b.post(path, formType, "disabled=perhaps").expect(t, "", 400)
 }
 
 func TestAnAdminEditsTheLinkOfSomebodyElse(t *testing.T) {

@@ -23,9 +23,7 @@ func (st *site) visits(at time.Time, n int, codes ...string) {
 			}
 		}
 	}
-	if err := st.engine.Flush(); err != nil {
-		st.t.Fatal(err)
-	}
+	must(st.t, st.engine.Flush())
 }
 
 // stats returns the figures that the API has.
@@ -66,9 +64,7 @@ func (st *site) ownFigures() *plainBrowser {
 	if err == nil {
 		_, err = st.accounts.EditUser(account.CallerOf(admin), admin.ID, account.UserEdit{Email: &email, Password: &chosen})
 	}
-	if err != nil {
-		st.t.Fatal(err)
-	}
+	must(st.t, err)
 	return st.browse(email)
 }
 
@@ -175,9 +171,7 @@ func TestPagesOfFiguresBearAnyTime(t *testing.T) {
 	b := st.ownFigures()
 	for _, now := range []string{"2025-12-31T23:59:59.999Z", "2026-01-01T00:00:00Z", "2026-01-01T12:00:00Z", "2026-01-02T00:00:00Z"} {
 		at, err := time.Parse(time.RFC3339Nano, now)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		st.now.Store(at.UnixMilli())
 		for _, path := range []string{"/_/", "/_/link/x"} {
 			for _, period := range []string{"24h", "48h", "30d", "400d"} {
@@ -211,9 +205,7 @@ func TestThePageCanSayThatTheChartIsBehind(t *testing.T) {
 	st.shorten(`{"url":"http://a/","alias":"x"}`)
 	b := st.ownFigures()
 	for _, path := range []string{"/_/", "/_/link/x?period=24h"} {
-		if p := b.open(path); !strings.Contains(p.body, `data-newer hidden>Newer hits are not in the chart yet. <a class="underlined" href="`+path+`">Show them</a>`) {
-			t.Errorf("%s: got %s", path, p.body)
-		}
+		b.open(path).expect(t, path, `data-newer hidden>Newer hits are not in the chart yet. <a class="underlined" href="`+path+`">Show them</a>`)
 	}
 }
 

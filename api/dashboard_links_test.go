@@ -89,9 +89,7 @@ func TestLinksAreFoundByTheirState(t *testing.T) {
 			t.Errorf("%s: got %d badges", state, len(badges))
 		}
 	}
-	if page := b.get("/_/links?state=dead"); page.status != 422 {
-		t.Errorf("an unknown state: got %d", page.status)
-	}
+	b.get("/_/links?state=dead").expect(t, "an unknown state", 422)
 }
 
 func TestALinkIsFoundByItsPastedShortAddress(t *testing.T) {
@@ -205,15 +203,11 @@ func TestForeignLinksAreMissingOnPages(t *testing.T) {
 			}
 		}
 		for path, body := range map[string]string{"/edit": "url=http://b/&version=1&before=", "/delete": "version=1", "/disabled": "disabled=true"} {
-			if r := b.post("/_/link/foreign"+path, formType, body); r.status != 404 {
-				t.Errorf("POST %s as %s: got %d", path, email, r.status)
-			}
+			b.post("/_/link/foreign"+path, formType, body).expect(t, fmt.Sprintf("POST %s as %s", path, email), 404)
 		}
 	}
 	if page := st.browse("ann@example.com").open("/_/links?made=foreign"); strings.Contains(page.text(), "foreign") {
 		t.Errorf("the page that shows what was made shows a foreign link: %s", page.text())
 	}
-	if r := st.call("GET", "/links/foreign", ""); !strings.Contains(r.body, `"url":"http://a/"`) || !strings.Contains(r.body, `"state":"active"`) {
-		t.Errorf("the link was changed: %s", r.body)
-	}
+	st.call("GET", "/links/foreign", "").expect(t, "the link was changed", `"url":"http://a/"`, `"state":"active"`)
 }

@@ -46,12 +46,8 @@ func TestAnAdminGivesALinkAwayOnAPage(t *testing.T) {
 	if given.want("The link now belongs to ann@example.com.", "Owner user 3"); given.path != "/_/link/x?owner=3" {
 		t.Errorf("given away: got %s", given.path)
 	}
-	if p := ann.open("/_/link/x"); p.status != 200 {
-		t.Errorf("ann sees %d", p.status)
-	}
-	if p := ann.get("/_/link/x/owner"); p.status != 404 {
-		t.Errorf("ann, who is no admin, may give it away: got %d", p.status)
-	}
+	ann.open("/_/link/x").expect(t, "ann sees", 200)
+	ann.get("/_/link/x/owner").expect(t, "ann, who is no admin, may give it away", 404)
 	back := b.follow(b.open("/_/link/x/owner?owner=3").form("/_/link/x/owner").with("to", "2"))
 	if back.want("The link now belongs to owner@example.com."); back.path != "/_/link/x" {
 		t.Errorf("given back: got %s", back.path)

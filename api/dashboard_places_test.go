@@ -23,15 +23,11 @@ func TestPagesWaitForAHeavyPlaceAndTheAPIDoesNot(t *testing.T) {
 	for st.calls.HeavyWaiting() != 1 {
 		runtime.Gosched()
 	}
-	if r := st.callAs(token, "GET", "/links", ""); r.status != 503 {
-		t.Errorf("the API: got %d %s, want 503", r.status, r.body)
-	}
+	st.callAs(token, "GET", "/links", "").expect(t, "the API", 503)
 	for _, release := range releases {
 		release()
 	}
-	if p := <-opened; p.status != 200 {
-		t.Errorf("the page: got %d, want 200", p.status)
-	}
+	(<-opened).expect(t, "the page", 200)
 	st.awaitHeavy(0)
 }
 
@@ -45,13 +41,9 @@ func TestLargePagesAreDrawnInTurn(t *testing.T) {
 		go func() { opened <- b.open(path) }()
 		st.awaitCostly(1)
 		release()
-		if p := <-opened; p.status != 200 {
-			t.Errorf("%s: got %d, want 200", path, p.status)
-		}
+		(<-opened).expect(t, path, 200)
 	}
 	release := st.takeCores()
 	defer release()
-	if p := b.open("/_/links/new"); p.status != 200 {
-		t.Errorf("a small page while every core is taken: got %d, want 200", p.status)
-	}
+	b.open("/_/links/new").expect(t, "a small page while every core is taken", 200)
 }

@@ -170,9 +170,7 @@ func TestEveryPageOfUsersAsksToSignIn(t *testing.T) {
 				if path == dashboard.Root {
 					want = "/_/sign-in"
 				}
-				if got.status != 303 || got.header.Get("Location") != want {
-					t.Errorf("%s: got %d to %s, want 303 to %s", name, got.status, got.header.Get("Location"), want)
-				}
+				got.expect(t, name, 303, header("Location", want))
 				continue
 			}
 			got := b.post(path, formType, everyField)
@@ -227,9 +225,7 @@ func TestEveryPageNeedsASafeConnection(t *testing.T) {
 			t.Errorf("got %d", got.status)
 		}
 		b.lines = append(b.lines, "Accept: application/json")
-		if got := b.askFor(p, path); got.problem() != "https_required" {
-			t.Errorf("as JSON: got %+v", got.reply)
-		}
+		b.askFor(p, path).expect(t, "as JSON", problemOf("https_required"))
 	})
 }
 

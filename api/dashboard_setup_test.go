@@ -25,9 +25,7 @@ func TestTheFirstSetupLeadsToATokenThatWorks(t *testing.T) {
 	if to := answer.header.Get("Location"); answer.status != 303 || to != "/_/welcome" {
 		t.Fatalf("got %d to %s", answer.status, to)
 	}
-	if p := b.submit(form); p.status != 303 || p.header.Get("Location") != "/_/welcome" {
-		t.Errorf("sent twice: got %d", p.status)
-	}
+	b.submit(form).expect(t, "sent twice", 303, header("Location", "/_/welcome"))
 	p := b.open("/_/welcome")
 	token := st.secret(p.at("token"))
 	if r := st.callAs(token, "POST", "/shorten", `{"url":"https://example.com"}`); r.status != 201 || !strings.Contains(p.at("curl"), token) {
@@ -67,15 +65,9 @@ func TestALostPasswordIsReplacedAndAllElseEnds(t *testing.T) {
 	if p.want("Your password is set. All other sessions have ended."); p.path != "/_/" {
 		t.Errorf("got %s", p.path)
 	}
-	if p := old.get("/_/"); p.status != 303 {
-		t.Errorf("the old session: got %d", p.status)
-	}
-	if p := st.visitor().get("/_/setup?code=" + other); p.status != 404 {
-		t.Errorf("the other link: got %d", p.status)
-	}
-	if r := st.callAs(token, "GET", "/me", ""); r.status != 200 {
-		t.Errorf("the token: got %d", r.status)
-	}
+	old.get("/_/").expect(t, "the old session", 303)
+	st.visitor().get("/_/setup?code="+other).expect(t, "the other link", 404)
+	st.callAs(token, "GET", "/me", "").expect(t, "the token", 200)
 }
 
 func TestTriesOfSetupCodesAreLimitedButNotTypingErrors(t *testing.T) {
@@ -97,18 +89,12 @@ func TestTriesOfSetupCodesAreLimitedButNotTypingErrors(t *testing.T) {
 		}
 	}
 	st.now.Add(1000)
-	if p := b.submit(form.with("email", "ann@example.com", "password", password)); p.status != 429 {
-		t.Errorf("the right one after that: got %d, want 429", p.status)
-	}
+	b.submit(form.with("email", "ann@example.com", "password", password)).expect(t, "the right one after that", 429)
 	b.at = st.from("192.0.2.2")
 	for _, wrong := range []string{"", "?code=", "?code=" + code[:21], "?code=%00%ff"} {
 		st.now.Add(60_000)
-		if p := b.get("/_/setup" + wrong); p.status != 404 {
-			t.Errorf("%s: got %d, want 404", wrong, p.status)
-		}
+		b.get("/_/setup"+wrong).expect(t, wrong, 404)
 	}
 	st.now.Add(3_600_000)
-	if p := b.submit(form.with("email", "ann@example.com", "password", password)); p.status != 404 {
-		t.Errorf("an expired code: got %d, want 404", p.status)
-	}
+	b.submit(form.with("email", "ann@example.com", "password", password)).expect(t, "an expired code", 404)
 }

@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/url"
 	"strings"
 	"sync"
@@ -23,28 +24,20 @@ func TestAVisitorSignsInAndOut(t *testing.T) {
 	st := newSite(t, nil)
 	st.person("ann@example.com", account.RoleMember)
 	b := st.visitor()
-	if p := b.get("/_/"); p.status != 303 || p.header.Get("Location") != "/_/sign-in" {
-		t.Errorf("before: got %d to %s", p.status, p.header.Get("Location"))
-	}
+	b.get("/_/").expect(t, "before", 303, header("Location", "/_/sign-in"))
 	p := b.signIn("/_/sign-in", "ANN@example.com", password)
 	p.want("Hits today")
 	if p.path != "/_/" || !strings.HasPrefix(b.cookie, "Cookie: shunt_session=") {
 		t.Errorf("got %s with %q", p.path, b.cookie)
 	}
-	if p := b.get("/_/sign-in?next=/_/tokens"); p.status != 303 || p.header.Get("Location") != "/_/tokens" {
-		t.Errorf("signing in again: got %d to %s", p.status, p.header.Get("Location"))
-	}
+	b.get("/_/sign-in?next=/_/tokens").expect(t, "signing in again", 303, header("Location", "/_/tokens"))
 	old := b.cookie
 	if p := b.fill(p, "/_/sign-out"); p.path != "/_/sign-in" || b.cookie != "" {
 		t.Errorf("got %s with %q", p.path, b.cookie)
 	}
 	b.cookie = old
-	if p := b.get("/_/"); p.status != 303 {
-		t.Errorf("with the old cookie: got %d", p.status)
-	}
-	if p := st.visitor().post("/_/sign-out", formType, ""); p.status != 303 {
-		t.Errorf("a stranger signs out: got %d", p.status)
-	}
+	b.get("/_/").expect(t, "with the old cookie", 303)
+	st.visitor().post("/_/sign-out", formType, "").expect(t, "a stranger signs out", 303)
 }
 
 func TestAVisitorReturnsToThePageThatWasAskedFor(t *testing.T) {
@@ -96,13 +89,9 @@ func TestSigningInHasTheMessagesAndLimitsOfTheAPI(t *testing.T) {
 			t.Errorf("the form again: got %v", v)
 		}
 	}
-	if p := b.submit(form.with("password", password)); p.status != 429 {
-		t.Errorf("the right password after that: got %d, want 429", p.status)
-	}
+	b.submit(form.with("password", password)).expect(t, "the right password after that", 429)
 	st.now.Add(60_000)
-	if p := b.submit(form.with("password", password)); p.status != 303 || p.header.Get("Location") != "/_/links" {
-		t.Errorf("later: got %d", p.status)
-	}
+	b.submit(form.with("password", password)).expect(t, "later", 303, header("Location", "/_/links"))
 	if got := st.metric("shunt_auth_failures_total"); got != "4" {
 		t.Errorf("auth_failures_total: got %s, want 4", got)
 	}
@@ -126,14 +115,10 @@ func TestALinkOnAnotherSiteLeadsThroughAPageOfOurs(t *testing.T) {
 			t.Errorf("%s: got %s", path, p.body)
 		}
 	}
-	if p := b.get("/_/nothing"); p.status != 404 {
-		t.Errorf("no page: got %d", p.status)
-	}
+	b.get("/_/nothing").expect(t, "no page", 404)
 	for referer, want := range map[string]int{"http://elsewhere.example/": 200, "http://elsewhere.example/_/links": 303, "http://any.example/_/links": 303, "": 303, "%zz": 303} {
 		b.lines = []string{"Referer: " + referer} // over plain HTTP there is no other sign
-		if p := b.get("/_/links"); p.status != want {
-			t.Errorf("from %q: got %d, want %d", referer, p.status, want)
-		}
+		b.get("/_/links").expect(t, fmt.Sprintf("from %q", referer), want)
 	}
 }
 
@@ -161,9 +146,7 @@ func TestFormsWorkAtEveryAddressOfAPlainServer(t *testing.T) {
 		st.person("ann@example.com", account.RoleMember)
 		b := &plainBrowser{st, "", c.lines, st.from(c.peer)}
 		form := b.open("/_/sign-in").form("/_/sign-in").with("email", "ann@example.com", "password", password)
-		if p := b.submit(form); p.status != c.want {
-			t.Errorf("%s: got %d %s, want %d", name, p.status, p.text(), c.want)
-		}
+		b.submit(form).expect(t, name, c.want)
 		if c.want != 303 {
 			continue
 		}

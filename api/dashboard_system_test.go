@@ -58,9 +58,7 @@ func TestEachMetricOfTheServerHasWords(t *testing.T) {
 	st := newSite(t, nil)
 	b := st.browseAs("owner@example.com", account.RoleAdmin)
 	groups, err := st.metrics.Facts()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, g := range groups {
 		for _, f := range g.Facts {
 			if strings.HasPrefix(f.Metric, "shunt_") && g.Title == "Other metrics" || f.Words == "" {

@@ -22,9 +22,7 @@ func TestANewTokenIsShownOnceAndWorks(t *testing.T) {
 	if line := p.at("curl"); !strings.Contains(line, "-H 'Authorization: Bearer "+token+"'") || !strings.Contains(line, "http://127.0.0.1:8080/api/v1/shorten") {
 		t.Errorf("the line for curl: got %s", line)
 	}
-	if r := st.callAs(token, "POST", "/shorten", `{"url":"https://example.com"}`); r.status != 201 {
-		t.Errorf("a link with the token: got %+v", r)
-	}
+	st.callAs(token, "POST", "/shorten", `{"url":"https://example.com"}`).expect(t, "a link with the token", 201)
 	if again := b.open("/_/tokens"); strings.Contains(again.body, token) || !strings.Contains(again.text(), "newsletter") {
 		t.Error("a reload shows the token again, or not its name")
 	}
@@ -37,9 +35,7 @@ func TestATokenFormSentTwiceMakesOneToken(t *testing.T) {
 	var sending sync.WaitGroup
 	for range 8 {
 		sending.Go(func() {
-			if r := b.post("/_/tokens", formType, body); r.status != 303 {
-				t.Errorf("got %d %s", r.status, r.body)
-			}
+			b.post("/_/tokens", formType, body).expect(t, "", 303)
 		})
 	}
 	sending.Wait()
@@ -111,21 +107,15 @@ func TestARevokedTokenEndsAtOnce(t *testing.T) {
 		if missing != path {
 			who = b
 		}
-		if p := who.get(missing); p.status != 404 {
-			t.Errorf("%s: got %d, want 404", missing, p.status)
-		}
-		if r := who.post(missing, formType, ""); r.status != 404 {
-			t.Errorf("POST %s: got %d, want 404", missing, r.status)
-		}
+		who.get(missing).expect(t, missing, 404)
+		who.post(missing, formType, "").expect(t, "POST "+missing, 404)
 	}
 	p = b.open(path)
 	p.want(`Revoke “<b>"x"</b>”?`)
 	b.submit(p.form(path)) // and once more, as by a double click
 	p = b.fill(p, path)
 	p.want(`The token “<b>"x"</b>” is revoked.`, "You have no token.")
-	if r := st.callAs(token, "GET", "/links", ""); r.status != 401 {
-		t.Errorf("the revoked token: got %d, want 401", r.status)
-	}
+	st.callAs(token, "GET", "/links", "").expect(t, "the revoked token", 401)
 }
 
 func TestAnExpiredTokenIsShownAsExpired(t *testing.T) {

@@ -33,9 +33,7 @@ func TestAMemberExportsAndIsToldWhereToPaste(t *testing.T) {
 	if !strings.Contains(p.body, `href="/api/v1/export?include=unique" download="links.ndjson" data-export data-total="1"`) {
 		t.Errorf("got %s", p.body)
 	}
-	if r := st.get("/api/v1/export?include=unique", b.cookie, ownPage); r.status != 200 || !strings.Contains(r.body, `"code":"mine"`) {
-		t.Errorf("the export: got %+v", r)
-	}
+	st.get("/api/v1/export?include=unique", b.cookie, ownPage).expect(t, "the export", 200, `"code":"mine"`)
 }
 
 func TestAnImportShowsItsOutcomeByLine(t *testing.T) {
@@ -56,9 +54,7 @@ func TestAnImportShowsItsOutcomeByLine(t *testing.T) {
 			t.Errorf("no %q in %s", want, lines)
 		}
 	}
-	if r := st.call("GET", "/links/one?owner=3", ""); r.status != 200 || !strings.Contains(r.body, `"hits":5`) {
-		t.Errorf("a link: got %+v", r)
-	}
+	st.call("GET", "/links/one?owner=3", "").expect(t, "a link", 200, `"hits":5`)
 	b.upload("3", text).want("Created 0", "There already 2", "Refused 2")
 }
 
@@ -86,14 +82,10 @@ func TestALargeFileIsForSignedInAdminsOnly(t *testing.T) {
 	large := strings.Repeat(`{"code":"same","url":"http://a/"}`+"\n", 5000) // 165 KB
 	stranger := st.visitor()
 	for name, b := range map[string]*plainBrowser{"a member": ann, "a stranger": stranger} {
-		if p := b.upload("2", large); p.status != 413 {
-			t.Errorf("%s: got %d, want 413", name, p.status)
-		}
+		b.upload("2", large).expect(t, name, 413)
 	}
 	owner.upload("2", large).want("Created 1 ", "There already 4,999", "Refused 0")
-	if p := owner.upload("2", strings.Repeat(" ", 8<<20)); p.status != 413 {
-		t.Errorf("over 8 MiB: got %d, want 413", p.status)
-	}
+	owner.upload("2", strings.Repeat(" ", 8<<20)).expect(t, "over 8 MiB", 413)
 }
 
 func TestABadUploadIsExplained(t *testing.T) {
@@ -112,14 +104,10 @@ func TestABadUploadIsExplained(t *testing.T) {
 	for contentType, body := range map[string]string{
 		formType: "owner=2&file=x", "multipart/form-data": "x",
 	} {
-		if r := b.post("/_/transfer", contentType, body); r.status != 400 {
-			t.Errorf("%s: got %d %s", contentType, r.status, r.body)
-		}
+		b.post("/_/transfer", contentType, body).expect(t, contentType, 400)
 	}
 	lines := []string{b.cookie, "Sec-Fetch-Site: cross-site", "Content-Type: multipart/form-data; boundary=xyz"}
-	if r := send(t, st.publicAt, "POST", requestText("POST", "/_/transfer", "--xyz--\r\n", lines...)); r.status != 403 {
-		t.Errorf("from another site: got %d, want 403", r.status)
-	}
+	send(t, st.publicAt, "POST", requestText("POST", "/_/transfer", "--xyz--\r\n", lines...)).expect(t, "from another site", 403)
 	if n := st.engine.Metrics().Links; n != 0 {
 		t.Errorf("got %d links, want 0", n)
 	}

@@ -13,14 +13,10 @@ func TestMembersDoNotSeePagesOfAdmins(t *testing.T) {
 	st := newSite(t, nil)
 	b := st.browseAs("ann@example.com", account.RoleMember)
 	for _, path := range []string{"/_/users", "/_/users/1", "/_/users/1/delete", "/_/misses", "/_/audit", "/_/system"} {
-		if p := b.get(path); p.status != 404 {
-			t.Errorf("%s: got %d, want 404", path, p.status)
-		}
+		b.get(path).expect(t, path, 404)
 	}
 	for _, path := range []string{"/_/users", "/_/users/1", "/_/users/1/setup-link", "/_/users/1/delete", "/_/transfer"} {
-		if r := b.post(path, formType, "email=x%40example.com&role=admin&links=keep"); r.status != 404 {
-			t.Errorf("POST %s: got %d, want 404", path, r.status)
-		}
+		b.post(path, formType, "email=x%40example.com&role=admin&links=keep").expect(t, "POST "+path, 404)
 	}
 	if users, err := st.accounts.ListUsers(); err != nil || len(users) != 2 {
 		t.Errorf("got %d users (%v), want 2", len(users), err)
@@ -72,9 +68,7 @@ func TestASetupLinkIsShownOnlyWithItsUser(t *testing.T) {
 		t.Fatal(r)
 	}
 	for _, path := range []string{"/_/users/1", "/_/tokens"} {
-		if p := b.open(path); strings.Contains(p.body, "setup?code=") {
-			t.Errorf("%s shows the link of another page", path)
-		}
+		b.open(path).expect(t, path+" shows the link of another page", without("setup?code="))
 	}
 	if p := b.open("/_/users/2"); st.secret(p.at("setup-link")) == "" {
 		t.Error("the page of the user does not show the link")
@@ -115,9 +109,7 @@ func TestAnAdminChangesAddressAndRole(t *testing.T) {
 		t.Errorf("a user without an address: got %d %s", p.status, p.text())
 	}
 	for _, path := range []string{"/_/users/9", "/_/users/0", "/_/users/03", "/_/users/x", "/_/users/4294967297"} {
-		if p := b.get(path); p.status != 404 {
-			t.Errorf("%s: got %d, want 404", path, p.status)
-		}
+		b.get(path).expect(t, path, 404)
 	}
 }
 
@@ -131,9 +123,7 @@ func TestTheLastAdminStays(t *testing.T) {
 	}
 	p = b.fill(b.open("/_/users/2/delete"), "/_/users/2/delete")
 	p.want("This is the last admin; make somebody else an admin first.", "This is you.")
-	if p.status != 422 {
-		t.Errorf("deleted: got %d", p.status)
-	}
+	p.expect(t, "deleted", 422)
 	b.open("/_/users")
 }
 
@@ -142,14 +132,10 @@ func TestAnAdminCanLeave(t *testing.T) {
 	b := st.browseAs("owner@example.com", account.RoleAdmin)
 	other := st.browseAs("second@example.com", account.RoleAdmin)
 	b.fill(b.open("/_/users/2"), "/_/users/2", "role", "member").want("You are a member now.")
-	if p := b.get("/_/users"); p.status != 404 {
-		t.Errorf("the users after that: got %d, want 404", p.status)
-	}
+	b.get("/_/users").expect(t, "the users after that", 404)
 	p := other.fill(other.open("/_/users/3/delete"), "/_/users/3/delete")
 	p.want("Sign in")
-	if r := other.get("/_/users"); r.status != 303 {
-		t.Errorf("a deleted admin: got %d, want to sign in", r.status)
-	}
+	other.get("/_/users").expect(t, "a deleted admin", 303)
 }
 
 func TestDeletingAUserSpellsOutTheLinks(t *testing.T) {
@@ -167,15 +153,9 @@ func TestDeletingAUserSpellsOutTheLinks(t *testing.T) {
 	}
 	b.submit(p.form("/_/users/3/delete").with("links", "keep")) // and once more, as by a double click
 	b.fill(p, "/_/users/3/delete", "links", "keep").want("The user ann@example.com is deleted.", "The links of user 3 go on redirecting. Show the links of user 3", "2 users")
-	if r := st.get("/x1"); r.status != 302 {
-		t.Errorf("a link: got %d, want 302", r.status)
-	}
-	if r := st.callAs(ann, "GET", "/me", ""); r.status != 401 {
-		t.Errorf("the token: got %d, want 401", r.status)
-	}
-	if p := b.get("/_/users/3"); p.status != 404 {
-		t.Errorf("the page: got %d, want 404", p.status)
-	}
+	st.get("/x1").expect(t, "a link", 302)
+	st.callAs(ann, "GET", "/me", "").expect(t, "the token", 401)
+	b.get("/_/users/3").expect(t, "the page", 404)
 }
 
 func TestLinksAreCountedUpToALimit(t *testing.T) {
@@ -224,14 +204,8 @@ func TestAnAdminIsLedToALinkOfSomebodyElse(t *testing.T) {
 	const offer = "Look among the links of all users"
 	for _, page := range []string{"", "/edit", "/delete"} {
 		p := admin.get("/_/link/theirs" + page)
-		if p.status != 404 || !strings.Contains(p.body, `href="/_/link/theirs`+page+`?owner=all"`) {
-			t.Errorf("%s: got %d %s", page, p.status, p.text())
-		}
-		if p := member.get("/_/link/theirs" + page); p.status != 404 || strings.Contains(p.body, offer) {
-			t.Errorf("a member, %s: got %d %s", page, p.status, p.text())
-		}
+		p.expect(t, page, 404, `href="/_/link/theirs`+page+`?owner=all"`)
+		member.get("/_/link/theirs"+page).expect(t, "a member, "+page, 404, without(offer))
 	}
-	if p := admin.get("/_/link/none"); p.status != 404 || strings.Contains(p.body, offer) {
-		t.Errorf("no such link: got %d %s", p.status, p.text())
-	}
+	admin.get("/_/link/none").expect(t, "no such link", 404, without(offer))
 }

@@ -47,9 +47,7 @@ func gatherLive(t *testing.T) *liveMetrics {
 func readDeploy(t *testing.T, path string) string {
 	t.Helper()
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return string(text)
 }
 
@@ -92,9 +90,7 @@ func dashboardQueries(t *testing.T) (queries []query) {
 			List []struct{ Name, Type, Definition string }
 		}
 	}
-	if err := json.Unmarshal([]byte(readDeploy(t, dashboardFile)), &dashboard); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(readDeploy(t, dashboardFile)), &dashboard))
 	ids := map[int]bool{}
 	for _, p := range dashboard.Panels {
 		if ids[p.ID] || (p.Type != "row") != (len(p.Targets) > 0 && p.Description != "") {

@@ -15,9 +15,7 @@ const patienceOfTests = 20 * time.Second
 func dial(t *testing.T, addr, raw string) (net.Conn, *bufio.Reader) {
 	t.Helper()
 	c, err := net.Dial("tcp", addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = c.Close() })
 	check(t, c.SetDeadline(time.Now().Add(patienceOfTests)))
 	if _, err := io.WriteString(c, raw); err != nil {
@@ -31,9 +29,7 @@ func dial(t *testing.T, addr, raw string) (net.Conn, *bufio.Reader) {
 func sendRaw(t testing.TB, addr, raw string) []byte {
 	t.Helper()
 	c, err := net.Dial("tcp", addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return exchangeOn(t, c, raw)
 }
 
@@ -42,9 +38,7 @@ func sendRaw(t testing.TB, addr, raw string) []byte {
 func exchangeOn(t testing.TB, c net.Conn, raw string) []byte {
 	t.Helper()
 	defer c.Close()
-	if err := c.SetDeadline(time.Now().Add(patienceOfTests)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.SetDeadline(time.Now().Add(patienceOfTests)))
 	go func() { _, _ = io.WriteString(c, raw) }() // the server may close before it has read all
 	answers, err := io.ReadAll(c)
 	if err != nil {

@@ -72,14 +72,10 @@ func TestEveryLinkWithinTheReferencePageLeadsSomewhere(t *testing.T) {
 func TestTheReferencePageIsAtOnePathAndOnlyRead(t *testing.T) {
 	st := newSite(t, nil)
 	tag := st.get("/_/docs").header.Get("ETag")
-	if r := st.get("/_/docs", "If-None-Match: "+tag); r.status != 304 || r.body != "" {
-		t.Errorf("with the current tag: got %d", r.status)
-	}
+	st.get("/_/docs", "If-None-Match: "+tag).expect(t, "with the current tag", 304, bodyOf(""))
 	for request, want := range map[string]int{"GET /_/docs/": 404, "GET /_/DOCS": 404, "GET /_/": 303, "POST /_/docs": 405} {
 		method, path, _ := strings.Cut(request, " ")
-		if r := send(t, st.publicAt, method, requestText(method, path, "")); r.status != want {
-			t.Errorf("%s: got %d, want %d", request, r.status, want)
-		}
+		send(t, st.publicAt, method, requestText(method, path, "")).expect(t, request, want)
 	}
 }
 

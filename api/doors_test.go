@@ -93,9 +93,7 @@ func (d *twoDoors) ask(from, raw string) (answer string, closes bool) {
 func (d *twoDoors) exchange(from, raw string) (answer []byte, closed bool) {
 	d.t.Helper()
 	c, err := d.dial(from)
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	must(d.t, err)
 	defer c.Close()
 	go io.WriteString(c, raw)
 	var read bytes.Buffer

@@ -87,9 +87,7 @@ func openDoors(t testing.TB) (all []*doorway) {
 		}
 		name := fmt.Sprintf("@shunt-test-%d-%s", os.Getpid(), d.name) // not a file
 		ln, err := net.Listen("unix", name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		st.serveOn(ln, st.ServePublic)
 		t.Cleanup(st.shutDown)
 		all = append(all, &doorway{d, st, []byte(text), []byte(token.ID), unix.SockaddrUnix{Name: name}})
@@ -212,12 +210,8 @@ type doorClient struct {
 
 func (w *doorway) dial(t testing.TB) *doorClient {
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.Connect(fd, &w.addr); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, unix.Connect(fd, &w.addr))
 	return &doorClient{t: t, door: w.name, fd: fd}
 }
 

@@ -14,14 +14,10 @@ func TestShutdownDoesNotWaitForSilentConnections(t *testing.T) {
 	st := newSite(t, nil)
 	for _, serve := range []func(net.Listener) error{st.ServePublic, st.ServeAdmin} {
 		ln, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		st.serveOn(ln, serve)
 		c, err := net.Dial("tcp", ln.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer c.Close()
 	}
 	for st.public.Open() == 0 || st.admin.Open() == 0 {
@@ -44,9 +40,7 @@ func TestWhatDoesNotEndIsCutOff(t *testing.T) {
 	body := "POST /api/v1/shorten HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer " + st.token + "\r\nContent-Type: application/json\r\nContent-Length: 50\r\n\r\n{"
 	for _, sent := range []string{"GET /x HTTP/1.1\r\nHo", body} {
 		c, err := st.publicAt.Dial()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer c.Close()
 		if _, err := io.WriteString(c, sent); err != nil {
 			t.Fatal(err)

@@ -35,9 +35,7 @@ func (st *site) exported(token string) int {
 func (st *site) export(token, query string) (net.Conn, io.Reader) {
 	st.t.Helper()
 	c, err := st.publicAt.Dial()
-	if err != nil {
-		st.t.Fatal(err)
-	}
+	must(st.t, err)
 	st.t.Cleanup(func() { _ = c.Close() })
 	if _, err := io.WriteString(c, requestText("GET", "/api/v1/export"+query, "", "Authorization: Bearer "+token)); err != nil {
 		st.t.Fatal(err)
@@ -171,26 +169,16 @@ func TestExportsAreBounded(t *testing.T) {
 		if token != st.token {
 			continue
 		}
-		if r := st.call("GET", "/export", ""); r.status != 503 || r.problem() != "overloaded" {
-			t.Errorf("one more than a caller may have: got %d %s", r.status, r.body)
-		}
+		st.call("GET", "/export", "").expect(t, "one more than a caller may have", 503, problemOf("overloaded"))
 	}
-	if r := st.callAs(late, "GET", "/export", ""); r.status != 503 || r.problem() != "overloaded" {
-		t.Errorf("one more than there may be: got %d %s", r.status, r.body)
-	}
+	st.callAs(late, "GET", "/export", "").expect(t, "one more than there may be", 503, problemOf("overloaded"))
 }
 
 func TestAnExportNeedsChunksAndRefusesFilters(t *testing.T) {
 	st := newSite(t, nil)
 	old := strings.Replace(requestText("GET", "/api/v1/export", "", "Authorization: Bearer "+st.token), "HTTP/1.1", "HTTP/1.0", 1)
-	if r := send(t, st.publicAt, "GET", old); r.status != 400 {
-		t.Errorf("HTTP/1.0: got %d %s", r.status, r.body)
-	}
-	if r := st.call("GET", "/export?q=x", ""); r.fields() != "q:unknown" {
-		t.Errorf("got %d %s", r.status, r.body)
-	}
-	if r := st.call("HEAD", "/export", ""); r.status != 200 || r.body != "" || r.header.Get("Content-Type") != "application/x-ndjson" {
-		t.Errorf("HEAD: got %+v", r)
-	}
+	send(t, st.publicAt, "GET", old).expect(t, "HTTP/1.0", 400)
+	st.call("GET", "/export?q=x", "").expect(t, "", fieldsOf("q:unknown"))
+	st.call("HEAD", "/export", "").expect(t, "HEAD", 200, bodyOf(""), header("Content-Type", "application/x-ndjson"))
 	st.awaitExports(0)
 }

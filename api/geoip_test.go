@@ -19,9 +19,7 @@ import (
 func geoIPFile(t testing.TB, o mmdbwriter.Options, records map[string]mmdbtype.DataType) string {
 	t.Helper()
 	tree, err := mmdbwriter.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for text, record := range records {
 		_, network, err := net.ParseCIDR(text)
 		if err == nil {
@@ -60,8 +58,6 @@ func readCountries(t testing.TB, reserved bool, countries map[string]string) *vi
 		records[network] = countryRecord(code, code)
 	}
 	c, err := visitor.ReadCountries(geoIPFile(t, mmdbwriter.Options{IncludeReservedNetworks: reserved}, records))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return c
 }

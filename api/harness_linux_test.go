@@ -22,9 +22,7 @@ func (d unixDialer) Dial() (net.Conn, error) { return net.Dial("unix", string(d)
 func (st *site) servePublic() dialer {
 	name := fmt.Sprintf("@shunt-test-%d-%d", os.Getpid(), unixListeners.Add(1))
 	ln, err := net.Listen("unix", name)
-	if err != nil {
-		st.t.Fatal(err)
-	}
+	must(st.t, err)
 	st.serveOn(ln, st.ServePublic)
 	return unixDialer(name)
 }

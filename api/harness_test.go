@@ -28,8 +28,8 @@ import (
 	"shunt/storage"
 )
 
-// A site is the whole server over a real store in a temporary folder, reached through listeners
-// that use no network.
+// A site is the whole server over a real store whose files are in memory, reached through listeners
+// that use no network. What a disk adds, the tests of storage and of the program hold.
 type site struct {
 	*Server
 	t        testing.TB
@@ -112,9 +112,7 @@ func newSiteOver(t testing.TB, fs vfs.FS) *site {
 
 func loaded(t testing.TB, st *site) *site {
 	t.Helper()
-	if err := st.engine.Load(t.Context(), func(uint64) {}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, st.engine.Load(t.Context(), func(uint64) {}))
 	st.run(func(ctx context.Context) error { return st.engine.Run(ctx) })
 	return st
 }
@@ -134,10 +132,11 @@ func unloadedSiteOn(t testing.TB, kept storage.Options, tune func(*engine.Option
 	t.Cleanup(st.wantNothingSecretLogged) // after everything has stopped
 	dir := t.TempDir()
 	kept.Create, kept.Logger = true, logger
-	store, err := storage.Open(filepath.Join(dir, "store"), kept)
-	if err != nil {
-		t.Fatal(err)
+	if kept.FS == nil {
+		kept.FS = vfs.NewMem()
 	}
+	store, err := storage.Open(filepath.Join(dir, "store"), kept)
+	must(t, err)
 	st.store = store
 	t.Cleanup(func() { check(t, store.Close()) })
 	st.run(store.Run)
@@ -150,9 +149,7 @@ func unloadedSiteOn(t testing.TB, kept storage.Options, tune func(*engine.Option
 		tune(&engineOptions)
 	}
 	st.engine, err = engine.Open(store, engineOptions)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { check(t, st.engine.Close()) })
 	st.table = store.Accounts()
 	st.accounts = account.New(st.table, clock)
@@ -171,16 +168,23 @@ func unloadedSiteOn(t testing.TB, kept storage.Options, tune func(*engine.Option
 	st.publicAt, st.adminAt, st.localAt = st.servePublic(), st.serve(st.ServeAdmin), st.serve(st.ServeLocal)
 	t.Cleanup(st.shutDown)
 	admin, _, err := st.accounts.EnsureAdmin()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	st.token = st.issue(account.CallerOf(admin), account.AllScopes...)
 	return st
 }
 
 func testLogger(w io.Writer) *slog.Logger { return slog.New(slog.NewTextHandler(w, nil)) }
 
+// must ends the test if err is an error; after check it goes on.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func check(t testing.TB, err error) {
+	t.Helper()
 	if err != nil {
 		t.Error(err)
 	}
@@ -238,9 +242,7 @@ func (st *site) from(addr string) *fasthttputil.InmemoryListener {
 func (st *site) issue(c account.Caller, scopes ...account.Scope) string {
 	st.t.Helper()
 	_, text, err := st.accounts.IssueToken(c, account.TokenDraft{Name: "test", Scopes: scopes})
-	if err != nil {
-		st.t.Fatal(err)
-	}
+	must(st.t, err)
 	return st.secret(text)
 }
 
@@ -280,9 +282,7 @@ const password = "correct horse battery"
 func (st *site) person(email string, role account.Role) account.User {
 	st.t.Helper()
 	u, err := st.accounts.AddUser(account.UserDraft{Email: email, Role: role, Password: st.secret(password)})
-	if err != nil {
-		st.t.Fatal(err)
-	}
+	must(st.t, err)
 	return u
 }
 
@@ -327,9 +327,7 @@ func (st *site) member(name string, scopes ...account.Scope) string {
 func (st *site) tokenOfNew(name string, role account.Role, scopes ...account.Scope) string {
 	st.t.Helper()
 	u, err := st.accounts.AddUser(account.UserDraft{Email: name, Role: role})
-	if err != nil {
-		st.t.Fatal(err)
-	}
+	must(st.t, err)
 	return st.issue(account.CallerOf(u), scopes...)
 }
 
@@ -376,9 +374,7 @@ func (r reply) fields() string {
 func send(t testing.TB, ln dialer, method, raw string) reply {
 	t.Helper()
 	c, err := ln.Dial()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer c.Close()
 	go io.WriteString(c, raw) // the server may answer before it has read all
 	return readReply(t, bufio.NewReader(c), method)

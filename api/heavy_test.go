@@ -40,18 +40,12 @@ func TestHeavyReadsAreBoundedForEachCaller(t *testing.T) {
 		releases = append(releases, release)
 	}
 	for _, path := range []string{"/links", "/stats", "/stats/a?interval=day", "/tokens"} {
-		if r := st.call("GET", path, ""); r.status != 503 || r.problem() != "overloaded" || r.header.Get("Retry-After") == "" {
-			t.Errorf("%s: got %d %s, want 503 overloaded", path, r.status, r.body)
-		}
+		st.call("GET", path, "").expect(t, path, 503, problemOf("overloaded"), some("Retry-After"))
 	}
 	for _, path := range []string{"/links/a", "/stats/a", "/me"} {
-		if r := st.call("GET", path, ""); r.status != 200 {
-			t.Errorf("%s: got %d %s, want 200", path, r.status, r.body)
-		}
+		st.call("GET", path, "").expect(t, path, 200)
 	}
-	if r := st.callAs(other, "GET", "/links", ""); r.status != 200 {
-		t.Errorf("another caller: got %d %s, want 200", r.status, r.body)
-	}
+	st.callAs(other, "GET", "/links", "").expect(t, "another caller", 200)
 	releases[0]()
 	for _, path := range []string{"/links", "/stats", "/stats/a?interval=day", "/tokens", "/links?limit=0"} {
 		if r := st.call("GET", path, ""); r.status == 503 {
@@ -73,12 +67,8 @@ func TestHeavyWorkIsQueuedAndNothingElseWaits(t *testing.T) {
 		answered := make(chan reply, 1)
 		go func() { answered <- st.call(c.method, c.path, c.body) }()
 		st.awaitCostly(1)
-		if r := st.get("/a"); r.status != 302 {
-			t.Errorf("a redirect during %s: got %d", c.path, r.status)
-		}
-		if r := st.call("GET", "/stats/a", ""); r.status != 200 {
-			t.Errorf("two figures during %s: got %d", c.path, r.status)
-		}
+		st.get("/a").expect(t, "a redirect during "+c.path, 302)
+		st.call("GET", "/stats/a", "").expect(t, "two figures during "+c.path, 200)
 		release()
 		if r := <-answered; r.status != 200 && r.status != 401 {
 			t.Errorf("%s: got %d %s, want 200", c.path, r.status, r.body)
@@ -127,9 +117,7 @@ func TestAShortListDoesNotWaitForLongLists(t *testing.T) {
 	go func() { short <- st.callAs(other, "GET", "/links?limit=10", "") }()
 	st.awaitCostly(maxHeavyReadsCaller + 1)
 	release()
-	if r := <-short; r.status != 200 {
-		t.Errorf("the short list: got %d %s", r.status, r.body)
-	}
+	(<-short).expect(t, "the short list", 200)
 	if done := len(long); done > 0 {
 		t.Errorf("%d long lists were answered before the short one", done)
 	}
@@ -150,9 +138,7 @@ func TestAListThatWaitsTooLongIsAbandoned(t *testing.T) {
 		st.awaitCostly(1)
 		st.now.Add(wait.Milliseconds())
 		release()
-		if r := <-answered; r.status != want {
-			t.Errorf("after %v: got %d %s, want %d", wait, r.status, r.body, want)
-		}
+		(<-answered).expect(t, fmt.Sprintf("after %v", wait), want)
 	}
 	st.awaitHeavy(0)
 }
@@ -168,9 +154,7 @@ func TestOneAddressDoesNotKeepOthersFromQRCodes(t *testing.T) {
 		go func() { answers <- here.ask("GET", "/a.svg", "", "Accept: application/json") }()
 	}
 	for range cap(answers) - qrCodesCaller {
-		if r := <-answers; r.status != 503 || r.problem() != "overloaded" || r.header.Get("Retry-After") == "" {
-			t.Errorf("beyond its share: got %d %s, want 503 overloaded", r.status, r.body)
-		}
+		(<-answers).expect(t, "beyond its share", 503, problemOf("overloaded"), some("Retry-After"))
 	}
 	other := make(chan reply, 1)
 	go func() { other <- there.ask("GET", "/a.svg", "") }()
@@ -178,13 +162,9 @@ func TestOneAddressDoesNotKeepOthersFromQRCodes(t *testing.T) {
 		runtime.Gosched()
 	}
 	release()
-	if r := <-other; r.status != 200 {
-		t.Errorf("another address: got %d %s, want 200", r.status, r.body)
-	}
+	(<-other).expect(t, "another address", 200)
 	for range qrCodesCaller {
-		if r := <-answers; r.status != 200 {
-			t.Errorf("within its share: got %d %s, want 200", r.status, r.body)
-		}
+		(<-answers).expect(t, "within its share", 200)
 	}
 }
 
@@ -198,17 +178,11 @@ func TestManyTokenRequestsDoNotBlockARevocation(t *testing.T) {
 		check(t, err)
 		ends = append(ends, end)
 	}
-	if r := st.call("POST", "/tokens", `{"name":"x"}`); r.status != 503 || r.problem() != "overloaded" {
-		t.Errorf("one more: got %d %s, want 503 overloaded", r.status, r.body)
-	}
-	if r := st.call("DELETE", "/tokens/none", ""); r.status != 404 {
-		t.Errorf("revoking: got %d %s, want 404", r.status, r.body)
-	}
+	st.call("POST", "/tokens", `{"name":"x"}`).expect(t, "one more", 503, problemOf("overloaded"))
+	st.call("DELETE", "/tokens/none", "").expect(t, "revoking", 404)
 	ends[0]()
 	for range 2 * ops.MaxIssuesCaller {
-		if r := st.call("POST", "/tokens", `{"name":"x"}`); r.status != 201 {
-			t.Errorf("when there is a place: got %d %s, want 201", r.status, r.body)
-		}
+		st.call("POST", "/tokens", `{"name":"x"}`).expect(t, "when there is a place", 201)
 	}
 }
 

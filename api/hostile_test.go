@@ -28,9 +28,7 @@ var repeated = regexp.MustCompile(`\{([^{}]+)\*(\d+)\}`)
 func hostileTargets(t *testing.T) (all []hostileTarget) {
 	t.Helper()
 	f, err := os.Open(hostileFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer f.Close()
 	lines := bufio.NewScanner(f)
 	var kind string
@@ -56,9 +54,7 @@ func hostileTargets(t *testing.T) (all []hostileTarget) {
 		})
 		all = append(all, hostileTarget{number, kind, codes, target})
 	}
-	if err := lines.Err(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, lines.Err())
 	return all
 }
 

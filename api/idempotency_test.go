@@ -25,9 +25,7 @@ func wantSame(t *testing.T, what string, got, want reply) {
 			t.Errorf("%s: got %s %q, want %q", what, name, got.header.Get(name), want.header.Get(name))
 		}
 	}
-	if got.status != want.status || got.body != want.body {
-		t.Errorf("%s: got %d %s, want %d %s", what, got.status, got.body, want.status, want.body)
-	}
+	got.expect(t, what, want.status, bodyOf(want.body))
 }
 
 func TestARepeatGetsTheFirstSuccessAgain(t *testing.T) {
@@ -80,9 +78,7 @@ func TestARepeatHasHitsAndStateOfTheFirstAnswer(t *testing.T) {
 			st.get("/x")
 		}
 		first := st.repeatable("key", body)
-		if first.status != status || !strings.Contains(first.body, fmt.Sprintf(`"hits":%d}`, hitsBefore)) {
-			t.Errorf("the first: got %d %s, want %d and %d hits", first.status, first.body, status, hitsBefore)
-		}
+		first.expect(t, "the first", status, fmt.Sprintf(`"hits":%d}`, hitsBefore))
 		for range 3 {
 			st.get("/x")
 		}
@@ -99,9 +95,7 @@ func TestAKeyIsForOneBody(t *testing.T) {
 		"another url": `{"url":"http://b/"}`, "an extra space": `{"url":"http://a/" }`, "not JSON": `{`, "nothing valid": `{}`,
 	} {
 		st.unchanged(t, func() {
-			if r := st.repeatable("key", body); r.status != 422 || r.problem() != "idempotency_mismatch" {
-				t.Errorf("%s: got %d %s, want 422 idempotency_mismatch", name, r.status, r.body)
-			}
+			st.repeatable("key", body).expect(t, name, 422, problemOf("idempotency_mismatch"))
 		})
 	}
 	wantSame(t, "the repeat", st.repeatable("key", `{"url":"http://a/"}`), first)
@@ -112,9 +106,7 @@ func TestAKeyBelongsToOneToken(t *testing.T) {
 	const body = `{"url":"http://a/"}`
 	ann := st.member("ann@example.com")
 	u, err := st.accounts.UserByName("ann@example.com")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	local := func(lines ...string) reply {
 		return send(t, st.localAt, "POST", requestText("POST", "/api/v1/shorten", body, append(lines, "Content-Type: application/json", "Idempotency-Key: k")...))
 	}
@@ -148,9 +140,7 @@ func TestAMalformedKeyIsRefused(t *testing.T) {
 		"twice, the same": {"Idempotency-Key: a", "idempotency-key: a"},
 	} {
 		st.unchanged(t, func() {
-			if r := st.call("POST", "/shorten", body, lines...); r.status != 400 || r.problem() != "bad_request" {
-				t.Errorf("%s: got %d %s, want 400", name, r.status, r.body)
-			}
+			st.call("POST", "/shorten", body, lines...).expect(t, name, 400, problemOf("bad_request"))
 		})
 	}
 	for _, key := range []string{"k", strings.Repeat("k", 255), `"quoted"`, "!~"} {
@@ -168,13 +158,9 @@ func TestAFailureIsNotRemembered(t *testing.T) {
 		"malformed": {`{`, 400}, "invalid": {`{"url":"ftp://a/"}`, 422}, "taken": {`{"url":"http://a/","alias":"taken"}`, 409},
 	} {
 		for range 2 {
-			if r := st.repeatable(name, c.body); r.status != c.status {
-				t.Errorf("%s: got %d %s, want %d", name, r.status, r.body, c.status)
-			}
+			st.repeatable(name, c.body).expect(t, name, c.status)
 		}
-		if r := st.repeatable(name, `{"url":"http://b/"}`); r.status != 201 {
-			t.Errorf("another body after %s: got %d %s, want 201", name, r.status, r.body)
-		}
+		st.repeatable(name, `{"url":"http://b/"}`).expect(t, "another body after "+name, 201)
 	}
 }
 
@@ -220,17 +206,11 @@ func TestTheKeysOfATokenAreBounded(t *testing.T) {
 	}
 	st.repeatable("bad", `{}`) // takes no room
 	st.unchanged(t, func() {
-		if r := st.repeatable("3", body); r.status != 429 || r.problem() != "rate_limited" || r.header.Get("Retry-After") != "300" {
-			t.Errorf("a fourth key: got %d %v %s, want 429", r.status, r.header, r.body)
-		}
+		st.repeatable("3", body).expect(t, "a fourth key", 429, problemOf("rate_limited"), header("Retry-After", "300"))
 		wantSame(t, "a repeat meanwhile", st.repeatable("2", body), first)
 	})
-	if r := st.call("POST", "/shorten", body); r.status != 201 {
-		t.Errorf("without a key: got %d %s, want 201", r.status, r.body)
-	}
-	if r := st.callAs(st.member("ann@example.com"), "POST", "/shorten", body, "Idempotency-Key: 3"); r.status != 201 {
-		t.Errorf("another token: got %d %s, want 201", r.status, r.body)
-	}
+	st.call("POST", "/shorten", body).expect(t, "without a key", 201)
+	st.callAs(st.member("ann@example.com"), "POST", "/shorten", body, "Idempotency-Key: 3").expect(t, "another token", 201)
 	st.now.Add((24 * time.Hour).Milliseconds())
 	if r := st.repeatable("2", body); r.status != 201 || r.body == first.body {
 		t.Errorf("a key whose time is over takes no room: got %d %s, want a new link", r.status, r.body)

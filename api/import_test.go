@@ -16,9 +16,7 @@ func (st *site) importText(items ...string) (string, bulkAnswer) {
 	if r.status != 200 {
 		return fmt.Sprint(r.status, " ", r.problem(), " ", r.fields()), answer
 	}
-	if err := json.Unmarshal([]byte(r.body), &answer); err != nil {
-		st.t.Fatal(err)
-	}
+	must(st.t, json.Unmarshal([]byte(r.body), &answer))
 	text := fmt.Sprintf("%d %d %d:", answer.Created, answer.Existing, answer.Failed)
 	for _, item := range answer.Results {
 		text += fmt.Sprint(" ", item.Status)
@@ -37,9 +35,7 @@ func (st *site) exportedLines() (lines []string) {
 		}
 		delete(link, "short_url")
 		text, err := json.Marshal(link)
-		if err != nil {
-			st.t.Fatal(err)
-		}
+		must(st.t, err)
 		lines = append(lines, string(text))
 	}
 	return lines
@@ -70,9 +66,7 @@ func TestAnImportedExportKeepsItsCodesTimesAndHits(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	for _, want := range []int{308, 308, 410} { // 3 of 5 hits were imported
-		if r := to.get("/full"); r.status != want {
-			t.Errorf("full redirects with %d, want %d", r.status, want)
-		}
+		to.get("/full").expect(t, "full redirects with", want)
 	}
 	if got, want := to.call("GET", "/stats/full", "").body, `{"hits":5,"unique":1}`; strings.TrimSpace(got) != want {
 		t.Errorf("got %s, want %s", got, want)
@@ -116,13 +110,9 @@ func TestOnlyImportsMayDifferFromTakenCodesByCase(t *testing.T) {
 		}
 	}
 	for _, alias := range []string{"sPRING", "spring"} {
-		if r := st.call("POST", "/shorten", `{"url":"https://f.example/","alias":"`+alias+`"}`); r.problem() != "alias_taken" {
-			t.Errorf("%s: got %d %s", alias, r.status, r.body)
-		}
+		st.call("POST", "/shorten", `{"url":"https://f.example/","alias":"`+alias+`"}`).expect(t, alias, problemOf("alias_taken"))
 	}
-	if r := st.call("DELETE", "/links/spring", ""); r.status != 204 {
-		t.Errorf("got %+v", r)
-	}
+	st.call("DELETE", "/links/spring", "").expect(t, "", 204)
 	if got, want := st.get("/spring").status, 404; got != want {
 		t.Errorf("got %d, want %d", got, want)
 	}
@@ -140,9 +130,7 @@ func TestALinkThatIsOverOrUsedUpIsImported(t *testing.T) {
 		t.Fatalf("got %s, want %s", got, want)
 	}
 	for _, code := range []string{"over", "used"} {
-		if r := st.get("/" + code); r.status != 410 {
-			t.Errorf("%s: got %d, want 410", code, r.status)
-		}
+		st.get("/"+code).expect(t, code, 410)
 	}
 }
 
@@ -176,9 +164,7 @@ func TestABadImportIsExplainedAndChangesNothing(t *testing.T) {
 	}
 	item := `[{"code":"c","url":"https://a.example/"}]`
 	for query, want := range map[string]string{"?owner=all": "owner:range", "?owner=99": "owner:unknown", "?owner=0": "owner:range", "?user=1": "user:unknown"} {
-		if r := st.call("POST", "/import"+query, item); r.status != 422 || r.fields() != want {
-			t.Errorf("%s: got %d %s, want %s", query, r.status, r.body, want)
-		}
+		st.call("POST", "/import"+query, item).expect(t, query, 422, fieldsOf(want))
 	}
 	if n := st.engine.Metrics().Links; n != 0 {
 		t.Errorf("got %d links, want none", n)
@@ -217,7 +203,5 @@ func TestAnImportTakesACodeThatSomebodyElseHasDeleted(t *testing.T) {
 			t.Errorf("got %s, want %s", got, want)
 		}
 	}
-	if r := itemOf(st.call("POST", hers, `[{"code":"spring","url":"https://c.example/"}]`)); r.status != 409 {
-		t.Errorf("for its former owner, afterwards: got %d %s", r.status, r.body)
-	}
+	itemOf(st.call("POST", hers, `[{"code":"spring","url":"https://c.example/"}]`)).expect(t, "for its former owner, afterwards", 409)
 }

@@ -54,9 +54,7 @@ func TestThePlainListenerRedirectsEverythingAsItWasSent(t *testing.T) {
 			t.Errorf("%s %s: got Cache-Control %q", c.method, c.target, got)
 		}
 	}
-	if r := send(t, ln, "GET", "GET /x HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n"); r.status != 400 {
-		t.Errorf("two hosts: got %d, want 400", r.status)
-	}
+	send(t, ln, "GET", "GET /x HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n").expect(t, "two hosts", 400)
 	if after := st.counted(); after != before {
 		t.Errorf("something was counted: %s became %s", before, after)
 	}
@@ -74,17 +72,9 @@ func TestChallengesAreAnsweredOnThePlainListenerOnly(t *testing.T) {
 		})
 	})
 	ln := st.insecureAt()
-	if r := send(t, ln, "GET", requestText("GET", "/.well-known/acme-challenge/known", "")); r.status != 200 || r.body != "known.thumbprint" {
-		t.Errorf("got %+v", r)
-	}
+	send(t, ln, "GET", requestText("GET", "/.well-known/acme-challenge/known", "")).expect(t, "", 200, bodyOf("known.thumbprint"))
 	r := send(t, ln, "GET", requestText("GET", "/.well-known/acme-challenge/unknown", ""))
-	if r.status != 404 || strings.Contains(r.body, "inside") {
-		t.Errorf("got %+v, want a 404 without details", r)
-	}
-	if r := send(t, ln, "GET", requestText("GET", "/.well-known/other", "")); r.status != 301 {
-		t.Errorf("another path: got %+v", r)
-	}
-	if r := st.get("/.well-known/acme-challenge/known"); r.status != 404 {
-		t.Errorf("the public address: got %+v", r)
-	}
+	r.expect(t, "", 404, without("inside"))
+	send(t, ln, "GET", requestText("GET", "/.well-known/other", "")).expect(t, "another path", 301)
+	st.get("/.well-known/acme-challenge/known").expect(t, "the public address", 404)
 }

@@ -19,9 +19,7 @@ import (
 func limitOf(t testing.TB, text string) rate.Limit {
 	t.Helper()
 	l, err := rate.Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return l
 }
 
@@ -106,9 +104,7 @@ func TestEachLimitRefusesExcessAndEndsInTime(t *testing.T) {
 				}
 			}
 			st.now.Add(int64(c.wait/time.Millisecond) - 1)
-			if got := a.ask(c.method, c.path, c.body); got.status != 429 || got.header.Get("Retry-After") != "1" {
-				t.Errorf("a millisecond early: got %d, Retry-After %q", got.status, got.header.Get("Retry-After"))
-			}
+			a.ask(c.method, c.path, c.body).expect(t, "a millisecond early", 429, header("Retry-After", "1"))
 			st.now.Add(1)
 			if got := a.statuses(2, c.method, c.path, c.body); got[0] != c.answer || got[1] != 429 {
 				t.Errorf("in time: got %v, want %d and 429", got, c.answer)
@@ -140,9 +136,7 @@ func TestLimitsAreCountedSeparately(t *testing.T) {
 		"a guess of a token, elsewhere": {asker{t, st.from("192.0.2.4"), []string{bearer("shunt_guess")}}, "GET", "/api/v1/me", "", 401},
 		"a session that is not there":   {asker{t, st.from("192.0.2.5"), nil}, "DELETE", "/api/v1/session", "", 204},
 	} {
-		if got := c.ask(c.method, c.path, c.body); got.status != c.want {
-			t.Errorf("%s: got %d %s, want %d", name, got.status, got.body, c.want)
-		}
+		c.ask(c.method, c.path, c.body).expect(t, name, c.want)
 	}
 }
 
@@ -185,9 +179,7 @@ func TestAddressLimitsCountNetworksAndBelieveTrustedProxies(t *testing.T) {
 		"another client of the proxy":          {forwarded("192.0.2.8"), 404},
 		"a client that pretends to be a proxy": {asker{t, st.from("192.0.2.1"), []string{"X-Forwarded-For: 192.0.2.99"}}, 429},
 	} {
-		if got := c.ask("GET", "/x", ""); got.status != c.want {
-			t.Errorf("%s: got %d, want %d", name, got.status, c.want)
-		}
+		c.ask("GET", "/x", "").expect(t, name, c.want)
 	}
 	for i, got := range (asker{t, proxy, nil}).statuses(10, "GET", "/x", "") {
 		if got != 404 {
@@ -240,9 +232,7 @@ func TestAdminsAreExemptFromLimits(t *testing.T) {
 		}
 	}
 	admin, err := st.accounts.OldestAdmin()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	a.lines = []string{bearer(st.issue(account.CallerOf(admin), account.LinksRead))}
 	if got := a.statuses(4, "GET", "/api/v1/me", ""); got[3] != 429 {
 		t.Errorf("an admin's token without the scope: got %v, want 429 at last", got)
@@ -269,9 +259,7 @@ func TestAnAnswerStatesTheRestOfTheLimit(t *testing.T) {
 	a := asker{t, st.from("192.0.2.1"), []string{bearer(st.member("ann@example.com"))}}
 	want := func(r reply, status int, policy, left string) {
 		t.Helper()
-		if r.status != status || r.header.Get("RateLimit-Policy") != policy || r.header.Get("RateLimit") != left {
-			t.Errorf("got %d\n%s\n%s\nwant %d\n%s\n%s", r.status, r.header.Get("RateLimit-Policy"), r.header.Get("RateLimit"), status, policy, left)
-		}
+		r.expect(t, "", status, header("RateLimit-Policy", policy), header("RateLimit", left))
 	}
 	const creates, calls = `"creates";q=4;w=4, "address-creates";q=4;w=4`, `"calls";q=3;w=3, "address-calls";q=3;w=3`
 	want(a.ask("POST", "/api/v1/shorten", `{"url":"http://a/"}`), 201, creates, `"creates";r=3;t=1, "address-creates";r=3;t=1`)
@@ -281,9 +269,7 @@ func TestAnAnswerStatesTheRestOfTheLimit(t *testing.T) {
 	want(a.ask("GET", "/api/v1/me", ""), 200, calls, `"calls";r=1;t=2, "address-calls";r=0;t=3`)
 	r := a.ask("GET", "/api/v1/me", "")
 	want(r, 429, calls, `"calls";r=1;t=2, "address-calls";r=0;t=3`) // a refused call is not counted for the token
-	if r.problem() != "rate_limited" || r.header.Get("Retry-After") != "1" || r.header.Get("Cache-Control") != "no-store" {
-		t.Errorf("got %+v", r)
-	}
+	r.expect(t, "", problemOf("rate_limited"), header("Retry-After", "1"), header("Cache-Control", "no-store"))
 	// RFC 9651: a list of strings with integer parameters.
 	member := `"[a-z-]+"(;[a-z]+=[0-9]+)+`
 	for _, name := range []string{"RateLimit-Policy", "RateLimit"} {
@@ -304,9 +290,7 @@ func TestTooManyMissesGetASmallUncachedPage(t *testing.T) {
 	if page.status != 429 || page.header.Get("Content-Type") != "text/html; charset=utf-8" || len(page.body) > 2000 {
 		t.Errorf("got %+v", page)
 	}
-	if problem.status != 429 || problem.problem() != "rate_limited" {
-		t.Errorf("got %+v", problem)
-	}
+	problem.expect(t, "", 429, problemOf("rate_limited"))
 	for _, r := range []reply{page, problem} {
 		if r.header.Get("Cache-Control") != "no-store" || r.header.Get("Retry-After") != "60" ||
 			r.header.Get("RateLimit") != `"misses";r=0;t=180` || r.header.Get("RateLimit-Policy") != `"misses";q=3;w=180` {
@@ -350,9 +334,7 @@ func TestABulkCountsAsItsNumberOfCreates(t *testing.T) {
 	if r := a.ask("POST", "/api/v1/shorten/bulk", "["+item+","+item+","+item+"]"); r.status != 200 {
 		t.Fatalf("got %+v", r)
 	}
-	if r := a.ask("POST", "/api/v1/shorten/bulk", "["+item+","+item+"]"); r.problem() != "rate_limited" {
-		t.Errorf("two with room for one: got %+v", r)
-	}
+	a.ask("POST", "/api/v1/shorten/bulk", "["+item+","+item+"]").expect(t, "two with room for one", problemOf("rate_limited"))
 }
 
 func TestALoginThatSucceedsCostsNoAttempt(t *testing.T) {

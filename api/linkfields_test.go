@@ -165,16 +165,12 @@ func TestARepeatOfAnAliasMustAgreeInEveryField(t *testing.T) {
 		st.shorten(with("alias", "x", name, c.value))
 		st.importText(with("code", "y", name, c.value))
 		for _, alike := range append([]string{c.value}, c.alike...) {
-			if r := st.call("POST", "/shorten", with("alias", "x", name, alike)); r.status != 200 {
-				t.Errorf("%s again: got %d %s, want 200", alike, r.status, r.body)
-			}
+			st.call("POST", "/shorten", with("alias", "x", name, alike)).expect(t, alike+" again", 200)
 			if got, _ := st.importText(with("code", "y", name, alike)); got != "0 1 0: 200" {
 				t.Errorf("importing %s again: got %s", alike, got)
 			}
 		}
-		if r := st.call("POST", "/shorten", with("alias", "x", name, c.other)); r.problem() != "alias_taken" {
-			t.Errorf("%s: got %d %s, want alias_taken", c.other, r.status, r.body)
-		}
+		st.call("POST", "/shorten", with("alias", "x", name, c.other)).expect(t, c.other, problemOf("alias_taken"))
 		if got, _ := st.importText(with("code", "y", name, c.other)); got != "0 0 1: 409" {
 			t.Errorf("importing %s: got %s", c.other, got)
 		}
@@ -298,9 +294,7 @@ func TestTheGoClientKeepsEveryField(t *testing.T) {
 	eachField(t, func(t *testing.T, st *site, name string, c fieldCase) {
 		for _, value := range []string{c.value, c.other} {
 			for _, through := range []any{new(client.Link), new(client.Draft)} {
-				if err := json.Unmarshal([]byte(`{"`+name+`":`+value+`}`), through); err != nil {
-					t.Fatal(err)
-				}
+				must(t, json.Unmarshal([]byte(`{"`+name+`":`+value+`}`), through))
 				if text, err := json.Marshal(through); err != nil || !alikeJSON(field(t, string(text), name), value) && value != c.unset {
 					t.Errorf("%T: %s became %s, %v", through, value, text, err)
 				}
@@ -384,18 +378,12 @@ func (st *site) wantVerdict(code string, want linkState) {
 		if suffix != "" && status == 302 {
 			status = 200
 		}
-		if r := st.get("/"+code+suffix, browser); r.status != status || !strings.Contains(r.body, want.page) {
-			st.t.Errorf("%s: GET /%s%s: got %d %s, want %d and a page with %q", want.name, code, suffix, r.status, r.body, status, want.page)
-		}
+		st.get("/"+code+suffix, browser).expect(st.t, fmt.Sprintf("%s: GET /%s%s", want.name, code, suffix), status, want.page)
 	}
-	if r := send(st.t, st.publicAt, "POST", requestText("POST", "/"+code, "")); r.status != 405 {
-		st.t.Errorf("%s: POST: got %d, want 405 before all else", want.name, r.status)
-	}
+	send(st.t, st.publicAt, "POST", requestText("POST", "/"+code, "")).expect(st.t, want.name+": POST", 405)
 	status := want.status
 	if want.name == "active" || want.name == "exhausted" { // a query that is too long counts before the cap
 		status = 414
 	}
-	if r := st.get("/"+code+"?"+strings.Repeat("x", 8<<10), browser); r.status != status {
-		st.t.Errorf("%s: a query that is too long: got %d, want %d", want.name, r.status, status)
-	}
+	st.get("/"+code+"?"+strings.Repeat("x", 8<<10), browser).expect(st.t, want.name+": a query that is too long", status)
 }

@@ -16,9 +16,7 @@ func (st *site) list(token, query string) (listAnswer, reply) {
 	r := st.callAs(token, "GET", "/links?"+query, "")
 	var page listAnswer
 	if r.status == 200 {
-		if err := json.Unmarshal([]byte(r.body), &page); err != nil {
-			st.t.Fatal(err)
-		}
+		must(st.t, json.Unmarshal([]byte(r.body), &page))
 	}
 	return page, r
 }
@@ -42,9 +40,7 @@ func TestLinksAreListedByPagesNewestFirst(t *testing.T) {
 	}
 	one := st.call("GET", "/links/l4", "")
 	var raw struct{ Data []json.RawMessage }
-	if err := json.Unmarshal([]byte(r.body), &raw); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(r.body), &raw))
 	if listed := string(raw.Data[0]); !strings.Contains(one.body, strings.TrimSuffix(listed, "}")) {
 		t.Errorf("a listed link is %s, and read by itself %s", listed, one.body)
 	}

@@ -20,24 +20,16 @@ func TestALinkIsCreatedFollowedCountedAndDeleted(t *testing.T) {
 		t.Errorf("link: got %+v", l)
 	}
 	r := st.get("/Promo", browser)
-	if r.status != 302 || r.header.Get("Location") != l.URL || r.body != "" || r.header.Get("Cache-Control") != "private, no-store" {
-		t.Errorf("redirect: got %+v", r)
-	}
+	r.expect(t, "redirect", 302, header("Location", l.URL), bodyOf(""), header("Cache-Control", "private, no-store"))
 	for _, name := range []string{"Content-Type", "Server", "Set-Cookie"} {
 		if got := r.header.Get(name); got != "" {
 			t.Errorf("redirect has %s: %s", name, got)
 		}
 	}
 	st.wantStats("Promo", 1, 1)
-	if r := st.call("DELETE", "/links/Promo", ""); r.status != 204 || r.body != "" {
-		t.Errorf("delete: got %+v", r)
-	}
-	if r := st.get("/Promo", browser); r.status != 404 {
-		t.Errorf("after the delete: got %+v", r)
-	}
-	if r := st.call("GET", "/stats/Promo", ""); r.problem() != "not_found" {
-		t.Errorf("stats after the delete: got %+v", r)
-	}
+	st.call("DELETE", "/links/Promo", "").expect(t, "delete", 204, bodyOf(""))
+	st.get("/Promo", browser).expect(t, "after the delete", 404)
+	st.call("GET", "/stats/Promo", "").expect(t, "stats after the delete", problemOf("not_found"))
 }
 
 func TestTheTargetGoesOutInASCIIAndIsShownAsItIsStored(t *testing.T) {
@@ -72,9 +64,7 @@ func TestEachStatusRedirectsTheMethodsOfTheContract(t *testing.T) {
 			r := send(t, st.publicAt, method, requestText(method, "/"+code, body, browser))
 			switch {
 			case method == "HEAD", method == "GET", status >= 307:
-				if r.status != status || r.header.Get("Location") != "http://a/" || r.body != "" {
-					t.Errorf("%s on a %d link: got %+v", method, status, r)
-				}
+				r.expect(t, method+" on a", status, header("Location", "http://a/"), bodyOf(""))
 				if method != "HEAD" {
 					hits++
 				}
@@ -101,17 +91,11 @@ func TestBotsPrefetchesAndHeadsAreCountedSeparatelyAndUseNothingUp(t *testing.T)
 	if got, want := st.engine.Metrics().Redirects, [...]uint64{2, 3, 6, 3}; got != want {
 		t.Errorf("by class: got %v, want %v (hit, bot, prefetch, head)", got, want)
 	}
-	if r := st.get("/x"); r.status != 302 {
-		t.Errorf("the third hit, without a User-Agent: got %+v", r)
-	}
+	st.get("/x").expect(t, "the third hit, without a User-Agent", 302)
 	for _, line := range []string{browser, "User-Agent: WhatsApp/2", "Purpose: prefetch"} {
-		if r := st.get("/x", line); r.status != 410 || r.header.Get("Cache-Control") != "no-store" {
-			t.Errorf("used up, %s: got %+v, want 410", line, r)
-		}
+		st.get("/x", line).expect(t, "used up, "+line, 410, header("Cache-Control", "no-store"))
 	}
-	if r := send(t, st.publicAt, "HEAD", requestText("HEAD", "/x", "")); r.status != 410 || r.body != "" {
-		t.Errorf("used up, HEAD: got %+v, want 410", r)
-	}
+	send(t, st.publicAt, "HEAD", requestText("HEAD", "/x", "")).expect(t, "used up, HEAD", 410, bodyOf(""))
 }
 
 func TestAWrongMethodIs405InEveryStateOfTheLink(t *testing.T) {
@@ -124,12 +108,8 @@ func TestAWrongMethodIs405InEveryStateOfTheLink(t *testing.T) {
 	}
 	st.now.Add(1000)
 	for code, want := range map[string]int{"expired302": 405, "used302": 405, "expired307": 410, "used307": 410} {
-		if r := send(t, st.publicAt, "POST", requestText("POST", "/"+code, "x", browser)); r.status != want {
-			t.Errorf("POST /%s: got %d, want %d", code, r.status, want)
-		}
-		if r := st.get("/"+code, browser); r.status != 410 {
-			t.Errorf("GET /%s: got %d, want 410", code, r.status)
-		}
+		send(t, st.publicAt, "POST", requestText("POST", "/"+code, "x", browser)).expect(t, "POST /"+code, want)
+		st.get("/"+code, browser).expect(t, "GET /"+code, 410)
 	}
 }
 
@@ -137,25 +117,15 @@ func TestALinkEndsAtItsExpiry(t *testing.T) {
 	st := newSite(t, nil)
 	expires := time.UnixMilli(st.now.Load() + 10_500).UTC().Format(time.RFC3339Nano)
 	st.shorten(`{"url":"http://a/","alias":"x","redirect_status":301,"expires_at":"` + expires + `"}`)
-	if r := st.get("/x", browser); r.status != 301 || r.header.Get("Cache-Control") != "private, max-age=10" {
-		t.Errorf("before: got %+v", r)
-	}
+	st.get("/x", browser).expect(t, "before", 301, header("Cache-Control", "private, max-age=10"))
 	st.now.Add(10_499)
-	if r := st.get("/x", browser); r.status != 301 || r.header.Get("Cache-Control") != "private, max-age=0" {
-		t.Errorf("a millisecond before: got %+v", r)
-	}
+	st.get("/x", browser).expect(t, "a millisecond before", 301, header("Cache-Control", "private, max-age=0"))
 	st.now.Add(1)
 	r := st.get("/x", browser)
-	if r.status != 410 || r.header.Get("Location") != "" || r.header.Get("Cache-Control") != "no-store" || !strings.Contains(r.body, "expired") {
-		t.Errorf("at its expiry: got %+v", r)
-	}
-	if r := st.get("/x", browser, "Accept: application/json"); r.problem() != "gone" || r.header.Get("Vary") != "Accept" {
-		t.Errorf("at its expiry, JSON: got %+v", r)
-	}
+	r.expect(t, "at its expiry", 410, header("Location", ""), header("Cache-Control", "no-store"), "expired")
+	st.get("/x", browser, "Accept: application/json").expect(t, "at its expiry, JSON", problemOf("gone"), header("Vary", "Accept"))
 	st.wantStats("x", 2, 1)
-	if r := st.call("GET", "/links/x", ""); !strings.Contains(r.body, `"state":"expired"`) {
-		t.Errorf("the link: got %s", r.body)
-	}
+	st.call("GET", "/links/x", "").expect(t, "the link", `"state":"expired"`)
 }
 
 func TestTheQueryIsForwardedOnlyIfTheLinkAllowsIt(t *testing.T) {
@@ -168,12 +138,8 @@ func TestTheQueryIsForwardedOnlyIfTheLinkAllowsIt(t *testing.T) {
 	if got := st.get("/not?y=2", browser).header.Get("Location"); got != "http://a/?x=1#f" {
 		t.Errorf("other link: got %s", got)
 	}
-	if r := st.get("/fwd?"+strings.Repeat("y", 8192-len("http://a/?x=1&#f")), browser); r.status != 302 {
-		t.Errorf("8,192 bytes in all: got %d", r.status)
-	}
-	if r := st.get("/fwd?"+strings.Repeat("y", 8193-len("http://a/?x=1&#f")), browser); r.status != 414 {
-		t.Errorf("8,193 bytes in all: got %d, want 414", r.status)
-	}
+	st.get("/fwd?"+strings.Repeat("y", 8192-len("http://a/?x=1&#f")), browser).expect(t, "8,192 bytes in all", 302)
+	st.get("/fwd?"+strings.Repeat("y", 8193-len("http://a/?x=1&#f")), browser).expect(t, "8,193 bytes in all", 414)
 	st.wantStats("fwd", 2, 1)
 }
 
@@ -185,12 +151,8 @@ func TestAnUnknownCodeGetsAPageOrAProblem(t *testing.T) {
 		r.header.Get("Referrer-Policy") == "" || !strings.HasPrefix(r.header.Get("Content-Security-Policy"), "default-src 'none'") {
 		t.Errorf("page: got %+v", r)
 	}
-	if r := st.get("/nothing", "Accept: application/json"); r.problem() != "not_found" || r.status != 404 || r.header.Get("Vary") != "Accept" {
-		t.Errorf("problem: got %+v", r)
-	}
-	if r := send(t, st.publicAt, "HEAD", requestText("HEAD", "/nothing", "")); r.status != 404 || r.body != "" {
-		t.Errorf("HEAD: got %+v", r)
-	}
+	st.get("/nothing", "Accept: application/json").expect(t, "problem", problemOf("not_found"), 404, header("Vary", "Accept"))
+	send(t, st.publicAt, "HEAD", requestText("HEAD", "/nothing", "")).expect(t, "HEAD", 404, bodyOf(""))
 }
 
 func TestACapIsExactWhile64ClientsRace(t *testing.T) {

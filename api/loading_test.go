@@ -3,6 +3,7 @@ package api
 import (
 	"bufio"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -69,9 +70,7 @@ func TestCodesAreNever404BeforeTheyAreLoaded(t *testing.T) {
 			}
 			for _, w := range want {
 				r := readReply(t, answers, "GET")
-				if r.status != w.status {
-					t.Errorf("%s: got %d, want %d", w.code, r.status, w.status)
-				}
+				r.expect(t, w.code, w.status)
 				if target := "https://example.com/" + spoiltCode(w.code); w.status == 302 && r.header.Get("Location") != target {
 					t.Errorf("%s: got Location %q", w.code, r.header.Get("Location"))
 				}
@@ -84,9 +83,7 @@ func TestCodesAreNever404BeforeTheyAreLoaded(t *testing.T) {
 				code   string
 				status int
 			}{{"capped", 302}, {"capped", 302}, {"capped", 410}, {"never-made", 404}, {"plain", 302}} {
-				if r := st.get("/"+w.code, browser); r.status != w.status {
-					t.Errorf("loaded, %s: got %d, want %d", w.code, r.status, w.status)
-				}
+				st.get("/"+w.code, browser).expect(t, "loaded, "+w.code, w.status)
 			}
 			st.wantStats("plain", 5, 1)
 			st.wantStats("late", 1, 1)
@@ -110,9 +107,7 @@ func TestPreviewsAndQRCodesComeFromTheStoreWhileLinksAreLoaded(t *testing.T) {
 		"/plain+": 200, "/again.svg": 200, "/capped+": 503, "/switched-off+": 410, "/never-made+": 404, "/never-made.svg": 404,
 		"/l%61te+.": 200, "/later%2Esvg": 200, "/never-made+)": 404,
 	} {
-		if r := st.get(path, browser); r.status != status {
-			t.Errorf("%s: got %d, want %d", path, r.status, status)
-		}
+		st.get(path, browser).expect(t, path, status)
 	}
 }
 
@@ -122,9 +117,7 @@ func TestCallsWaitUntilAllLinksAreLoaded(t *testing.T) {
 	for _, c := range []struct{ method, path, body string }{
 		{"POST", "/shorten", `{"url":"http://a/"}`}, {"GET", "/stats/plain", ""}, {"GET", "/links/plain", ""}, {"DELETE", "/links/plain", ""},
 	} {
-		if r := st.call(c.method, c.path, c.body); r.problem() != "loading" || r.status != 503 || r.header.Get("Retry-After") == "" {
-			t.Errorf("%s %s: got %+v, want 503 loading", c.method, c.path, r)
-		}
+		st.call(c.method, c.path, c.body).expect(t, fmt.Sprintf("%s %s", c.method, c.path), problemOf("loading"), 503, some("Retry-After"))
 	}
 }
 
@@ -159,12 +152,8 @@ func TestHealthNamesEachConditionInJSON(t *testing.T) {
 	if h, r := st.health("/healthz"); r.status != 200 || notOK(h) != "loading" {
 		t.Errorf("alive: got %d %s", r.status, r.body)
 	}
-	if r := send(t, st.adminAt, "GET", requestText("GET", "/readyz", "")); r.status != 503 || r.body != "loading\n" {
-		t.Errorf("as text: got %+v", r)
-	}
-	if r := send(t, st.adminAt, "GET", requestText("GET", "/healthz", "")); r.status != 200 || r.body != "ok\n" {
-		t.Errorf("alive, as text: got %+v", r)
-	}
+	send(t, st.adminAt, "GET", requestText("GET", "/readyz", "")).expect(t, "as text", 503, bodyOf("loading\n"))
+	send(t, st.adminAt, "GET", requestText("GET", "/healthz", "")).expect(t, "alive, as text", 200, bodyOf("ok\n"))
 	check(t, st.engine.Load(t.Context(), nil))
 	h, r = st.health("/readyz")
 	if r.status != 200 || h.Status != admin.StatusOK || notOK(h) != "" || h.Progress != nil || h.EstimateSeconds != nil {

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -18,21 +17,15 @@ func TestAFullMemoryRefusesNewLinksAndNothingElse(t *testing.T) {
 	const same = `{"url":"http://same.example/","alias":"same"}`
 	st.shorten(same)
 	full.Store(true)
-	if r := st.call("POST", "/shorten", same); r.status != 200 {
-		t.Errorf("a link that exists: got %d %s, want 200", r.status, r.body)
-	}
+	st.call("POST", "/shorten", same).expect(t, "a link that exists", 200)
 	for request := range adding {
 		r := st.write(request, tokenID)
-		if r.status != 503 || !strings.Contains(r.body, `"overloaded"`) || !strings.Contains(r.body, "--memory-limit") {
-			t.Errorf("%s: got %d %s, want 503 overloaded that names --memory-limit", request, r.status, r.body)
-		}
+		r.expect(t, request, 503, `"overloaded"`, "--memory-limit")
 		if got := r.header.Get("Retry-After"); got != "10" {
 			t.Errorf("%s: got Retry-After %q, want 10", request, got)
 		}
 	}
-	if r := st.get("/abc"); r.status != 302 {
-		t.Errorf("a redirect: got %d, want 302", r.status)
-	}
+	st.get("/abc").expect(t, "a redirect", 302)
 	for request := range writes {
 		if r := st.write(request, tokenID); !adding[request] && r.status >= 400 {
 			t.Errorf("%s: got %d %s, want it done", request, r.status, r.body)

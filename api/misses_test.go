@@ -20,23 +20,15 @@ func TestMissedCodesAreListedUntilTheyAreTaken(t *testing.T) {
 	send(t, st.publicAt, "HEAD", requestText("HEAD", "/gone", ""))
 	const since = `"since":"2026-01-02T03:04:05Z"}` + "\n"
 	want := `{"data":[{"code":"later","count":13,"error":0},{"code":"twice","count":3,"error":0},{"code":"gone","count":2,"error":0}],"total":18,` + since
-	if r := st.call("GET", "/misses", ""); r.status != 200 || r.body != want || r.header.Get("Cache-Control") != "no-store" {
-		t.Errorf("got %d %s, want %s", r.status, r.body, want)
-	}
+	st.call("GET", "/misses", "").expect(t, "", 200, bodyOf(want), header("Cache-Control", "no-store"))
 	st.shorten(`{"url":"http://a/","alias":"twice"}`)
 	st.shorten(`{"url":"http://a/","alias":"later"}`)
 	want = `{"data":[{"code":"gone","count":2,"error":0}],"total":18,` + since
-	if r := st.call("GET", "/misses?top=1", ""); r.body != want {
-		t.Errorf("top=1, and a code taken: got %s, want %s", r.body, want)
-	}
+	st.call("GET", "/misses?top=1", "").expect(t, "top=1, and a code taken", bodyOf(want))
 	for _, query := range []string{"top=", "top=0", "top=-1", "top=1001", "top=x", "top=1&top=1", "top=1.5", "top=99999999999999999999", "n=1"} {
-		if r := st.call("GET", "/misses?"+query, ""); r.status != 422 || r.problem() != "invalid" {
-			t.Errorf("?%s: got %d %s, want 422", query, r.status, r.body)
-		}
+		st.call("GET", "/misses?"+query, "").expect(t, "?"+query, 422, problemOf("invalid"))
 	}
-	if r := st.callAs(st.member("ann@example.com"), "GET", "/misses", ""); r.problem() != "forbidden" {
-		t.Errorf("without scope admin: got %+v", r)
-	}
+	st.callAs(st.member("ann@example.com"), "GET", "/misses", "").expect(t, "without scope admin", problemOf("forbidden"))
 }
 
 // BenchmarkMiss measures a request for an unknown code, without the network: only the look-up, the
@@ -74,9 +66,7 @@ func BenchmarkMiss(b *testing.B) {
 func TestATokenThatWasSentAsACodeIsNotAmongTheMisses(t *testing.T) {
 	st := newSite(t, nil)
 	for _, path := range []string{"/" + st.token, "/%73hunt_" + st.token[len("shunt_"):], "/mistyped"} {
-		if r := st.get(path, browser); r.status != 404 {
-			t.Errorf("%s: got %d", path, r.status)
-		}
+		st.get(path, browser).expect(t, path, 404)
 	}
 	r := st.call("GET", "/misses", "")
 	if strings.Contains(r.body, "shunt_") || !strings.Contains(r.body, `"mistyped"`) {

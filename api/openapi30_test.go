@@ -16,9 +16,7 @@ import (
 
 func TestTheDocumentOfVersion30IsValid(t *testing.T) {
 	c, err := newContract(docs.OpenAPI30().Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if c.doc.OpenAPI != "3.0.3" {
 		t.Errorf("it is of version %s, want 3.0.3", c.doc.OpenAPI)
 	}
@@ -86,9 +84,7 @@ func TestExamplesAreTheSameInBothVersions(t *testing.T) {
 func examplesIn(t *testing.T, text []byte) (found []any) {
 	t.Helper()
 	var root any
-	if err := json.Unmarshal(text, &root); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(text, &root))
 	var visit func(value any)
 	visit = func(value any) {
 		switch value := value.(type) {

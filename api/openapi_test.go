@@ -87,9 +87,7 @@ func (c *contract) problemCodes() (codes []string) {
 
 func TestTheDocumentIsValidOpenAPI31(t *testing.T) {
 	c, err := newContract(documentText)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if !c.doc.IsOpenAPI31OrLater() || c.doc.OpenAPI != "3.1.0" {
 		t.Errorf("it is of version %s, want 3.1.0", c.doc.OpenAPI)
 	}
@@ -133,9 +131,7 @@ type problemRow struct {
 func problemRows(t *testing.T) (rows []problemRow) {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), "problem/problem.go", nil, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ast.Inspect(file, func(n ast.Node) bool {
 		literal, ok := n.(*ast.CompositeLit)
 		if name, _ := literalType(literal, ok).(*ast.Ident); name == nil || name.Name != "Kind" {
@@ -189,9 +185,7 @@ func TestTheDocumentHasEveryProblemAndNoOther(t *testing.T) {
 // The API refuses unknown fields, and answers may gain fields (info.description).
 func TestAnswersMayGainFieldsAndRequestsMayNot(t *testing.T) {
 	doc, err := openapi3.NewLoader().LoadFromData(documentText)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	asked := make(map[string]bool)
 	for path := range doc.Paths.Map() {
 		for _, operation := range doc.Paths.Find(path).Operations() {
@@ -215,9 +209,7 @@ func TestAnswersMayGainFieldsAndRequestsMayNot(t *testing.T) {
 
 func documentValue(t *testing.T) (v any) {
 	t.Helper()
-	if err := json.Unmarshal(documentText, &v); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(documentText, &v))
 	return v
 }
 
@@ -281,14 +273,10 @@ func TestNoUndocumentedParameterIsAccepted(t *testing.T) {
 	for operation := range theContract().operations() {
 		method, path, _ := strings.Cut(operation.name, " ")
 		path = strings.NewReplacer("{code}", "abc", "{id}", "1").Replace(path)
-		if r := st.call(method, path+"?pretty=1", body[operation.name]); r.status != 422 || r.fields() != "pretty:unknown" {
-			t.Errorf("%s: got %d %s", operation.name, r.status, r.body)
-		}
+		st.call(method, path+"?pretty=1", body[operation.name]).expect(t, operation.name, 422, fieldsOf("pretty:unknown"))
 	}
 	for _, path := range []string{"/links", "/links/abc", "/stats", "/stats/abc", "/stats/abc/live", "/export"} {
-		if r := st.call("GET", path+"?"+strings.Repeat("owner=1&", ops.MaxParameters+1), ""); r.problem() != "bad_request" {
-			t.Errorf("%s with too many parameters: got %d %s", path, r.status, r.body)
-		}
+		st.call("GET", path+"?"+strings.Repeat("owner=1&", ops.MaxParameters+1), "").expect(t, path+" with too many parameters", problemOf("bad_request"))
 	}
 	for _, request := range []string{"GET /links/abc?owner=all&owner=1", "DELETE /users/1?links=keep&links=keep"} {
 		method, path, _ := strings.Cut(request, " ")

@@ -59,9 +59,7 @@ func (o *operations) options(options *Options) {
 func ask(t testing.TB, st *site, dial func() (net.Conn, error), path, body string, header ...string) *http.Response {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost/api/v1"+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if body != "" {
 		request.Header.Set("Content-Type", "application/json")
 	}
@@ -71,9 +69,7 @@ func ask(t testing.TB, st *site, dial func() (net.Conn, error), path, body strin
 	transport := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return dial() }}
 	t.Cleanup(transport.CloseIdleConnections)
 	response, err := transport.RoundTrip(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = response.Body.Close() })
 	return response
 }
@@ -157,9 +153,7 @@ func TestAnOperationEndsWithItsClient(t *testing.T) {
 	st := newSite(t, o.options)
 	response := ask(t, st, st.localAt.Dial, "/check", "")
 	next(t, o.begun)
-	if err := response.Body.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, response.Body.Close())
 	next(t, o.ended)
 
 	response = askFree(t, st, "/check")
@@ -237,9 +231,7 @@ func TestABackupForAStreamWaitsUntilItIsTaken(t *testing.T) {
 	if _, err := bufio.NewReader(response.Body).ReadString('\n'); err != nil {
 		t.Fatal(err)
 	}
-	if err := response.Body.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, response.Body.Close())
 	next(t, o.ended) // because its client has gone
 	if len(o.begun) > 0 {
 		t.Error("it went on although nobody took it")

@@ -29,9 +29,7 @@ func TestPressedLoopsShedCreatesAndNothingElse(t *testing.T) {
 	if !shedding {
 		t.Fatal("creates are not shed")
 	}
-	if r := st.get("/abc"); r.status != 302 {
-		t.Errorf("a redirect: got %d, want 302", r.status)
-	}
+	st.get("/abc").expect(t, "a redirect", 302)
 	for request := range writes {
 		if r := st.write(request, tokenID); !adding[request] && r.status >= 400 {
 			t.Errorf("%s: got %d %s, want it done", request, r.status, r.body)

@@ -83,9 +83,7 @@ func TestAnOwnerWhoWasDeletedMeanwhileGetsNoLink(t *testing.T) {
 			t.Errorf("%s: got %v, want %s", name, err, problem.Unauthorized.Code)
 		}
 	}
-	if r := st.call("POST", "/import?owner=2", `[{"url":"http://a/","code":"x"}]`); r.status != 422 || r.fields() != "owner:unknown" {
-		t.Errorf("an import: got %+v", r)
-	}
+	st.call("POST", "/import?owner=2", `[{"url":"http://a/","code":"x"}]`).expect(t, "an import", 422, fieldsOf("owner:unknown"))
 }
 
 // TestARefusedDeletionLeavesTheUserUndisturbed also checks that the refusal comes before any effect
@@ -95,11 +93,7 @@ func TestARefusedDeletionLeavesTheUserUndisturbed(t *testing.T) {
 	ann := st.member("ann@example.com")
 	for i := range 3 {
 		body := fmt.Sprintf(`{"url":"http://a/","alias":"x%d"}`, i)
-		if r := st.callAs(ann, "POST", "/shorten", body); r.status != 201 {
-			t.Errorf("got %+v", r)
-		}
-		if r := st.call("DELETE", "/users/2", ""); r.status != 422 || r.fields() != "links:required" {
-			t.Errorf("got %+v", r)
-		}
+		st.callAs(ann, "POST", "/shorten", body).expect(t, "", 201)
+		st.call("DELETE", "/users/2", "").expect(t, "", 422, fieldsOf("links:required"))
 	}
 }

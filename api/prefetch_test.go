@@ -127,9 +127,7 @@ func TestAPrefetchWithoutARedirectGetsWhatEverybodyGets(t *testing.T) {
 		method, path, _ := strings.Cut(request, " ")
 		want := send(t, st.publicAt, method, requestText(method, path, "", browser))
 		got := send(t, st.publicAt, method, requestText(method, path, "", browser, prefetchLines[0]))
-		if got.status != status || got.body != want.body {
-			t.Errorf("%.40s: got %d, want %d", request, got.status, status)
-		}
+		got.expect(t, fmt.Sprintf("%.40s", request), status, bodyOf(want.body))
 	}
 	st.wantStats("off", 0, 0) // folds
 	if got := st.engine.Metrics().Redirects; got != [4]uint64{} {

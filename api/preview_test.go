@@ -20,30 +20,22 @@ func TestAPreviewShowsTheTargetEscapedAndCountsNothing(t *testing.T) {
 	if r.header.Get("Location") != "" || r.header.Get("Refresh") != "" || strings.Contains(r.body, "http-equiv") {
 		t.Errorf("the preview redirects: %+v", r)
 	}
-	if r := st.get("/capped+"); !strings.Contains(r.body, ">good.example<") || strings.Contains(r.body, "secret") {
-		t.Errorf("a capped link: got\n%s", r.body)
-	}
+	st.get("/capped+").expect(t, "a capped link", ">good.example<", without("secret"))
 	st.get("/live.svg")
 	st.get("/live.png")
 	if got := st.counted(); got != before {
 		t.Errorf("got %s, want %s", got, before)
 	}
 	st.wantStats("live", 0, 0)
-	if r := st.get("/capped"); r.status != 302 {
-		t.Errorf("the preview used up the only hit: got %d", r.status)
-	}
+	st.get("/capped").expect(t, "the preview used up the only hit", 302)
 }
 
 func TestAPreviewShowsALookAlikeHostInPunycode(t *testing.T) {
 	st := newPagesSite(t)
 	st.shorten(`{"url":"https://аррӏе.example/","alias":"fake"}`)
 	st.shorten(`{"url":"https://münchen.example/","alias":"real"}`)
-	if r := st.get("/fake+"); !strings.Contains(r.body, "https://xn--80ak6aa92e.example/") || strings.Contains(r.body, "аррӏе") || !strings.Contains(r.body, "Check the name") {
-		t.Errorf("a look-alike: got\n%s", r.body)
-	}
-	if r := st.get("/real+"); !strings.Contains(r.body, "https://xn--mnchen-3ya.example/") || !strings.Contains(r.body, "<bdi>münchen.example</bdi>") {
-		t.Errorf("a name that is readable: got\n%s", r.body)
-	}
+	st.get("/fake+").expect(t, "a look-alike", "https://xn--80ak6aa92e.example/", without("аррӏе"), "Check the name")
+	st.get("/real+").expect(t, "a name that is readable", "https://xn--mnchen-3ya.example/", "<bdi>münchen.example</bdi>")
 }
 
 func TestAPreviewShowsTheCurrentLink(t *testing.T) {
@@ -51,12 +43,8 @@ func TestAPreviewShowsTheCurrentLink(t *testing.T) {
 	if r := st.call("DELETE", "/links/live", ""); r.status != 204 {
 		t.Fatalf("got %d", r.status)
 	}
-	if r := st.get("/live+"); r.status != 404 {
-		t.Errorf("of a deleted link: got %d", r.status)
-	}
+	st.get("/live+").expect(t, "of a deleted link", 404)
 	st.shorten(`{"url":"https://new.example/","alias":"live"}`)
 	st.call("PATCH", "/links/live", `{"url":"https://newer.example/"}`)
-	if r := st.get("/live+"); !strings.Contains(r.body, "https://newer.example/") || !strings.Contains(r.body, "2026-01-02T03:05:05Z") {
-		t.Errorf("of its successor, edited: got\n%s", r.body)
-	}
+	st.get("/live+").expect(t, "of its successor, edited", "https://newer.example/", "2026-01-02T03:05:05Z")
 }

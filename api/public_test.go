@@ -108,9 +108,7 @@ func TestPublicPathsAnswerAsTheContractSays(t *testing.T) {
 			continue
 		}
 		asJSON := st.get(target, "Accept: application/json")
-		if asJSON.problem() != "not_found" || asJSON.header.Get("Vary") != "Accept" {
-			t.Errorf("%s with JSON preferred: got %d %s", request, asJSON.status, asJSON.body)
-		}
+		asJSON.expect(t, request+" with JSON preferred", problemOf("not_found"), header("Vary", "Accept"))
 	}
 }
 
@@ -221,12 +219,8 @@ func hashOf(text string) string {
 func TestTheRootRedirectIsConfigured(t *testing.T) {
 	st := newSite(t, func(o *Options) { o.RootRedirect = "https://WWW.example.com/Home?x#y" })
 	r := st.get("/?utm=1")
-	if r.status != 302 || r.header.Get("Location") != "https://www.example.com/Home?x#y" || r.header.Get("Cache-Control") != "private, no-store" || r.body != "" {
-		t.Errorf("got %+v", r)
-	}
-	if r := send(t, st.publicAt, "POST", requestText("POST", "/", "")); r.status != 405 {
-		t.Errorf("POST: got %d", r.status)
-	}
+	r.expect(t, "", 302, header("Location", "https://www.example.com/Home?x#y"), header("Cache-Control", "private, no-store"), bodyOf(""))
+	send(t, st.publicAt, "POST", requestText("POST", "/", "")).expect(t, "POST", 405)
 	for _, bad := range []string{"/home", "javascript:alert(1)", "http://127.0.0.1:8080/", "http://localhost:8080/x", "http://a b/", "https://u@a/"} {
 		o := Options{Engine: st.engine, Accounts: st.accounts, BaseURL: "http://127.0.0.1:8080", RootRedirect: bad}
 		if _, err := NewServer(o); err == nil || !strings.Contains(err.Error(), "root redirect") {
@@ -238,9 +232,7 @@ func TestTheRootRedirectIsConfigured(t *testing.T) {
 func TestPagesAreShownWhileLinksAreLoaded(t *testing.T) {
 	st := unloadedSite(t, nil)
 	for path, want := range map[string]int{"/x+": 404, "/x.svg": 404, "/x.png": 404, "/": 200, "/robots.txt": 200} { // the store has no x
-		if r := st.get(path); r.status != want {
-			t.Errorf("%s: got %d, want %d", path, r.status, want)
-		}
+		st.get(path).expect(t, path, want)
 	}
 }
 
@@ -250,12 +242,8 @@ func TestQRCodesAndPreviewsAreRefusedWhenTooManyWait(t *testing.T) {
 		whole := *gate
 		*gate = turnstile.New(turnstile.Limits{Places: 1})
 		check(t, (*gate).Enter(turnstile.Key{}))
-		if r := st.get(path, "Accept: application/json"); r.status != 503 || r.problem() != "overloaded" || r.header.Get("Retry-After") == "" {
-			t.Errorf("%s: got %d %s", path, r.status, r.body)
-		}
-		if r := st.get("/live"); r.status != 302 {
-			t.Errorf("a redirect meanwhile: got %d", r.status)
-		}
+		st.get(path, "Accept: application/json").expect(t, path, 503, problemOf("overloaded"), some("Retry-After"))
+		st.get("/live").expect(t, "a redirect meanwhile", 302)
 		if *gate = whole; st.get(path).status != 200 {
 			t.Errorf("%s afterwards: refused", path)
 		}

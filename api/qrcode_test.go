@@ -18,9 +18,7 @@ import (
 func modules(t *testing.T, text string) []string {
 	t.Helper()
 	code, err := qr.Encode(text, qr.M, qr.Auto)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	n := code.Bounds().Dx()
 	blank := strings.Repeat(".", n+8)
 	rows := []string{blank, blank, blank, blank}
@@ -67,9 +65,7 @@ func TestAPNGIsTheQRCodeInAWhiteSquare(t *testing.T) {
 func TestAnSVGIsTheQRCode(t *testing.T) {
 	st := newPagesSite(t)
 	r := st.get("/live.svg")
-	if err := xml.NewDecoder(strings.NewReader(r.body)).Decode(new(struct{ XMLName xml.Name })); err != nil {
-		t.Fatal(err)
-	}
+	must(t, xml.NewDecoder(strings.NewReader(r.body)).Decode(new(struct{ XMLName xml.Name })))
 	want := modules(t, "https://sho.rt/live")
 	got := make([][]byte, len(want))
 	for y := range got {
@@ -99,10 +95,6 @@ func TestASizeTooSmallForALongAddressIsRefused(t *testing.T) {
 	})
 	code := strings.Repeat("c", 64)
 	st.shorten(`{"url":"https://good.example/","alias":"` + code + `"}`)
-	if r := st.get("/" + code + ".png?size=64"); r.status != 422 || r.fields() != "size:range" {
-		t.Errorf("got %d %s", r.status, r.body)
-	}
-	if r := st.get("/" + code + ".png?size=128"); r.status != 200 {
-		t.Errorf("128: got %d %s", r.status, r.body)
-	}
+	st.get("/"+code+".png?size=64").expect(t, "", 422, fieldsOf("size:range"))
+	st.get("/"+code+".png?size=128").expect(t, "128", 200)
 }

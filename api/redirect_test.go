@@ -85,17 +85,13 @@ func TestLongAndBinaryHeadersAreRedirectedAndCounted(t *testing.T) {
 		{browser, "Referer: not a URL"},
 	} {
 		hits++
-		if r := st.get("/x", lines...); r.status != 302 {
-			t.Errorf("%.40q: got %d", lines, r.status)
-		}
+		st.get("/x", lines...).expect(t, fmt.Sprintf("%.40q", lines), 302)
 	}
 	if got, want := st.breakdown("x", "referrers"), "direct 1, news.example 1, other 3"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	st.wantStats("x", hits, 3) // three User-Agents
-	if r := st.get("/x", browser, "Referer: https://"+strings.Repeat("a", 17<<10)); r.status != 431 {
-		t.Errorf("a header over 16 KiB: got %d", r.status)
-	}
+	st.get("/x", browser, "Referer: https://"+strings.Repeat("a", 17<<10)).expect(t, "a header over 16 KiB", 431)
 	st.wantStats("x", hits, 3)
 }
 

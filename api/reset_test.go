@@ -37,17 +37,13 @@ func TestAResetSetsEveryFigureToZero(t *testing.T) {
 			t.Errorf("bots: got %s", bots)
 		}
 	}
-	if r := st.call("POST", "/links/x/reset", "", `If-Match: "1"`); r.problem() != "precondition_failed" {
-		t.Errorf("with an old version: got %d %s", r.status, r.body)
-	}
+	st.call("POST", "/links/x/reset", "", `If-Match: "1"`).expect(t, "with an old version", problemOf("precondition_failed"))
 	for i := range 8 { // the cap admits as many as it did at first
 		want := 302
 		if i == 7 {
 			want = 410
 		}
-		if r := st.get("/x", browser); r.status != want {
-			t.Errorf("redirect %d after the reset: got %d, want %d", i, r.status, want)
-		}
+		st.get("/x", browser).expect(t, fmt.Sprintf("redirect %d after the reset", i), want)
 	}
 	var sum ops.Figures
 	if err := json.Unmarshal([]byte(st.call("GET", "/stats", "").body), &sum); err != nil || sum.Hits != 8 || sum.Imported != 5 {
@@ -169,16 +165,10 @@ func TestAnAdminGivesALinkAway(t *testing.T) {
 		{ann, "/stats", `"hits":1`}, {bob, "/stats", `"hits":1`}, // each has what was counted in its time
 		{bob, "/stats/x?interval=day", `"hits":2`},
 	} {
-		if r := st.callAs(c.who, "GET", c.path, ""); !strings.Contains(r.body, c.has) {
-			t.Errorf("GET %s: got %d %s, want %s", c.path, r.status, r.body, c.has)
-		}
+		st.callAs(c.who, "GET", c.path, "").expect(t, "GET "+c.path, c.has)
 	}
-	if r := st.call("DELETE", "/users/2", ""); r.status != 204 {
-		t.Errorf("the former owner is deleted: got %d %s", r.status, r.body)
-	}
-	if r := st.call("DELETE", "/users/3", ""); r.fields() != "links:required" {
-		t.Errorf("the new owner is deleted: got %d %s", r.status, r.body)
-	}
+	st.call("DELETE", "/users/2", "").expect(t, "the former owner is deleted", 204)
+	st.call("DELETE", "/users/3", "").expect(t, "the new owner is deleted", fieldsOf("links:required"))
 }
 
 // TestAUserIsDeletedAndAnotherGetsTheLinks moves more links than are moved at once.
@@ -196,22 +186,14 @@ func TestAUserIsDeletedAndAnotherGetsTheLinks(t *testing.T) {
 		"?move_links_to=0": "move_links_to:range", "?move_links_to=x": "move_links_to:range", "?move_links_to=3&links=keep": "move_links_to:range",
 		"?move_links_to=3&move_links_to=3": "move_links_to:duplicate", "?move=3": "move:unknown",
 	} {
-		if r := st.call("DELETE", "/users/2"+query, ""); r.status != 422 || r.fields() != want {
-			t.Errorf("with %q: got %d %s, want %s", query, r.status, r.body, want)
-		}
+		st.call("DELETE", "/users/2"+query, "").expect(t, fmt.Sprintf("with %q", query), 422, fieldsOf(want))
 	}
-	if r := st.call("DELETE", "/users/1?move_links_to=3", ""); r.status != 422 {
-		t.Errorf("the last admin: got %d %s", r.status, r.body)
-	}
-	if r := st.call("DELETE", "/users/9?move_links_to=3", ""); r.status != 404 {
-		t.Errorf("nobody: got %d %s", r.status, r.body)
-	}
+	st.call("DELETE", "/users/1?move_links_to=3", "").expect(t, "the last admin", 422)
+	st.call("DELETE", "/users/9?move_links_to=3", "").expect(t, "nobody", 404)
 	if r := st.callAs(ann, "GET", "/links?limit=1000", ""); strings.Count(r.body, `"owner":2`) != links {
 		t.Errorf("after refusals, ann has %s", r.body)
 	}
-	if r := st.call("DELETE", "/users/2?move_links_to=3", ""); r.status != 204 {
-		t.Errorf("got %d %s", r.status, r.body)
-	}
+	st.call("DELETE", "/users/2?move_links_to=3", "").expect(t, "", 204)
 	if r := st.callAs(bob, "GET", "/links?limit=1000", ""); strings.Count(r.body, `"owner":3`) != links {
 		t.Errorf("bob has %s", r.body)
 	}

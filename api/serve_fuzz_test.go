@@ -123,13 +123,9 @@ func countAnswers(t *testing.T, answers []byte, to []reading) (n int) {
 // talk sends raw to addr, closes its side, and returns the answers.
 func talk(t *testing.T, addr string, raw []byte) []byte {
 	c, err := net.Dial("tcp", addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer c.Close()
-	if err := c.SetDeadline(time.Now().Add(patienceOfTests)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.SetDeadline(time.Now().Add(patienceOfTests)))
 	sent := make(chan struct{})
 	go func() {
 		defer close(sent)

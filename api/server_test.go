@@ -25,9 +25,7 @@ func TestShutdownLetsClientsFinishAndTellsThemToClose(t *testing.T) {
 	st := newSite(t, nil)
 	st.shorten(`{"url":"http://a/","alias":"x"}`)
 	c, err := st.publicAt.Dial()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer c.Close()
 	r := bufio.NewReader(c)
 	ask := func() reply {
@@ -36,20 +34,14 @@ func TestShutdownLetsClientsFinishAndTellsThemToClose(t *testing.T) {
 		}
 		return readReply(t, r, "GET")
 	}
-	if first := ask(); first.close {
-		t.Errorf("before: got Connection: close")
-	}
+	ask().expect(t, "before", kept)
 	done := make(chan error)
 	go func() { done <- st.Shutdown(t.Context()) }()
 	for !st.drain.Begun() {
 		runtime.Gosched()
 	}
-	if r := send(t, st.adminAt, "GET", requestText("GET", "/readyz", "")); r.status != 503 || r.body != "draining\n" {
-		t.Errorf("/readyz: got %+v", r)
-	}
-	if last := ask(); last.status != 302 || !last.close {
-		t.Errorf("while it drains: got %+v, want a redirect and Connection: close", last)
-	}
+	send(t, st.adminAt, "GET", requestText("GET", "/readyz", "")).expect(t, "/readyz", 503, bodyOf("draining\n"))
+	ask().expect(t, "while it drains", 302, closed)
 	if err := <-done; err != nil {
 		t.Errorf("Shutdown: %v", err)
 	}
@@ -129,13 +121,9 @@ func TestOptionsAreChecked(t *testing.T) {
 func TestPrivateTargetsAreRefusedOnAPublicServer(t *testing.T) {
 	st := newSite(t, func(o *Options) { o.BaseURL = "https://sho.rt" })
 	for _, host := range []string{"127.0.0.1", "2130706433", "localhost", "[::ffff:10.0.0.1]"} {
-		if r := st.call("POST", "/shorten", `{"url":"http://`+host+`/"}`); r.fields() != "url:private" {
-			t.Errorf("%s: got %d %s, want 422", host, r.status, r.body)
-		}
+		st.call("POST", "/shorten", `{"url":"http://`+host+`/"}`).expect(t, host, fieldsOf("url:private"))
 	}
-	if r := st.call("POST", "/shorten", `{"url":"http://SHO.RT/x"}`); r.fields() != "url:own_origin" {
-		t.Errorf("own origin: got %d %s", r.status, r.body)
-	}
+	st.call("POST", "/shorten", `{"url":"http://SHO.RT/x"}`).expect(t, "own origin", fieldsOf("url:own_origin"))
 	if l := st.shorten(`{"url":"http://0xacab.org/"}`); l.ShortURL != "https://sho.rt/"+l.Code || len(l.Code) != 8 {
 		t.Errorf("got %+v", l)
 	}
@@ -182,13 +170,9 @@ func TestProfilesAreShownToThisMachineOnly(t *testing.T) {
 	for path, want := range map[string]int{
 		"/healthz": 200, "/readyz": 200, "/metrics": 200, "/debug/pprof/": 200, "/debug/pprof/cmdline": 200, "/": 404, "/x": 404, "/metrics/": 404,
 	} {
-		if r := send(t, st.adminAt, "GET", requestText("GET", path, "")); r.status != want {
-			t.Errorf("%s: got %d, want %d", path, r.status, want)
-		}
+		send(t, st.adminAt, "GET", requestText("GET", path, "")).expect(t, path, want)
 	}
-	if r := send(t, st.adminAt, "POST", requestText("POST", "/metrics", "")); r.status != 405 {
-		t.Errorf("POST /metrics: got %d, want 405", r.status)
-	}
+	send(t, st.adminAt, "POST", requestText("POST", "/metrics", "")).expect(t, "POST /metrics", 405)
 }
 
 // connAt is a connection that arrived at a given local address.
@@ -240,14 +224,10 @@ func TestTheFirstUserOfANewStoreIsItsAdmin(t *testing.T) {
 func TestALateRequestIsAnswered408(t *testing.T) {
 	st := newSite(t, nil)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	st.serveOn(ln, st.ServePublic)
 	c, err := net.Dial("tcp", ln.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer c.Close()
 	if _, err := io.WriteString(c, "GET /x HTTP/1.1\r\nHost: "); err != nil {
 		t.Fatal(err)
@@ -258,9 +238,7 @@ func TestALateRequestIsAnswered408(t *testing.T) {
 	for range 31 { // seconds: a request has 30
 		st.public.Sweep()
 	}
-	if r := readReply(t, bufio.NewReader(c), "GET"); r.status != 408 || r.problem() != "timeout" || !r.close {
-		t.Errorf("got %+v, want 408", r)
-	}
+	readReply(t, bufio.NewReader(c), "GET").expect(t, "", 408, problemOf("timeout"), closed)
 	check(t, st.Shutdown(context.Background()))
 }
 
@@ -269,22 +247,16 @@ func TestALateRequestIsAnswered408(t *testing.T) {
 func TestTheAnswerToATooLargeBodyArrives(t *testing.T) {
 	st := newSite(t, nil)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	st.serveOn(ln, st.ServePublic)
 	for range 20 {
 		c, err := net.Dial("tcp", ln.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		body := strings.Repeat(" ", 300<<10)
 		if _, err := io.WriteString(c, requestText("POST", "/api/v1/shorten", body)); err != nil {
 			t.Fatalf("sending: %v", err)
 		}
-		if r := readReply(t, bufio.NewReader(c), "POST"); r.problem() != "body_too_large" {
-			t.Errorf("got %+v, want 413", r)
-		}
+		readReply(t, bufio.NewReader(c), "POST").expect(t, "", problemOf("body_too_large"))
 		_ = c.Close()
 	}
 	check(t, st.Shutdown(context.Background()))

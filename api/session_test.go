@@ -2,13 +2,13 @@ package api
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
 	"testing"
 	"time"
 
-	"errors"
 	"shunt/api/account"
 )
 
@@ -68,9 +68,7 @@ func TestASessionCookieIsAsSafeAsItsConnection(t *testing.T) {
 			if got, want := r.header.Get("Set-Cookie"), before+strings.Replace(behind, "2592000", "0", 1); r.status != 204 || got != want {
 				t.Errorf("logging out: got %d %q, want 204 %q", r.status, got, want)
 			}
-			if r := ask("GET", "/me", "", "Cookie: "+before+value); r.problem() != "unauthorized" {
-				t.Errorf("after logging out: got %+v", r)
-			}
+			ask("GET", "/me", "", "Cookie: "+before+value).expect(t, "after logging out", problemOf("unauthorized"))
 		})
 	}
 }
@@ -101,16 +99,10 @@ func TestOnlyOurOwnPagesChangeThingsWithASession(t *testing.T) {
 			t.Errorf("%s: a change: got %d %s, want %d", name, r.status, r.body, c.change)
 		}
 		if c.change == 403 {
-			if r := st.as(with, "DELETE", "/session", ""); r.status != 403 {
-				t.Errorf("%s: logging out: got %d, want 403", name, r.status)
-			}
+			st.as(with, "DELETE", "/session", "").expect(t, name+": logging out", 403)
 		}
-		if r := st.as(with, "GET", "/me", ""); r.status != 200 {
-			t.Errorf("%s: reading: got %d, want 200", name, r.status)
-		}
-		if r := st.as(c.lines, "POST", "/session", annsLogin); r.status != c.login {
-			t.Errorf("%s: logging in: got %d %s, want %d", name, r.status, r.body, c.login)
-		}
+		st.as(with, "GET", "/me", "").expect(t, name+": reading", 200)
+		st.as(c.lines, "POST", "/session", annsLogin).expect(t, name+": logging in", c.login)
 	}
 }
 
@@ -156,18 +148,10 @@ func TestATokenTakesPrecedenceOverACookie(t *testing.T) {
 	st := newSite(t, nil)
 	st.person("ann@example.com", account.RoleMember)
 	cookie := st.logIn("ann@example.com")
-	if r := st.as([]string{cookie, "Authorization: Bearer " + st.token}, "GET", "/me", ""); !strings.Contains(r.body, `"email":"admin"`) {
-		t.Errorf("both: got %s, want the token's user", r.body)
-	}
-	if r := st.as([]string{cookie, "Authorization: Bearer " + st.token}, "POST", "/shorten", `{"url":"http://a/"}`); r.status != 201 {
-		t.Errorf("both, a change by no page: got %d, want 201", r.status)
-	}
-	if r := st.as([]string{cookie, ownPage, "Authorization: Bearer shunt_x"}, "GET", "/me", ""); r.status != 401 {
-		t.Errorf("a wrong token and a good cookie: got %d, want 401", r.status)
-	}
-	if r := st.as([]string{cookie, "Authorization: Basic YTpi"}, "GET", "/me", ""); r.status != 200 {
-		t.Errorf("what a proxy asks for, and a good cookie: got %d, want 200", r.status)
-	}
+	st.as([]string{cookie, "Authorization: Bearer " + st.token}, "GET", "/me", "").expect(t, "both", `"email":"admin"`)
+	st.as([]string{cookie, "Authorization: Bearer " + st.token}, "POST", "/shorten", `{"url":"http://a/"}`).expect(t, "both, a change by no page", 201)
+	st.as([]string{cookie, ownPage, "Authorization: Bearer shunt_x"}, "GET", "/me", "").expect(t, "a wrong token and a good cookie", 401)
+	st.as([]string{cookie, "Authorization: Basic YTpi"}, "GET", "/me", "").expect(t, "what a proxy asks for, and a good cookie", 200)
 }
 
 func TestAFailedLoginRevealsNothing(t *testing.T) {
@@ -191,14 +175,10 @@ func TestAFailedLoginRevealsNothing(t *testing.T) {
 		`{}`: ":required", `{"email":"ann@example.com"}`: ":required", `{"email":1,"password":null}`: "email:type",
 		`{"email":"a","password":"b","x":1}`: "x:unknown",
 	} {
-		if r := st.post("/session", body); r.status != 422 || r.fields() != want {
-			t.Errorf("%s: got %d %s, want 422 %s", body, r.status, r.body, want)
-		}
+		st.post("/session", body).expect(t, body, 422, fieldsOf(want))
 	}
 	for _, method := range []string{"POST", "DELETE"} {
-		if r := st.as(nil, method, "/session?x=1", ""); r.fields() != "x:unknown" {
-			t.Errorf("%s with a parameter: got %+v", method, r)
-		}
+		st.as(nil, method, "/session?x=1", "").expect(t, method+" with a parameter", fieldsOf("x:unknown"))
 	}
 	if got := st.metric("shunt_auth_failures_total"); got != "5" {
 		t.Errorf("auth_failures_total: got %s, want 5", got)
@@ -220,18 +200,14 @@ func TestRevokingWorksOnOpenConnections(t *testing.T) {
 		"session": {cookie, func() { st.as([]string{cookie, ownPage}, "DELETE", "/session", "") }},
 	} {
 		conn, err := st.publicAt.Dial()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer conn.Close()
 		answers := bufio.NewReader(conn)
 		for _, want := range []int{200, 401} {
 			if _, err := io.WriteString(conn, requestText("GET", "/api/v1/me", "", c.line)); err != nil {
 				t.Fatal(err)
 			}
-			if r := readReply(t, answers, "GET"); r.status != want {
-				t.Errorf("%s: got %d, want %d", name, r.status, want)
-			}
+			readReply(t, answers, "GET").expect(t, name, want)
 			if want == 200 {
 				c.end()
 			}
@@ -247,9 +223,7 @@ func TestALiveStreamEndsWithItsSession(t *testing.T) {
 		t.Fatal(r)
 	}
 	conn, err := st.publicAt.Dial()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer conn.Close()
 	if _, err := io.WriteString(conn, requestText("GET", "/api/v1/stats/x/live", "", cookie)); err != nil {
 		t.Fatal(err)
@@ -305,21 +279,13 @@ func TestASessionHasTheRightsOfItsUsersRole(t *testing.T) {
 	st := newSite(t, nil)
 	boss := st.person("boss@example.com", account.RoleAdmin)
 	page := []string{st.logIn("boss@example.com"), ownPage}
-	if r := st.as(page, "GET", "/users", ""); r.status != 200 {
-		t.Errorf("an admin: got %+v", r)
-	}
+	st.as(page, "GET", "/users", "").expect(t, "an admin", 200)
 	if r := st.call("PATCH", fmt.Sprintf("/users/%d", boss.ID), `{"role":"member"}`); r.status != 200 {
 		t.Fatal(r)
 	}
-	if r := st.as(page, "GET", "/users", ""); r.problem() != "forbidden" {
-		t.Errorf("demoted: got %+v", r)
-	}
+	st.as(page, "GET", "/users", "").expect(t, "demoted", problemOf("forbidden"))
 	r := st.as(page, "POST", "/tokens", `{"name":"n"}`)
-	if r.status != 201 || !strings.Contains(r.body, `"scopes":["links:read","links:write","stats:read","tokens:write"]`) {
-		t.Errorf("a token made by a page: got %+v", r)
-	}
+	r.expect(t, "a token made by a page", 201, `"scopes":["links:read","links:write","stats:read","tokens:write"]`)
 	st.now.Add((7 * 24 * time.Hour).Milliseconds())
-	if r := st.as(page, "GET", "/me", ""); r.problem() != "unauthorized" {
-		t.Errorf("a week later: got %+v", r)
-	}
+	st.as(page, "GET", "/me", "").expect(t, "a week later", problemOf("unauthorized"))
 }

@@ -111,14 +111,10 @@ func TestAFullDiskRefusesWritesThatAddData(t *testing.T) {
 	for request := range writes {
 		r := st.write(request, tokenID)
 		if freeing[request] {
-			if r.status != 204 {
-				t.Errorf("%s: got %d %s, want 204", request, r.status, r.body)
-			}
+			r.expect(t, request, 204)
 			continue
 		}
-		if r.problem() != "read_only" || r.header.Get("Retry-After") != "10" {
-			t.Errorf("%s: got %d %s, want read_only", request, r.status, r.body)
-		}
+		r.expect(t, request, problemOf("read_only"), header("Retry-After", "10"))
 	}
 }
 

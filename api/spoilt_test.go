@@ -69,9 +69,7 @@ func TestSpoiltCodesAreRedirectedByEveryDoor(t *testing.T) {
 			if _, err := io.WriteString(c, requestText("GET", target, "")); err != nil {
 				t.Fatal(err)
 			}
-			if answer := readReply(t, r, "GET"); answer.status != 404 || answer.close {
-				t.Errorf("%q: got %d", target, answer.status)
-			}
+			readReply(t, r, "GET").expect(t, fmt.Sprintf("%q", target), 404, kept)
 		}
 		if r := st.call("GET", "/misses", ""); !strings.HasPrefix(r.body, `{"data":[{"code":"nope","count":6,"error":0}],"total":6,`) {
 			t.Errorf("misses: got %s", r.body)
@@ -153,9 +151,7 @@ func TestPagesOfSpoiltCodesAreServed(t *testing.T) {
 		"/robots%2Etxt": 404, "/robots.txt.": 404, "/%5F/docs": 404, "/_/docs.": 404, "/%61pi/v1/openapi.json": 404, "/api/v1/openapi.json.": 404,
 		"/%5F/": 404, "/_/%20": 404, "/#x": 200, "/?\u00e9": 200, "/robots.txt#x?y": 200, "/api/v1/openapi.json?#\u00e9": 200, "/\u00e9": 404, "/api/v1/\u00e9": 404,
 	} {
-		if r := st.get(target); r.status != status {
-			t.Errorf("%q: got %d, want %d", target, r.status, status)
-		}
+		st.get(target).expect(t, fmt.Sprintf("%q", target), status)
 	}
 }
 

@@ -38,9 +38,7 @@ func (st *site) hit(code string, n int, visits ...engine.Visit) {
 // wantBody checks the answer to a GET of the API.
 func (st *site) wantBody(path, want string) {
 	st.t.Helper()
-	if r := st.call("GET", path, ""); r.status != 200 || r.body != want+"\n" {
-		st.t.Errorf("%s: got %d %s\nwant %s", path, r.status, r.body, want)
-	}
+	st.call("GET", path, "").expect(st.t, path, 200, bodyOf(want+"\n"))
 }
 
 func TestAnsweredHitsAreInEveryWindowAtOnce(t *testing.T) {
@@ -170,9 +168,7 @@ func TestUniqueIsExactUpToALimitThenEstimated(t *testing.T) {
 	st.wantBody("/stats/x?include=error", `{"hits":1024,"unique":1024,"error":0}`)
 	st.hit("x", 1, engine.Visit{Visitor: 5})
 	for _, path := range []string{"/stats/x?include=error", "/stats?include=error"} {
-		if r := st.call("GET", path, ""); !strings.Contains(r.body, `"error":0.008125}`) {
-			t.Errorf("%s: got %s, want an error of 0.008125", path, r.body)
-		}
+		st.call("GET", path, "").expect(t, path, `"error":0.008125}`)
 	}
 }
 
@@ -201,9 +197,7 @@ func TestABadStatsQueryIsRefusedNamingWrongFields(t *testing.T) {
 	for query, fields := range badStatsQueries {
 		for _, path := range []string{"/stats/x?", "/stats?"} {
 			r := st.call("GET", path+strings.ReplaceAll(query, " ", "%20"), "")
-			if r.status != 422 || r.problem() != "invalid" || r.fields() != fields {
-				t.Errorf("%s%s: got %d %s, want 422 %s", path, query, r.status, r.body, fields)
-			}
+			r.expect(t, fmt.Sprintf("%s%s", path, query), 422, problemOf("invalid"), fieldsOf(fields))
 		}
 	}
 	for query, fields := range map[string]string{
@@ -211,9 +205,7 @@ func TestABadStatsQueryIsRefusedNamingWrongFields(t *testing.T) {
 		"top=1&top=2": "top:duplicate", "tag=": "tag:required", "tag=a%0ab": "tag:characters", "tag=%ff": "tag:characters",
 		"tag=" + strings.Repeat("x", 65): "tag:too_long", "tag=a&tag=b": "tag:duplicate", "owner=-1": "owner:range",
 	} {
-		if r := st.call("GET", "/stats?"+query, ""); r.status != 422 || r.fields() != fields {
-			t.Errorf("/stats?%s: got %d %s, want 422 %s", query, r.status, r.body, fields)
-		}
+		st.call("GET", "/stats?"+query, "").expect(t, "/stats?"+query, 422, fieldsOf(fields))
 	}
 	for _, query := range []string{"top=5", "tag=a"} {
 		if r := st.call("GET", "/stats/x?"+query, ""); r.status != 422 || r.fields() != query[:3]+":unknown" {
@@ -232,9 +224,7 @@ func TestABadStatsQueryIsRefusedNamingWrongFields(t *testing.T) {
 
 func TestStatsOfAllOwnersNeedAnAdminAndABound(t *testing.T) {
 	st := newSite(t, nil)
-	if r := st.callAs(st.member("ann@example.com"), "GET", "/stats?owner=all", ""); r.problem() != "forbidden" {
-		t.Errorf("a member: got %+v", r)
-	}
+	st.callAs(st.member("ann@example.com"), "GET", "/stats?owner=all", "").expect(t, "a member", problemOf("forbidden"))
 	for users, want := range map[uint32]int{1000: 200, 1001: 422} {
 		done := make(chan error, 1)
 		st.table.Write([][2][]byte{{[]byte("s"), binary.BigEndian.AppendUint32(nil, users)}}, nil, nil, func(err error) { done <- err })
@@ -282,14 +272,10 @@ func TestOwnerStatsCoverAllLinksOfTheOwners(t *testing.T) {
 		}
 	}
 	for _, owner := range []string{"all", "2", "3", "x"} {
-		if r := st.callAs(ann, "GET", "/stats?owner="+owner, ""); r.problem() != "forbidden" {
-			t.Errorf("owner=%s without scope admin: got %+v", owner, r)
-		}
+		st.callAs(ann, "GET", "/stats?owner="+owner, "").expect(t, fmt.Sprintf("owner=%s without scope admin", owner), problemOf("forbidden"))
 	}
 	st.callAs(ann, "DELETE", "/links/a2", "")
-	if r := st.callAs(ann, "GET", "/stats?top=5", ""); r.body != `{"hits":5,"unique":2,`+kept+`,"top":[`+a1+`]}`+"\n" {
-		t.Errorf("after a delete: got %s", r.body)
-	}
+	st.callAs(ann, "GET", "/stats?top=5", "").expect(t, "after a delete", bodyOf(`{"hits":5,"unique":2,`+kept+`,"top":[`+a1+`]}`+"\n"))
 }
 
 func TestAForeignLinkHasNoFigures(t *testing.T) {
@@ -302,12 +288,8 @@ func TestAForeignLinkHasNoFigures(t *testing.T) {
 			t.Errorf("%s: foreign %+v, missing %+v", path, foreign, missing)
 		}
 	}
-	if r := st.call("GET", "/stats/x?from=2026-01-01&owner=2", ""); r.status != 404 {
-		t.Errorf("owner=2 as admin, another's link: got %+v", r)
-	}
-	if r := st.call("GET", "/stats/x?from=2026-01-01&owner=all", ""); r.status != 200 {
-		t.Errorf("owner=all as admin: got %+v", r)
-	}
+	st.call("GET", "/stats/x?from=2026-01-01&owner=2", "").expect(t, "owner=2 as admin, another's link", 404)
+	st.call("GET", "/stats/x?from=2026-01-01&owner=all", "").expect(t, "owner=all as admin", 200)
 }
 
 func TestTooManyLinksToChooseFromAreRefused(t *testing.T) {
@@ -352,8 +334,6 @@ func TestAWindowOfDatesHasItsLastDay(t *testing.T) {
 		"from=2026-01-02t00:00z&to=2026-01-02": `{"hits":1,`,
 		"from=2026-01-01&to=2026-01-01":        `{"hits":0,`,
 	} {
-		if r := st.call("GET", "/stats/x?"+query, ""); !strings.Contains(r.body, want) {
-			t.Errorf("%s: got %d %s, want %s", query, r.status, r.body, want)
-		}
+		st.call("GET", "/stats/x?"+query, "").expect(t, query, want)
 	}
 }

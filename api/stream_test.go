@@ -29,9 +29,7 @@ type liveClient struct {
 func (st *site) realAddress() string {
 	st.t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		st.t.Fatal(err)
-	}
+	must(st.t, err)
 	st.serveOn(ln, st.ServePublic)
 	st.t.Cleanup(func() {
 		if err := st.Shutdown(context.Background()); err != nil && err != errShutDown {
@@ -51,18 +49,14 @@ func live(t *testing.T, address, token, path string) (*liveClient, reply) {
 func liveAt(t *testing.T, address, path string, lines ...string) (*liveClient, reply) {
 	t.Helper()
 	conn, err := net.Dial("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
 	if _, err := io.WriteString(conn, requestText("GET", path, "", lines...)); err != nil {
 		t.Fatal(err)
 	}
 	r := bufio.NewReader(conn)
 	res, err := http.ReadResponse(r, &http.Request{Method: "GET"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if res.StatusCode != 200 {
 		body, _ := io.ReadAll(res.Body)
 		return nil, reply{res.StatusCode, res.Header, string(body), res.Close}
@@ -176,9 +170,7 @@ func TestAStreamOutlivesARequestThatIsTheLast(t *testing.T) {
 	c.want(2*time.Second, figuresEvent(0, 0))
 	st.get("/x", browser)
 	c.want(4*time.Second, figuresEvent(1, 1))
-	if err := c.conn.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.conn.Close())
 	st.awaitStreams(0)
 }
 
@@ -188,17 +180,11 @@ func TestALiveStreamEndsWithTheTokenThatOpenedIt(t *testing.T) {
 	st.shorten(`{"url":"http://a/","alias":"x"}`)
 	address := st.realAddress()
 	admin, _, err := st.accounts.EnsureAdmin()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	revoked, text, err := st.accounts.IssueToken(account.CallerOf(admin), account.TokenDraft{Name: "revoked"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, expiring, err := st.accounts.IssueToken(account.CallerOf(admin), account.TokenDraft{Name: "expiring", ExpiresAt: time.UnixMilli(st.now.Load() + 60_000)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	stays, _ := live(t, address, st.token, "x/live?owner=all")
 	first, _ := live(t, address, text, "x/live")
 	second, _ := live(t, address, expiring, "x/live")
@@ -264,13 +250,9 @@ func TestHEADOpensNoLiveStream(t *testing.T) {
 	st.shorten(`{"url":"http://a/","alias":"x"}`)
 	for range liveStreamsCaller + 1 {
 		r := st.call("HEAD", "/stats/x/live", "")
-		if r.status != 200 || r.header.Get("Content-Type") != "text/event-stream" || r.body != "" || r.close {
-			t.Errorf("got %+v", r)
-		}
+		r.expect(t, "", 200, header("Content-Type", "text/event-stream"), bodyOf(""), kept)
 	}
-	if r := st.call("HEAD", "/stats/y/live", ""); r.status != 404 {
-		t.Errorf("a missing link: got %+v, want 404", r)
-	}
+	st.call("HEAD", "/stats/y/live", "").expect(t, "a missing link", 404)
 	st.awaitStreams(0)
 }
 
@@ -280,9 +262,7 @@ func TestAClientThatDoesNotReadItsStreamIsCut(t *testing.T) {
 	st := newSite(t, nil)
 	st.shorten(`{"url":"http://a/","alias":"x"}`)
 	stuck, err := st.serve(st.ServePublic).Dial() // in memory: there is no buffer for a client that does not read
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer stuck.Close()
 	if _, err := io.WriteString(stuck, requestText("GET", "/api/v1/stats/x/live", "", "Authorization: Bearer "+st.token)); err != nil {
 		t.Fatal(err)

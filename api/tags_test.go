@@ -29,18 +29,14 @@ func TestTagsAreFoundInAnyCaseAndKeptAsTheyAreWritten(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", query, got, want)
 		}
 	}
-	if r := st.call("GET", "/stats?tag=NEWS&top=5", ""); r.status != 200 || !strings.Contains(r.body, `"top":[]`) {
-		t.Errorf("figures: got %d %s", r.status, r.body)
-	}
+	st.call("GET", "/stats?tag=NEWS&top=5", "").expect(t, "figures", 200, `"top":[]`)
 	for tags, want := range map[string]string{`["NEWS"]`: "NEWS", `["c","C","d"]`: "c d"} {
 		st.call("PATCH", "/links/y", `{"tags":`+tags+`}`)
 		if got := strings.Join(st.object("y").Tags, " "); got != want {
 			t.Errorf("PATCH %s: got %q, want %q", tags, got, want)
 		}
 	}
-	if r := st.call("POST", "/shorten", `{"url":"http://a/","alias":"x","tags":["News","b","B"]}`); r.status != 200 {
-		t.Errorf("the same link again: got %d", r.status)
-	}
+	st.call("POST", "/shorten", `{"url":"http://a/","alias":"x","tags":["News","b","B"]}`).expect(t, "the same link again", 200)
 	if r := st.call("POST", "/import", `[{"code":"i","url":"http://a/","tags":["Old","OLD"]}]`); strings.Join(st.object("i").Tags, " ") != "Old" {
 		t.Errorf("imported: got %s", r.body)
 	}
@@ -80,9 +76,7 @@ func TestTagsAreListedPageByPage(t *testing.T) {
 		"cursor=x": "cursor:invalid", "cursor=AUE": "cursor:invalid", "limit=0": "limit:range", "q=%ff": "q:characters", "owner=all": "owner:range",
 		"x=1": "x:unknown", "cursor=" + strings.Repeat("A", 90): "cursor:too_long",
 	} {
-		if r := st.call("GET", "/tags?"+query, ""); r.status != 422 || r.fields() != code {
-			t.Errorf("%s: got %d %s, want %s", query, r.status, r.fields(), code)
-		}
+		st.call("GET", "/tags?"+query, "").expect(t, query, 422, fieldsOf(code))
 	}
 }
 
@@ -94,9 +88,7 @@ func TestATagIsRenamedAndDeletedWhateverLettersItHas(t *testing.T) {
 		path := "/tags/" + strings.ReplaceAll(url.PathEscape(tag), ".", "%2E")
 		r := st.call("PATCH", path, `{"name":`+jsonText(tag+"!")+`}`)
 		if len(tag) == 64 {
-			if r.status != 422 {
-				t.Errorf("%q, renamed to a longer one: got %d %s", tag, r.status, r.body)
-			}
+			r.expect(t, fmt.Sprintf("%q, renamed to a longer one", tag), 422)
 			r = st.call("DELETE", path, "")
 			if r.status != 200 || strings.Join(st.object(code).Tags, " ") != "z" {
 				t.Errorf("%q: got %d %s", tag, r.status, r.body)
@@ -133,15 +125,11 @@ func TestARenameOntoATagMakesThemOneAndIsAudited(t *testing.T) {
 		`{}`: "name:required", `{"name":""}`: "name:required", `{"name":null}`: "name:required", `{"name":1}`: "name:type", `{"name":"a\u0000"}`: "name:characters",
 		`{"name":"` + strings.Repeat("x", 65) + `"}`: "name:too_long", `{"name":"a","links":1}`: "links:unknown",
 	} {
-		if r := st.call("PATCH", "/tags/new", body); r.status != 422 || r.fields() != code {
-			t.Errorf("%s: got %d %s, want %s", body, r.status, r.fields(), code)
-		}
+		st.call("PATCH", "/tags/new", body).expect(t, body, 422, fieldsOf(code))
 	}
 	for _, path := range []string{"/tags/none", "/tags/%ff", "/tags/%zz", "/tags/a%00", "/tags/" + strings.Repeat("x", 65)} {
 		for method, body := range map[string]string{"PATCH": `{"name":"a"}`, "DELETE": ""} {
-			if r := st.call(method, path, body); r.status != 404 {
-				t.Errorf("%s %s: got %d %s, want 404", method, path, r.status, r.body)
-			}
+			st.call(method, path, body).expect(t, fmt.Sprintf("%s %s", method, path), 404)
 		}
 	}
 	if r := st.call("DELETE", "/tags/new?owner=all", ""); r.status != 422 || fmt.Sprint(st.object("z").Tags) != "[new]" {
@@ -175,12 +163,8 @@ func TestTagsAreRenamedAndDeletedOnPages(t *testing.T) {
 	b.open("/_/tags").want("news 2", "b 1")
 	b.follow(b.open("/_/tags/delete?tag=NEWS").form("/_/tags/delete")).want("The tag “news” is taken off 2 links.")
 	b.open("/_/tags").want("b 1")
-	if p := b.get("/_/tags/rename?tag=none"); p.status != 404 {
-		t.Errorf("a tag that is not there: got %d", p.status)
-	}
+	b.get("/_/tags/rename?tag=none").expect(t, "a tag that is not there", 404)
 	ben := st.browseAs("ben@example.com", account.RoleMember)
 	ben.open("/_/tags").want("No link has a tag")
-	if p := ben.get("/_/tags/delete?tag=b"); p.status != 404 {
-		t.Errorf("another user's tag: got %d", p.status)
-	}
+	ben.get("/_/tags/delete?tag=b").expect(t, "another user's tag", 404)
 }

@@ -20,9 +20,7 @@ func (st *site) secureAddress(from string) (addr string) {
 	config := &tls.Config{Certificates: source.TLS.Certificates, NextProtos: []string{"http/1.1"}}
 	source.Close()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		st.t.Fatal(err)
-	}
+	must(st.t, err)
 	at := new(atomic.Pointer[net.TCPAddr])
 	at.Store(tcpAddr(from))
 	st.serveOn(tls.NewListener(withAddr{ln, at}, config), st.ServePublic)
@@ -33,9 +31,7 @@ func (st *site) secureAddress(from string) (addr string) {
 func dialTLS(t testing.TB, addr string) *tls.Conn {
 	t.Helper()
 	c, err := tls.Dial("tcp", addr, &tls.Config{InsecureSkipVerify: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = c.Close() })
 	check(t, c.SetDeadline(time.Now().Add(patienceOfTests)))
 	return c
@@ -61,9 +57,7 @@ func TestTokensAreAcceptedOverTLSFromAnywhere(t *testing.T) {
 		if _, err := io.WriteString(c, requestText("GET", "/api/v1/me", "", "Authorization: Bearer "+st.token)); err != nil {
 			t.Fatal(err)
 		}
-		if got := readReply(t, r, "GET"); got.status != 200 {
-			t.Errorf("got %+v, want 200", got)
-		}
+		readReply(t, r, "GET").expect(t, "", 200)
 	}
 }
 
@@ -76,9 +70,7 @@ func TestALiveStreamContinuesOverTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	response, err := http.ReadResponse(bufio.NewReader(c), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	lines := bufio.NewScanner(response.Body)
 	next := func(want string) {
 		t.Helper()

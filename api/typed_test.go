@@ -1,6 +1,7 @@
 package api
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -38,16 +39,10 @@ func TestAnAddressIsReadAlikeByEveryWayIn(t *testing.T) {
 		n++
 		code := func(way string) string { return way + strings.Repeat("x", n) }
 		text := jsonText(raw)
-		if r := st.call("POST", "/shorten", `{"url":`+text+`,"alias":"`+code("s")+`"}`); r.status != 201 {
-			t.Errorf("%q: got %d %s", raw, r.status, r.body)
-		}
+		st.call("POST", "/shorten", `{"url":`+text+`,"alias":"`+code("s")+`"}`).expect(t, fmt.Sprintf("%q", raw), 201)
 		want("POST /shorten", code("s"), url)
-		if r := st.call("POST", "/shorten", `{"url":`+jsonText(url)+`,"alias":"`+code("s")+`"}`); r.status != 200 {
-			t.Errorf("%q, asked for again as it is stored: got %d %s", raw, r.status, r.body)
-		}
-		if r := st.call("POST", "/shorten", `{"url":`+text+`,"alias":"`+code("s")+`"}`); r.status != 200 {
-			t.Errorf("%q, asked for again: got %d %s", raw, r.status, r.body)
-		}
+		st.call("POST", "/shorten", `{"url":`+jsonText(url)+`,"alias":"`+code("s")+`"}`).expect(t, fmt.Sprintf("%q, asked for again as it is stored", raw), 200)
+		st.call("POST", "/shorten", `{"url":`+text+`,"alias":"`+code("s")+`"}`).expect(t, fmt.Sprintf("%q, asked for again", raw), 200)
 		st.call("POST", "/shorten/bulk", `[{"url":`+text+`,"alias":"`+code("b")+`"}]`)
 		want("POST /shorten/bulk", code("b"), url)
 		st.call("POST", "/import", `[{"url":`+text+`,"code":"`+code("i")+`"}]`)

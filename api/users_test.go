@@ -26,18 +26,10 @@ func TestAnAdminMakesEditsAndDeletesUsers(t *testing.T) {
 	if want := strings.Replace(want, "ann@", "anna@", 1); r.status != 200 || r.body != want {
 		t.Errorf("edit: got %+v, want %s", r, want)
 	}
-	if r := st.as([]string{cookie}, "GET", "/me", ""); r.status != 200 || !strings.Contains(r.body, "anna@") {
-		t.Errorf("the session after an edit: got %+v", r)
-	}
-	if r := st.call("PATCH", "/users/2", `{"password":"`+st.secret("another password")+`"}`); r.status != 200 {
-		t.Errorf("a new password: got %+v", r)
-	}
-	if r := st.as([]string{cookie}, "GET", "/me", ""); r.status != 401 {
-		t.Errorf("the session after a new password: got %+v", r)
-	}
-	if r := st.call("DELETE", "/users/2", ""); r.status != 204 {
-		t.Errorf("delete: got %+v", r)
-	}
+	st.as([]string{cookie}, "GET", "/me", "").expect(t, "the session after an edit", 200, "anna@")
+	st.call("PATCH", "/users/2", `{"password":"`+st.secret("another password")+`"}`).expect(t, "a new password", 200)
+	st.as([]string{cookie}, "GET", "/me", "").expect(t, "the session after a new password", 401)
+	st.call("DELETE", "/users/2", "").expect(t, "delete", 204)
 	for _, path := range []string{"/users/2", "/users/3", "/users/0", "/users/02", "/users/x", "/users/4294967297"} {
 		if del, patch := st.call("DELETE", path, ""), st.call("PATCH", path, `{}`); del.status != 404 || patch.status != 404 {
 			t.Errorf("%s: got %+v and %+v, want 404", path, del, patch)
@@ -69,9 +61,7 @@ func TestABadUserRequestChangesNothing(t *testing.T) {
 		{"DELETE", "/users/2?x=1", "", "x:unknown"},
 		{"GET", "/users?x=1", "", "x:unknown"},
 	} {
-		if r := st.call(c.method, c.path, c.body); r.status != 422 || r.fields() != c.want {
-			t.Errorf("%s %s %s: got %d %s, want 422 %s", c.method, c.path, c.body, r.status, r.body, c.want)
-		}
+		st.call(c.method, c.path, c.body).expect(t, fmt.Sprintf("%s %s %s", c.method, c.path, c.body), 422, fieldsOf(c.want))
 	}
 	if after := st.call("GET", "/users", "").body; after != before {
 		t.Errorf("got %s, want %s", after, before)
@@ -84,31 +74,15 @@ func TestLinksSurviveTheirOwnerOnlyOnRequest(t *testing.T) {
 	if r := st.callAs(ann, "POST", "/shorten", `{"url":"http://a/","alias":"x"}`); r.status != 201 {
 		t.Fatal(r)
 	}
-	if r := st.call("DELETE", "/users/2", ""); r.status != 422 || r.fields() != "links:required" || !strings.Contains(r.body, "links=keep") {
-		t.Errorf("without a word about the links: got %+v", r)
-	}
-	if r := st.callAs(ann, "GET", "/me", ""); r.status != 200 {
-		t.Errorf("after that: got %+v", r)
-	}
-	if r := st.call("DELETE", "/users/2?links=keep", ""); r.status != 204 {
-		t.Errorf("links=keep: got %+v", r)
-	}
-	if r := st.callAs(ann, "GET", "/me", ""); r.status != 401 {
-		t.Errorf("the token of a deleted user: got %+v", r)
-	}
-	if r := st.get("/x"); r.status != 302 {
-		t.Errorf("the link: got %d, want 302", r.status)
-	}
-	if r := st.call("GET", "/links/x?owner=2", ""); r.status != 200 || !strings.Contains(r.body, `"owner":2,`) {
-		t.Errorf("the link for an admin: got %+v", r)
-	}
-	if r := st.call("DELETE", "/links/x?owner=2", ""); r.status != 204 {
-		t.Errorf("deleting it: got %+v", r)
-	}
+	st.call("DELETE", "/users/2", "").expect(t, "without a word about the links", 422, fieldsOf("links:required"), "links=keep")
+	st.callAs(ann, "GET", "/me", "").expect(t, "after that", 200)
+	st.call("DELETE", "/users/2?links=keep", "").expect(t, "links=keep", 204)
+	st.callAs(ann, "GET", "/me", "").expect(t, "the token of a deleted user", 401)
+	st.get("/x").expect(t, "the link", 302)
+	st.call("GET", "/links/x?owner=2", "").expect(t, "the link for an admin", 200, `"owner":2,`)
+	st.call("DELETE", "/links/x?owner=2", "").expect(t, "deleting it", 204)
 	ben := st.member("ann@example.com") // the address again
-	if r := st.callAs(ben, "GET", "/me", ""); !strings.Contains(r.body, `"id":3,`) {
-		t.Errorf("the address again: got %s, want another number", r.body)
-	}
+	st.callAs(ben, "GET", "/me", "").expect(t, "the address again", `"id":3,`)
 }
 
 func TestEachRefusalOfAccountsHasItsProblem(t *testing.T) {
@@ -127,9 +101,7 @@ func TestTheListOfTokensShowsTheLastUse(t *testing.T) {
 	st := newSite(t, nil)
 	ann := st.member("ann@example.com", account.LinksRead, account.TokensWrite)
 	st.now.Add(90_000)
-	if r := st.callAs(ann, "POST", "/tokens", `{"name":"unused"}`); r.status != 201 || !strings.Contains(r.body, `"last_used_at":null`) {
-		t.Errorf("a new token: got %+v", r)
-	}
+	st.callAs(ann, "POST", "/tokens", `{"name":"unused"}`).expect(t, "a new token", 201, `"last_used_at":null`)
 	r := st.callAs(ann, "GET", "/tokens", "")
 	if strings.Count(r.body, `"last_used_at":null`) != 1 || !strings.Contains(r.body, `"last_used_at":"2026-01-02T03:05:35Z"`) {
 		t.Errorf("got %s", r.body)
