@@ -29,6 +29,7 @@ func (p plug) Start(parts *storage.Parts) error {
 	s.hits, s.links, s.log = parts.Hits, parts.Links, parts.Log
 	s.pulls.batch = s.db.NewBatch(pebble.WithMaxRetainedSizeBytes(4 * pulledBytes))
 	s.outbox.maxBytes = maxOutboxBytes
+	s.shared.appends = kv.NewCounting(appendSeconds, 1e-9)
 	return s.readLog()
 }
 

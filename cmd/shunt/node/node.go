@@ -283,8 +283,6 @@ func (n *Node) Member(name string) (member, known bool) { return n.members.has(n
 // Figures returns the metrics of the node. Any goroutine may call it.
 func (n *Node) Figures() admin.Cluster {
 	c := admin.Cluster{Role: "follower", Lag: -1, Applied: n.Applied(), Head: n.Applied()}
-	m := n.clusterLog.Metrics()
-	c.Append = admin.Buckets{Bounds: etcdlog.AppendBounds, Counts: m.AppendCounts, Sum: m.AppendSeconds}
 	if n.Edge() {
 		c.Role = "edge"
 	}
