@@ -2,7 +2,7 @@ package crashtest
 
 import (
 	"os"
-	"strconv"
+	"shunt/storage/storetest"
 	"testing"
 	"time"
 
@@ -23,20 +23,6 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// number returns a number from the environment, or otherwise if it is not set.
-func number(t testing.TB, name string, otherwise uint64) uint64 {
-	t.Helper()
-	text := os.Getenv(name)
-	if text == "" {
-		return otherwise
-	}
-	n, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
-	return n
-}
-
 // seed returns SHUNTTEST_SEED, or a different seed each time.
 func seed(t testing.TB) uint64 {
 	t.Helper()
@@ -44,3 +30,5 @@ func seed(t testing.TB) uint64 {
 	t.Logf("SHUNTTEST_SEED=%d", s)
 	return s
 }
+
+var number = storetest.Number
