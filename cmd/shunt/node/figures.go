@@ -26,10 +26,9 @@ func (n *Node) beginBehind(name string) {
 }
 
 func (n *Node) endBehind(name string) {
-	p := n.pulls
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.behind, name)
+	n.pulls.mu.Lock()
+	defer n.pulls.mu.Unlock()
+	delete(n.pulls.behind, name)
 }
 
 func (n *Node) noteBehind(name string, records, bytes uint64) {

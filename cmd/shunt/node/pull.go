@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"sync"
 	"time"
@@ -70,10 +69,7 @@ func (n *Node) followMembers(ctx context.Context) {
 			return
 		}
 		n.log.Warn("the nodes of the cluster cannot be listed; retrying", "error", err)
-		select {
-		case <-time.After(pullPause):
-		case <-ctx.Done():
-		}
+		sleep(ctx, pullPause)
 	}
 }
 
@@ -130,7 +126,7 @@ func (n *Node) pullOne(ctx context.Context, m clusterlog.Member) {
 	}
 	config := n.identity.client()
 	config.ServerName = m.Name
-	client := &http.Client{Transport: &http.Transport{DialTLSContext: n.gate.Dialer(config), MaxIdleConnsPerHost: 1}, Timeout: pullTimeout}
+	client := newClient(n.gate, config, pullTimeout)
 	defer client.CloseIdleConnections()
 	n.beginBehind(m.Name)
 	defer n.endBehind(m.Name)
@@ -160,10 +156,7 @@ func (n *Node) pullOne(ctx context.Context, m clusterlog.Member) {
 		case more:
 			continue
 		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-		}
+		sleep(ctx, pause)
 	}
 }
 
@@ -178,22 +171,14 @@ func (n *Node) pull(ctx context.Context, client *http.Client, name, address stri
 	}
 	query := cluster.OutboxQuery{Known: *outbox, After: next - 1, Kept: n.kept(*outbox, next-1), Settle: n.wantsSettled(*outbox)}
 	asked := time.Now()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+address+query.String(), nil)
-	if err != nil {
-		return false, err
+	resp, err := ask(ctx, client, name, http.MethodGet, "https://"+address+query.String(), nil, http.StatusOK)
+	if said, answered := errors.AsType[*answerError](err); answered && said.status == http.StatusGone {
+		return false, errLost
 	}
-	resp, err := client.Do(req)
 	if err != nil {
 		return false, err
 	}
 	defer resp.Body.Close()
-	if resp.StatusCode == http.StatusGone {
-		return false, errLost
-	}
-	if resp.StatusCode != http.StatusOK {
-		said, _ := io.ReadAll(io.LimitReader(resp.Body, 4096))
-		return false, fmt.Errorf("it answered %s: %s", resp.Status, said)
-	}
 	part, err := cluster.ReadOutbox(resp.Body)
 	if err != nil {
 		return false, err
@@ -240,12 +225,10 @@ func (n *Node) applyPart(ctx context.Context, part *cluster.Outbox) error {
 		})
 		switch {
 		case errors.Is(err, replicate.ErrOutboxEarly), errors.Is(err, engine.ErrBehind), errors.Is(err, engine.ErrLoading): // soon
-			select {
-			case <-time.After(pause):
-				pause = min(2*pause, pullPause)
-			case <-ctx.Done():
+			if !sleep(ctx, pause) {
 				return ctx.Err()
 			}
+			pause = min(2*pause, pullPause)
 		case err != nil:
 			return err
 		case next >= last:
@@ -307,14 +290,7 @@ func (n *Node) settle() uint64 {
 
 // dropPulled drops what all other full nodes have applied, every second until ctx is done.
 func (n *Node) dropPulled(ctx context.Context) {
-	tick := time.NewTicker(dropInterval)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
-		}
+	for sleep(ctx, dropInterval) {
 		members, err := n.clusterLog.Nodes(ctx)
 		if err != nil {
 			continue // the outbox has a bound
