@@ -29,16 +29,16 @@ const (
 // pulls is what a node knows of the outboxes of others, and of those who pull its own.
 type pulls struct {
 	mu       sync.Mutex
-	acked    map[string]uint64     // by node: through which position it has applied our records
-	nodes    map[string][16]byte   // by node: the outbox that it had when acked was begun
-	copies   []replicate.Copy      // of our data, which may become nodes
-	saving   sync.Mutex            // of the file that has copies; comes before mu
-	asked    map[[16]byte]uint64   // by outbox of another node: through which position it is applied here, durably
-	complete map[string]time.Time  // by node: when everything that it had was applied here
-	running  map[string]pullingOne // by node
-	behind   map[string]behind     // by node that is pulled from
-	settled  map[[16]byte]uint64   // by outbox: an entry of the log; all hits from before it are in the engine's counters (cluster.Outbox.Settled)
-	wanted   uint64                // settled should be
+	acked    map[string]uint64              // by node: through which position it has applied our records
+	nodes    map[string][16]byte            // by node: the outbox that it had when acked was begun
+	copies   []replicate.Copy               // of our data, which may become nodes
+	saving   sync.Mutex                     // of the file that has copies; comes before mu
+	asked    map[clusterlog.OutboxID]uint64 // by outbox of another node: through which position it is applied here, durably
+	complete map[string]time.Time           // by node: when everything that it had was applied here
+	running  map[string]pullingOne          // by node
+	behind   map[string]behind              // by node that is pulled from
+	settled  map[[16]byte]uint64            // by outbox: an entry of the log; all hits from before it are in the engine's counters (cluster.Outbox.Settled)
+	wanted   uint64                         // settled should be
 }
 
 type pullingOne struct {
@@ -50,7 +50,7 @@ type pullingOne struct {
 func (n *Node) initPulls() {
 	n.members.asking = make(chan struct{}, 1)
 	n.pulls = &pulls{
-		acked: make(map[string]uint64), nodes: make(map[string][16]byte), asked: make(map[[16]byte]uint64), complete: make(map[string]time.Time), running: make(map[string]pullingOne),
+		acked: make(map[string]uint64), nodes: make(map[string][16]byte), asked: make(map[clusterlog.OutboxID]uint64), complete: make(map[string]time.Time), running: make(map[string]pullingOne),
 		behind:  make(map[string]behind),
 		settled: make(map[[16]byte]uint64),
 	}
@@ -130,7 +130,7 @@ func (n *Node) pullOne(ctx context.Context, m clusterlog.Member) {
 	defer client.CloseIdleConnections()
 	n.beginBehind(m.Name)
 	defer n.endBehind(m.Name)
-	outbox, failing := m.Outbox, false
+	outbox, failing := [16]byte(m.Outbox), false
 	for ctx.Err() == nil {
 		more, err := n.pull(ctx, client, m.Name, address, &outbox)
 		switch {
