@@ -13,9 +13,11 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"go.uber.org/goleak"
 
+	"shunt/engine"
 	"shunt/storage/audit"
 	"shunt/storage/hits"
 	"shunt/storage/links"
+	"shunt/storage/row/rowtest"
 	"shunt/storage/storetest"
 )
 
@@ -88,7 +90,7 @@ var (
 	openView, closeView, readLife, wantTally  = storetest.OpenView, storetest.CloseView, storetest.ReadLife, storetest.WantTally
 	rowOf, hitsOf, loadHits, rollUpAll        = storetest.RowOf, storetest.HitsOf, storetest.LoadHits, storetest.RollUpAll
 	cloneStore, loseAll, loseNothing          = storetest.CloneStore, storetest.LoseAll, storetest.LoseNothing
-	deletedAt, number, tell                   = storetest.DeletedAt, storetest.Number, storetest.Tell
+	deletedAt, number, tell, keyOf            = storetest.DeletedAt, storetest.Number, storetest.Tell, rowtest.Key
 )
 
 // rows returns the rows of a table, or of a part of it, as strings.
@@ -120,4 +122,9 @@ func long(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes seconds, so -short leaves it out")
 	}
+}
+
+// viewOf returns a view of the same.
+func viewOf(code []byte) engine.KeyView {
+	return engine.KeyView{Domain: engine.DefaultDomain, Code: code}
 }

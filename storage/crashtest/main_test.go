@@ -2,6 +2,7 @@ package crashtest
 
 import (
 	"os"
+	"shunt/storage/row/rowtest"
 	"shunt/storage/storetest"
 	"testing"
 	"time"
@@ -31,4 +32,4 @@ func seed(t testing.TB) uint64 {
 	return s
 }
 
-var number = storetest.Number
+var number, keyOf = storetest.Number, rowtest.Key

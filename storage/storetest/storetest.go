@@ -192,7 +192,7 @@ func RowsOfLinks(t testing.TB, from pebble.Reader, mark uint32) map[uint64]int {
 	t.Helper()
 	found := map[uint64]int{}
 	for key, value := range Rows(t, from, row.TableHot) {
-		h, err := row.DecodeHot([]byte(key[1:]), []byte(value))
+		h, err := row.DecodeHot(rowtest.Key(key[1:]).View(), []byte(value))
 		if err != nil {
 			t.Fatal(err)
 		}
