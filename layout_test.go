@@ -125,7 +125,8 @@ var rooms = map[string]room{
 	"storage/etcdlog":          {knows: []string{"storage/clusterlog"}, users: []string{"cmd/shunt/node"}, never: []string{pebble}},
 	"storage/etcdlog/etcdtest": {users: nobody},
 	"storage/row":              {knows: []string{"engine"}, users: []string{"storage", "storage/"}, never: []string{pebble}},
-	"storage/row/rowtest":      {knows: []string{"engine"}, users: nobody, never: []string{pebble}},
+	"storage/row/rowtest":      {knows: []string{"engine"}, users: []string{"storage/storetest"}, never: []string{pebble}},
+	"storage/storetest":        {knows: []string{"engine", "storage/row", "storage/row/rowtest"}, users: nobody, never: []string{etcd}},
 
 	"api/accesslog": {knows: []string{"api/jsontext"}, never: noHTTP},
 	"api/cluster":   {knows: []string{"api/problem", "engine"}, users: []string{"api", "api/auth", "cmd/shunt/node"}},

@@ -236,14 +236,6 @@ func TestEachFaultOfARowIsFound(t *testing.T) {
 	}
 }
 
-func tell(faults []engine.Fault) string {
-	var b strings.Builder
-	for _, f := range faults {
-		fmt.Fprintf(&b, "%s: %s\n", f.Where, f.What)
-	}
-	return b.String()
-}
-
 func putRow(key, value []byte) func(*pebble.Batch) {
 	return func(b *pebble.Batch) { kv.Set(b, key, value) }
 }
@@ -256,16 +248,6 @@ func moreVisitors(hits, visitors uint64) *engine.Tally {
 		t.Visitors.Add(rowtest.Visitor(i))
 	}
 	return t
-}
-
-// cloneStore returns a copy of a file system in memory.
-func cloneStore(t testing.TB, mem *vfs.MemFS) *vfs.MemFS {
-	t.Helper()
-	to := vfs.NewMem()
-	if _, err := vfs.Clone(mem, to, "/data/store", "/data/store"); err != nil {
-		t.Fatal(err)
-	}
-	return to
 }
 
 // plant writes rows that a store would not write.

@@ -56,15 +56,8 @@ func (c *crasher) taken() []*vfs.MemFS {
 	return append(c.mu.clones, c.mem.CrashClone(c.cfg()))
 }
 
-// loseAll loses everything that was not synced. loseNothing loses nothing, like a kill. loseSome
-// loses each block and each name with a probability of one half, even where a file system would
-// preserve their order.
-func loseAll() vfs.CrashCloneCfg { return vfs.CrashCloneCfg{} }
-
-func loseNothing() vfs.CrashCloneCfg {
-	return vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rand.New(rand.NewPCG(0, 0))}
-}
-
+// loseSome loses each block and each name with a probability of one half, even where a file system would preserve their
+// order.
 func loseSome(seed uint64) func() vfs.CrashCloneCfg {
 	rng := rand.New(rand.NewPCG(seed, seed))
 	return func() vfs.CrashCloneCfg { return vfs.CrashCloneCfg{UnsyncedDataPercent: 50, RNG: rng} }

@@ -1,7 +1,6 @@
 package storage
 
 import (
-	"encoding/binary"
 	"fmt"
 	"maps"
 	"math"
@@ -17,36 +16,6 @@ import (
 
 const msPerHour = 3600 * 1000
 
-// rowsOfLinks returns the number of rows of each link id in all tables together, without rows of
-// hours that were rolled up.
-func rowsOfLinks(t testing.TB, s *Store) map[uint64]int {
-	t.Helper()
-	found := map[uint64]int{}
-	for key, value := range rows(t, s, row.TableHot) {
-		h, err := row.DecodeHot(keyOf(key[1:]).View(), []byte(value))
-		if err != nil {
-			t.Fatal(err)
-		}
-		found[h.ID]++
-	}
-	for key := range rows(t, s, row.TableByOwner) {
-		found[^binary.BigEndian.Uint64([]byte(key[5:]))]++
-	}
-	for key := range rows(t, s, row.TableByTag) {
-		found[^binary.BigEndian.Uint64([]byte(key[len(key)-8:]))]++
-	}
-	at := map[byte]int{row.TableCold: 1, row.TableByDeletion: 5, row.TableLinkHours: 5, row.TableLinkDays: 1, row.TableLinkLives: 1}
-	for table, at := range at {
-		for key := range rows(t, s, table) {
-			if table == row.TableLinkHours && row.HourOf([]byte(key)) < s.Mark().Hour {
-				continue
-			}
-			found[binary.BigEndian.Uint64([]byte(key[at:]))]++
-		}
-	}
-	return found
-}
-
 func wantRowsOf(t testing.TB, s *Store, ids ...uint64) {
 	t.Helper()
 	if got := slices.Sorted(maps.Keys(rowsOfLinks(t, s))); !slices.Equal(got, ids) {
@@ -56,13 +25,6 @@ func wantRowsOf(t testing.TB, s *Store, ids ...uint64) {
 
 func purgeOf(d engine.Deletion, freesCode bool) engine.Mutation {
 	return engine.Mutation{Purge: &engine.Purge{Deletion: d, FreesCode: freesCode}}
-}
-
-// deletedAt returns the deletion of a link in an hour.
-func deletedAt(r engine.Record, hour int64) engine.Mutation {
-	m := rowtest.Deletion(r)
-	m.Hot.DeletedAtMs = hour*msPerHour + 5
-	return m
 }
 
 func deletions(t testing.TB, s *Store, beforeHour uint32, limit int) []engine.Deletion {

@@ -22,22 +22,6 @@ import (
 // upTo returns limits that roll up the hours before openHour and delete nothing.
 func upTo(openHour uint32) engine.RollUpLimits { return engine.RollUpLimits{OpenHour: openHour} }
 
-// rollUpAll rolls up to the limits l and calls after, if it is not nil, after each chunk. It
-// returns the number of chunks.
-func rollUpAll(t testing.TB, s *Store, l engine.RollUpLimits, after func()) (chunks int) {
-	t.Helper()
-	for more := true; more; chunks++ {
-		var err error
-		if more, err = s.RollUp(l); err != nil {
-			t.Fatalf("RollUp(%+v): %v", l, err)
-		}
-		if after != nil {
-			after()
-		}
-	}
-	return chunks - 1
-}
-
 func TestTheOldestHourThatIsNotRolledUpIsKnown(t *testing.T) {
 	mem := vfs.NewMem()
 	s := openMem(t, mem)

@@ -116,29 +116,21 @@ func (f *Forwarder) watch(at Place, giveUp func()) (stop func()) {
 		return func() {}
 	}
 	begun, ended := time.Now(), make(chan struct{})
-	var timer *time.Timer
-	var mu sync.Mutex
-	var look func()
-	before := false
-	look = func() {
-		mu.Lock()
-		defer mu.Unlock()
-		select {
-		case <-ended:
-			return
-		default:
+	timer := time.AfterFunc(overtakenAfter, func() {
+		for before := false; ; {
+			now := f.overtaken(at) || f.state.Stale() && time.Since(begun) > forwardPatience
+			if now && before {
+				giveUp()
+				return
+			}
+			before = now
+			select {
+			case <-time.After(overtakenPause):
+			case <-ended:
+				return
+			}
 		}
-		now := f.overtaken(at) || f.state.Stale() && time.Since(begun) > forwardPatience
-		if now && before {
-			giveUp()
-			return
-		}
-		before = now
-		timer.Reset(overtakenPause)
-	}
-	mu.Lock()
-	defer mu.Unlock()
-	timer = time.AfterFunc(overtakenAfter, look)
+	})
 	return func() {
 		close(ended)
 		timer.Stop()

@@ -8,7 +8,6 @@
 // flushed; also with --front fasthttp. nginx and HAProxy with a map of 100,000 links, by the
 // configurations in proxies/. Constants, which answer every request with the same redirect:
 // fasthttp and net/http with their defaults (constant/), and a loop over epoll in C (epoll/).
-// golink, which keeps its links in SQLite, with one link, if the module can be had.
 //
 // # How
 //
@@ -33,14 +32,7 @@
 // links are made and the metrics read once every second, by the generator itself (load.Chore), and it
 // flushes every 100 ms: once with its data in memory, and once on disk, with nginx beside a program
 // that only writes and syncs as often, because that alone may stop a virtual machine's cores
-// (otherwork_linux.go). A turn begins when shunt has loaded its links. In long, turns are 20 times as
-// long, and shunt has a small limit of memory and with it small memtables, so that it compacts in each turn of a
-// minute.
-//
-// Two more are of shunt mostly. loops compares it on one core and on both, in pairs, at a rate that
-// two loops can bear; the generator needs a part of the second core then, as asleep as it can be.
-// idle measures the memory of connections that wait, with that of the kernel, and redirects beside
-// them.
+// (otherwork_linux.go). A turn begins when shunt has loaded its links.
 //
 // # Writes
 //
@@ -56,9 +48,6 @@
 // those of earlier turns. shunt writes its memtables to tables only when one is full, and they double
 // from 256 KiB, so that about half of what a turn has written is in tables at its end; longer turns
 // show more of it.
-//
-// beside has creations at half of the greatest rate of the same run, and 20,000 redirects a second,
-// each alone and both together.
 //
 // # What is missing
 //

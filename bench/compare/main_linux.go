@@ -18,18 +18,18 @@ import (
 
 // settings are the flags.
 type settings struct {
-	tools, data, out string
-	rounds, links    int
-	seconds          float64
-	scenarios        string
-	servers          string
-	writes           string
-	many             int
+	tools, data   string
+	rounds, links int
+	seconds       float64
+	scenarios     string
+	servers       string
+	writes        string
+	many          int
 }
 
 func main() {
-	if len(os.Args) == 2 && (os.Args[1] == loadArgument || os.Args[1] == holdArgument) {
-		exit(generate(os.Args[1]))
+	if len(os.Args) == 2 && os.Args[1] == loadArgument {
+		exit(generate())
 	}
 	if len(os.Args) == 3 && os.Args[1] == syncArgument {
 		exit(syncOften(os.Args[2]))
@@ -37,7 +37,6 @@ func main() {
 	var s settings
 	flag.StringVar(&s.tools, "tools", "", "`folder` of the programs that make compare has built")
 	flag.StringVar(&s.data, "data", "", "data `folder` of shunt, made if missing and kept (default: one that is removed at the end)")
-	flag.StringVar(&s.out, "out", "", "`file` for the tables, besides standard output")
 	flag.IntVar(&s.rounds, "rounds", 6, "rounds, and pairs")
 	flag.Float64Var(&s.seconds, "seconds", 3, "seconds of each measurement")
 	flag.IntVar(&s.links, "links", 1_000_000, "links of shunt, at most 1,048,576")
@@ -65,7 +64,7 @@ func allNames() (names []string) {
 	for _, sc := range scenarios {
 		names = append(names, sc.name)
 	}
-	return append(names, loopsName, idleName)
+	return names
 }
 
 func (s *settings) check() error {
@@ -125,12 +124,8 @@ func (s *settings) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	text := heading + tables.String()
-	if s.out != "" {
-		err = os.WriteFile(s.out, []byte(text), 0o644)
-	}
-	_, printed := io.WriteString(os.Stdout, text)
-	return errors.Join(err, printed)
+	_, err = io.WriteString(os.Stdout, heading+tables.String())
+	return err
 }
 
 func (s *settings) compareRedirects(ctx context.Context, c *comparison, tables *strings.Builder) error {
@@ -141,20 +136,8 @@ func (s *settings) compareRedirects(ctx context.Context, c *comparison, tables *
 	return s.compare(ctx, c, tables)
 }
 
-// compare runs all that was chosen and writes the tables. Idle connections come first: the kernel
-// keeps memory for connections of other scenarios for a minute.
+// compare runs all that was chosen and writes the tables.
 func (s *settings) compare(ctx context.Context, c *comparison, tables *strings.Builder) error {
-	var idle, loops strings.Builder
-	if slices.Contains(s.chosen(), idleName) {
-		if err := c.compareIdle(ctx, &idle); err != nil {
-			return err
-		}
-	}
-	if slices.Contains(s.chosen(), loopsName) {
-		if err := c.compareLoops(ctx, &loops); err != nil {
-			return err
-		}
-	}
 	var chosen []scenario
 	for _, sc := range scenarios {
 		if slices.Contains(s.chosen(), sc.name) {
@@ -170,7 +153,6 @@ func (s *settings) compare(ctx context.Context, c *comparison, tables *strings.B
 			work.write(tables, name)
 		}
 	}
-	tables.WriteString(loops.String() + idle.String())
 	return nil
 }
 
@@ -185,9 +167,6 @@ func (s *settings) site() (*site, error) {
 	}
 	at := &site{tools: s.tools, data: s.data, links: s.links, server: available[0], load: available[1], progress: os.Stderr}
 	if err := pinSelf(at.load); err != nil {
-		return nil, err
-	}
-	if at.files, err = openFiles(); err != nil {
 		return nil, err
 	}
 	if at.temp, err = os.MkdirTemp("", "compare-"); err != nil {

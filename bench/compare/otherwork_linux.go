@@ -54,8 +54,7 @@ func (p *process) addWork(sum *otherWork, spec *load.Spec, report *load.Report) 
 	}
 	w := otherWork{
 		creates: int64(report.Chores[choreCreates]), scrapes: int64(report.Chores[choreScrapes]), took: spec.WarmUp + spec.Length,
-		flushes: values["shunt_flush_duration_seconds_count"], memtables: values["shunt_storage_memtable_flushes_total"],
-		compacts: values["shunt_storage_compactions_total"],
+		flushes: values["shunt_flush_duration_seconds_count"],
 	}
 	sum.add(w)
 	return nil

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"math/rand/v2"
 	"net"
 	"slices"
 	"sync"
@@ -24,7 +23,6 @@ const (
 type posts struct {
 	address     string
 	connections int
-	rate        float64 // requests per second, of an open loop; 0: a closed loop
 	protocol
 
 	warmUp, length time.Duration
@@ -37,7 +35,6 @@ type posted struct {
 	*posts
 	sent, counted atomic.Uint64
 	counts        atomic.Bool // between the warm-up and the end
-	due           chan time.Time
 
 	mu      sync.Mutex
 	latency []time.Duration
@@ -53,9 +50,6 @@ func (s *posts) run(ctx context.Context) (*load.Report, error) {
 	ending, end := context.WithCancel(ctx)
 	defer end()
 	p := &posted{posts: s}
-	if s.rate > 0 {
-		p.due = make(chan time.Time, int(s.rate)+1)
-	}
 	var all sync.WaitGroup
 	for range s.connections {
 		all.Go(func() {
@@ -63,9 +57,6 @@ func (s *posts) run(ctx context.Context) (*load.Report, error) {
 				fail(err)
 			}
 		})
-	}
-	if p.due != nil {
-		all.Go(func() { p.arrive(ending) })
 	}
 	report, err := p.measure(ctx)
 	end()
@@ -119,23 +110,6 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// arrive makes requests due at random times, a Poisson process. A latency counts from then on.
-func (p *posted) arrive(ctx context.Context) {
-	defer close(p.due)
-	next := time.Now()
-	for {
-		next = next.Add(time.Duration(rand.ExpFloat64() / p.rate * float64(time.Second)))
-		if sleep(ctx, time.Until(next)) != nil {
-			return
-		}
-		select {
-		case p.due <- next:
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
 // connection sends requests on a connection, one after the other, until ctx is done.
 func (p *posted) connection(ctx context.Context) error {
 	conn, err := net.DialTimeout("tcp4", p.address, postTimeout)
@@ -144,11 +118,8 @@ func (p *posted) connection(ctx context.Context) error {
 	}
 	defer conn.Close()
 	answers, request := bufio.NewReaderSize(conn, maxAnswerHead), []byte(nil)
-	for {
-		began, ok := p.next(ctx)
-		if !ok {
-			return nil
-		}
+	for ctx.Err() == nil {
+		began := time.Now()
 		request = p.append(request[:0], p.sent.Add(1))
 		if err := conn.SetDeadline(time.Now().Add(postTimeout)); err != nil {
 			return err
@@ -163,15 +134,7 @@ func (p *posted) connection(ctx context.Context) error {
 			p.note(time.Since(began))
 		}
 	}
-}
-
-// next waits until the next request is due and returns when that was, or ok == false at the end.
-func (p *posted) next(ctx context.Context) (due time.Time, ok bool) {
-	if p.due == nil {
-		return time.Now(), ctx.Err() == nil
-	}
-	due, ok = <-p.due
-	return due, ok
+	return nil
 }
 
 func (p *posted) note(took time.Duration) {

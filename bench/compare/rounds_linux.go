@@ -21,23 +21,22 @@ type comparison struct {
 	work    map[string]*otherWork // beside which servers ran, by their names
 
 	// Of scenarios of writes.
-	many                   int    // links of full
-	wanted                 string // parts of names of servers, with commas; "": all
-	empty, full, redirects folder
+	many        int    // links of full
+	wanted      string // parts of names of servers, with commas; "": all
+	empty, full folder
 }
 
 // measure runs rounds of all scenarios, and again up to half as many of those in which a server has
 // too few calm turns.
 func (c *comparison) measure(ctx context.Context, chosen []scenario) error {
-	c.results, c.work = make(results), map[string]*otherWork{shuntBusy: {}, shuntSyncs: {}, shuntCompacts: {}}
+	c.results, c.work = make(results), map[string]*otherWork{shuntBusy: {}, shuntSyncs: {}}
 	for _, sc := range chosen {
 		c.results[sc.name] = make(map[string]samples)
 	}
 	for round := range c.rounds + c.rounds/2 {
 		for i := range chosen {
 			sc := &chosen[i]
-			rounds := sc.roundsOf(c.rounds)
-			if round >= rounds+rounds/2 || round >= rounds && c.leastCalm(sc) >= rounds {
+			if round >= c.rounds && c.leastCalm(sc) >= c.rounds {
 				continue
 			}
 			c.say("round %d, %s", round+1, sc.name)

@@ -113,18 +113,14 @@ func spreadOf(values []float64) spread {
 
 // otherWork is what a shunt has done beside redirects.
 type otherWork struct {
-	creates, scrapes             int64
-	flushes, memtables, compacts float64
-	took                         time.Duration
-	turns                        int
+	creates, scrapes int64
+	flushes          float64
+	took             time.Duration
 }
 
 func (w *otherWork) add(more otherWork) {
 	w.creates += more.creates
 	w.scrapes += more.scrapes
 	w.flushes += more.flushes
-	w.memtables += more.memtables
-	w.compacts += more.compacts
 	w.took += more.took
-	w.turns++
 }

@@ -13,7 +13,6 @@ const (
 	pacedRate     = 30_000 // requests per second
 	pacedVisitors = 256    // connections
 	pipelined     = 16
-	roundsInALong = 3 // short ones for one of long turns
 
 	ofCPU = "CPU of a request"
 	ofP99 = "p99"
@@ -25,8 +24,6 @@ type scenario struct {
 	spec        load.Spec // without the server's part
 	zipf        bool      // over all links of a server; otherwise one link
 	guests      []string  // servers that take part only where they are named
-	only        []string  // no other servers take part; nil: all but guests do
-	times       int       // turns are so many times as long, and there is one round for three of others; 0 is 1
 	targets     []target
 }
 
@@ -40,7 +37,6 @@ var scenarios = []scenario{
 	{
 		name: "hot", words: "one link, 64 connections",
 		spec:    load.Spec{Connections: connections, Pipeline: 1},
-		guests:  []string{golink},
 		targets: []target{{ofCPU, shunt, fasthttpConstant, 0.80}},
 	},
 	{
@@ -71,35 +67,18 @@ var scenarios = []scenario{
 			{ofCPU, shunt, nginx, 1.0}, {ofP99, shunt, nginx, 1.0}, {ofP99, shuntBusy, nginx, 1.0}, {ofP99, shuntSyncs, nginxSyncs, 1.0},
 		},
 	},
-	{
-		name: "long", words: "as paced, but in turns of 20 times the length: with 3 s, compactions fit into one",
-		spec: load.Spec{Connections: pacedVisitors, Pipeline: 1, Rate: pacedRate, Visitors: true}, zipf: true,
-		only: []string{nginx, shuntCompacts}, times: 20,
-		targets: []target{{ofP99, shuntCompacts, nginx, 1.0}},
-	},
 }
 
 // takesPart reports whether a server is measured in the scenario.
 func (sc *scenario) takesPart(name string) bool {
-	if sc.only != nil {
-		return slices.Contains(sc.only, name)
-	}
 	return !slices.Contains(guests, name) || slices.Contains(sc.guests, name)
-}
-
-// roundsOf returns the number of rounds where others have n.
-func (sc *scenario) roundsOf(n int) int {
-	if sc.times > 1 {
-		return (n + roundsInALong - 1) / roundsInALong
-	}
-	return n
 }
 
 // specFor returns the load for a server with a number of links, 0 if it answers all requests alike;
 // most is the number of links of the server that has most.
 func (sc *scenario) specFor(links, most int, length time.Duration, round int) load.Spec {
 	s := sc.spec
-	s.Links, s.Length, s.Seed = 1, length*time.Duration(max(1, sc.times)), uint64(round)
+	s.Links, s.Length, s.Seed = 1, length, uint64(round)
 	s.WarmUp = min(maxWarmUp, length/2)
 	if sc.zipf {
 		if s.Links = links; links == 0 {

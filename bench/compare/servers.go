@@ -22,26 +22,19 @@ const (
 	epollConstant    = "epoll constant in C"
 	nginx            = "nginx, map"
 	haproxy          = "HAProxy, map"
-	golink           = "golink, SQLite"
 	shunt            = "shunt"
 	shuntFasthttp    = "shunt --front fasthttp"
 	nginxSyncs       = "nginx, map, beside synced writes"
 	shuntBusy        = "shunt, beside other work"
 	shuntSyncs       = "shunt, beside other work on disk"
-	shuntCompacts    = "shunt, beside compactions, too"
 )
 
 // guests are servers that take part only where a scenario names them.
-var guests = []string{golink, nginxSyncs, shuntBusy, shuntSyncs, shuntCompacts}
+var guests = []string{nginxSyncs, shuntBusy, shuntSyncs}
 
 const (
 	mapLinks    = 100_000 // in the maps of nginx and HAProxy
-	mostClients = 4_096   // of HAProxy, which needs up to two files for each
 	busyFlushes = "100ms" // the flush interval beside other work
-
-	// The store's memtables are a sixteenth of the memory, and it compacts after four of them. With memtables of the usual
-	// 128 MiB, 30,000 hits a second make it compact every four minutes, with these once in a minute.
-	smallMemory = "512MiB"
 )
 
 // A server is one of those that are compared.
@@ -68,13 +61,11 @@ func servers(s *site) []server {
 		{epollConstant, "epoll", 0, epollLoop, nil},
 		{nginx, "nginx", min(mapLinks, s.links), nginxMap, nil},
 		{haproxy, "haproxy", min(mapLinks, s.links), haproxyMap, nil},
-		{golink, "golink", 1, golinkTable, nil},
 		{shunt, "shunt", s.links, shuntWith(), nil},
 		{shuntFasthttp, "shunt", s.links, shuntWith("--front", "fasthttp"), nil},
 		{nginxSyncs, "nginx", min(mapLinks, s.links), nginxMap, nil},
 		{shuntBusy, "shunt", s.links, shuntBeside(inMemory), nil},
 		{shuntSyncs, "shunt", s.links, shuntBeside(onDisk), nil},
-		{shuntCompacts, "shunt", s.links, shuntBeside(inMemory, "--memory-limit", smallMemory), nil},
 	}
 }
 
@@ -108,8 +99,7 @@ func (s *site) configure(name, line string, p *place) (file string, err error) {
 	values := struct {
 		Address, Dir, Map string
 		Links             int
-		Files, Clients    int
-	}{p.address, p.dir, filepath.Join(s.temp, name+".map"), links, s.files, mostClients}
+	}{p.address, p.dir, filepath.Join(s.temp, name+".map"), links}
 	if _, err := os.Stat(values.Map); err != nil {
 		if err := writeLinks(values.Map, links, line); err != nil {
 			return "", err
@@ -136,13 +126,6 @@ func writeLinks(file string, links int, line string) error {
 	return os.WriteFile(file, b.Bytes(), 0o644)
 }
 
-// golinkTable serves a table with the first link, without Tailscale.
-func golinkTable(_ *site, program string, p *place) (*exec.Cmd, error) {
-	snapshot := filepath.Join(p.dir, "links.json")
-	err := writeLinks(snapshot, 1, `{"Short":"%s","Long":"%s","Owner":"compare"}`+"\n")
-	return exec.Command(program, "--dev-listen", p.address, "--sqlitedb", filepath.Join(p.dir, "golink.db"), "--snapshot", snapshot), err
-}
-
 func shuntWith(flags ...string) func(*site, string, *place) (*exec.Cmd, error) {
 	return func(s *site, program string, p *place) (*exec.Cmd, error) {
 		return exec.Command(program, append([]string{
@@ -161,7 +144,7 @@ const (
 )
 
 // shuntBeside is a shunt for other work, on a copy of the folder, which that work enlarges.
-func shuntBeside(where string, flags ...string) func(*site, string, *place) (*exec.Cmd, error) {
+func shuntBeside(where string) func(*site, string, *place) (*exec.Cmd, error) {
 	return func(s *site, program string, p *place) (*exec.Cmd, error) {
 		ours := *s
 		ours.data = filepath.Join(p.dir, "data")
@@ -175,23 +158,14 @@ func shuntBeside(where string, flags ...string) func(*site, string, *place) (*ex
 		if err := os.CopyFS(ours.data, os.DirFS(s.data)); err != nil {
 			return nil, err
 		}
-		return shuntWith(append(flags, "--flush-interval", busyFlushes)...)(&ours, program, p)
+		return shuntWith("--flush-interval", busyFlushes)(&ours, program, p)
 	}
 }
 
 // missing returns why a server cannot be run here, "" if it can.
 func (s *site) missing(sv *server) string {
-	program, err := s.find(sv.program)
-	switch {
-	case err != nil && sv.name == golink:
-		return "its module could not be had"
-	case err != nil:
+	if _, err := s.find(sv.program); err != nil {
 		return "not installed"
-	case sv.name == shuntFasthttp:
-		help, err := exec.Command(program, "serve", "--help").Output()
-		if err != nil || !bytes.Contains(help, []byte("--front ")) {
-			return "this shunt has no --front"
-		}
 	}
 	return ""
 }

@@ -15,7 +15,6 @@ type site struct {
 	data     string // of shunt
 	links    int
 	token    string // of shunt's API
-	files    int    // that a process may open
 	server   int    // the core of the server
 	load     int    // the core of everything else
 	progress io.Writer

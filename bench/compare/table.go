@@ -95,9 +95,8 @@ func inMilliseconds(all samples, of func(*sample) time.Duration) string {
 // write says what was done beside redirects.
 func (w *otherWork) write(to io.Writer, name string) {
 	if seconds := w.took.Seconds(); seconds > 0 {
-		fmt.Fprintf(to, "\n%s: %.0f links made, %.1f flushes and %.1f scrapes a second; in all, from the start of %d servers on, "+
-			"%.0f memtables written and %.0f compactions.\n",
-			name, float64(w.creates)/seconds, w.flushes/seconds, float64(w.scrapes)/seconds, w.turns, w.memtables, w.compacts)
+		fmt.Fprintf(to, "\n%s: %.0f links made, %.1f flushes and %.1f scrapes a second.\n",
+			name, float64(w.creates)/seconds, w.flushes/seconds, float64(w.scrapes)/seconds)
 	}
 }
 

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"math"
 	"math/bits"
 	"slices"
 	"strconv"
@@ -39,15 +38,12 @@ var writings = []writing{
 // ofLink is the figure of targets: the CPU time of the server for each link.
 const ofLink = "CPU of a link"
 
-// besideName is a scenario with a table of its own.
-const besideName = "beside"
-
 // writingNames returns the names that --writes takes.
 func writingNames() (names []string) {
 	for _, w := range writings {
 		names = append(names, w.name)
 	}
-	return append(names, besideName)
+	return names
 }
 
 // asScenario returns what tables and targets need of w.
@@ -98,10 +94,4 @@ func wideCode(i uint64) string {
 		v /= 62
 	}
 	return string(code[:])
-}
-
-// halfRate returns half of the median rate of creations, for the load of beside.
-func (r results) halfRate() float64 {
-	s := spreadOf(r["create"][shuntEmpty].calm().values(func(s *sample) float64 { return s.perSecond }))
-	return math.Floor(s.median / 2)
 }

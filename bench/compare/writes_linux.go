@@ -47,11 +47,6 @@ func (c *comparison) compareWrites(ctx context.Context, chosen []string, w *stri
 			c.results.writeWrites(w, x)
 		}
 	}
-	if slices.Contains(chosen, besideName) {
-		if err := c.compareBeside(ctx, w); err != nil {
-			return fmt.Errorf("%s: %w", besideName, err)
-		}
-	}
 	return nil
 }
 

@@ -21,9 +21,6 @@ func TestTablesOfWritesHaveTheirTargets(t *testing.T) {
 		shuntEmpty: {{round: 1, cpu: 40, perSecond: 1000, others: calm}},
 		shuntFull:  {{round: 1, cpu: 50, perSecond: 900, others: calm}},
 	}}
-	if got := r.halfRate(); got != 500 {
-		t.Errorf("half of 1,000 links a second: got %v", got)
-	}
 	var b strings.Builder
 	create := writings[0].asScenario()
 	r.writeTargets(&b, []scenario{create})

@@ -34,3 +34,14 @@ func (p Position) Follow(encoded []byte) (Entry, Position, error) {
 	}
 	return e, Position{Sequence: e.Sequence, Epoch: e.Epoch, Hash: sha256.Sum256(encoded)}, nil
 }
+
+// Before returns an error unless p may be a place in a log that ends with head: ErrAhead, or ErrDiverged.
+func (p Position) Before(head Position) error {
+	switch {
+	case p.Sequence > head.Sequence:
+		return fmt.Errorf("%w: it has entry %d; the log ends with %d", ErrAhead, p.Sequence, head.Sequence)
+	case p.Sequence == head.Sequence && p != head:
+		return fmt.Errorf("%w: entry %d is another one there", ErrDiverged, p.Sequence)
+	}
+	return nil
+}

@@ -119,11 +119,9 @@ func (s *Status) Fullest() (fullest *Server) {
 
 // QuotaUse returns the part of the quota that is in use, from 0 to 1, on the fullest server. A free
 // part of the file is used again, so it does not count.
-func (s *Status) QuotaUse() (use float64) {
-	for _, server := range s.Servers {
-		if server.QuotaBytes > 0 {
-			use = max(use, float64(server.UsedBytes)/float64(server.QuotaBytes))
-		}
+func (s *Status) QuotaUse() float64 {
+	if fullest := s.Fullest(); fullest != nil {
+		return float64(fullest.UsedBytes) / float64(fullest.QuotaBytes)
 	}
-	return use
+	return 0
 }

@@ -22,16 +22,9 @@ const (
 
 // nodeJSON is a node's encoding. There is one for each node: no spaces, and fields in this order.
 type nodeJSON struct {
-	Version   int    `json:"version"`
-	Claim     string `json:"claim,omitempty"` // only of a claimed node
-	Name      string `json:"name"`
-	Advertise string `json:"advertise"`
-	Role      Role   `json:"role"`
-	Outbox    string `json:"outbox,omitempty"`
-	Reads     int    `json:"reads"`
-	Applied   uint64 `json:"applied"`
-	SinceMs   int64  `json:"since_ms"`
-	ClockMs   int64  `json:"clock_ms"`
+	Version int    `json:"version"`
+	Claim   string `json:"claim,omitempty"` // only of a claimed node
+	*Node
 }
 
 // EncodeNode returns n as JSON. The error is ErrInvalidNode.
@@ -70,14 +63,7 @@ func encodeNode(n *Node, claim string) ([]byte, error) {
 	if err := n.check(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalidNode, err)
 	}
-	j := nodeJSON{
-		Version: nodeVersion, Claim: claim, Name: n.Name, Advertise: n.Advertise, Role: n.Role,
-		Reads: n.Reads, Applied: n.Applied, SinceMs: n.SinceMs, ClockMs: n.ClockMs,
-	}
-	if n.Outbox != [16]byte{} {
-		j.Outbox = hex.EncodeToString(n.Outbox[:])
-	}
-	return json.Marshal(&j)
+	return json.Marshal(&nodeJSON{nodeVersion, claim, n})
 }
 
 func decodeNode(v []byte) (n Node, claim string, err error) {
@@ -93,15 +79,8 @@ func decodeNode(v []byte) (n Node, claim string, err error) {
 	if version.Version > nodeVersion {
 		return Node{}, "", fmt.Errorf("%w: node of version %d; this program knows version %d", ErrNewerVersion, version.Version, nodeVersion)
 	}
-	var j nodeJSON
-	if err := json.Unmarshal(v, &j); err != nil {
-		return Node{}, "", fmt.Errorf("%w: node: %w", ErrCorrupt, err)
-	}
-	n = Node{Name: j.Name, Advertise: j.Advertise, Role: j.Role, Reads: j.Reads, Applied: j.Applied, SinceMs: j.SinceMs, ClockMs: j.ClockMs}
-	if j.Outbox != "" {
-		err = fromHex(n.Outbox[:], []byte(j.Outbox))
-	}
-	if err == nil {
+	j := nodeJSON{Node: &n}
+	if err = json.Unmarshal(v, &j); err == nil {
 		err = n.check()
 	}
 	if err != nil {

@@ -1,6 +1,9 @@
 package clusterlog
 
-import "context"
+import (
+	"context"
+	"encoding/hex"
+)
 
 // Registry is what a cluster knows of its nodes. All methods may be called from any number of
 // goroutines at once.
@@ -50,15 +53,27 @@ const MaxNodes = 256
 
 // Node is what a node says of itself.
 type Node struct {
-	Name      string // 1 to 63 of a–z, 0–9 and -
-	Advertise string // https://host:port of its listener for other nodes
-	Role      Role
-	Outbox    [16]byte // id of its outbox of hits; zero: it has none
-	Reads     int      // the newest version of entries that it reads
-	Applied   uint64   // the sequence up to which it has applied the log, durably
-	SinceMs   int64    // start of its process, in Unix ms
-	ClockMs   int64    // its clock when it said this, in Unix ms; the announcement sets it
+	Name      string   `json:"name"`      // 1 to 63 of a–z, 0–9 and -
+	Advertise string   `json:"advertise"` // https://host:port of its listener for other nodes
+	Role      Role     `json:"role"`
+	Outbox    OutboxID `json:"outbox,omitzero"` // of its hits; zero: it has none
+	Reads     int      `json:"reads"`           // the newest version of entries that it reads
+	Applied   uint64   `json:"applied"`         // the sequence up to which it has applied the log, durably
+	SinceMs   int64    `json:"since_ms"`        // start of its process, in Unix ms
+	ClockMs   int64    `json:"clock_ms"`        // its clock when it said this, in Unix ms; the announcement sets it
 }
+
+// OutboxID names the outbox of a node.
+type OutboxID [16]byte
+
+// AppendText appends the id in hexadecimal.
+func (id OutboxID) AppendText(dst []byte) ([]byte, error) { return hex.AppendEncode(dst, id[:]), nil }
+
+// MarshalText is AppendText to nothing.
+func (id OutboxID) MarshalText() ([]byte, error) { return id.AppendText(nil) }
+
+// UnmarshalText is the inverse of MarshalText.
+func (id *OutboxID) UnmarshalText(text []byte) error { return fromHex(id[:], text) }
 
 // Role is what a node does in its cluster.
 type Role string

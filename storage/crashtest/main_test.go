@@ -2,13 +2,12 @@ package crashtest
 
 import (
 	"os"
-	"strconv"
+	"shunt/storage/row/rowtest"
+	"shunt/storage/storetest"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
-
-	"shunt/engine"
 )
 
 // childEnv is the variable that makes the test binary a process with one task.
@@ -25,20 +24,6 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// number returns a number from the environment, or otherwise if it is not set.
-func number(t testing.TB, name string, otherwise uint64) uint64 {
-	t.Helper()
-	text := os.Getenv(name)
-	if text == "" {
-		return otherwise
-	}
-	n, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
-	return n
-}
-
 // seed returns SHUNTTEST_SEED, or a different seed each time.
 func seed(t testing.TB) uint64 {
 	t.Helper()
@@ -47,5 +32,4 @@ func seed(t testing.TB) uint64 {
 	return s
 }
 
-// keyOf returns the key of a code in the default domain.
-func keyOf(code string) engine.Key { return engine.Key{Domain: engine.DefaultDomain, Code: code} }
+var number, keyOf = storetest.Number, rowtest.Key

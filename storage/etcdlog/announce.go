@@ -99,24 +99,19 @@ func (l *Log) clearClaim(ctx context.Context, found *claimed, why error) error {
 		return nil
 	}
 	l.logger.Error("The claim of this node's name was not written by a node; it is replaced.", "error", why)
-	return l.repeat(ctx, func(ctx context.Context, client *clientv3.Client) error { return remove(ctx, client, found.kv) })
+	_, err := l.txn(ctx, removal(found.kv))
+	return err
 }
 
 // makeClaim claims a name, unless a name was claimed after a revision: so the count read at that revision is
 // still right. The caller must read whether it did.
 func (l *Log) makeClaim(ctx context.Context, name, value string, since int64) error {
 	k := &l.keys
-	var full error
-	err := l.repeat(ctx, func(ctx context.Context, client *clientv3.Client) error {
-		_, err := client.Txn(ctx).If(clientv3.Compare(clientv3.CreateRevision(k.names), "<", since+1).WithPrefix()).
-			Then(clientv3.OpPut(k.name(name), value)).Commit()
-		if errors.Is(err, rpctypes.ErrNoSpace) {
-			full = fmt.Errorf("%w: the claim of node %s: %w", clusterlog.ErrNoSpace, name, err)
-			return nil
-		}
-		return err
+	_, err := l.txn(ctx, tx{
+		If:   []clientv3.Cmp{created(k.names, "<", since+1).WithPrefix()},
+		Then: []clientv3.Op{clientv3.OpPut(k.name(name), value)},
 	})
-	return errors.Join(err, full)
+	return err
 }
 
 // checkClaim returns ErrNameTaken unless a claim is the node's own.
@@ -170,27 +165,19 @@ func (a *announcement) Run(ctx context.Context) error {
 			a.log.revoke(ctx, a.lease) // so that the others need not wait for its end
 		}
 	}()
-	watching, stop := context.WithCancel(ctx)
 	gone := make(chan struct{}, 1) // one of the node's rows may have been deleted
-	var joined sync.WaitGroup
 	for _, key := range []string{a.log.keys.name(a.name), a.log.keys.node(a.name)} {
 		w := newWatcher(a.log, key, "")
 		w.gone, w.wake = true, gone
-		joined.Go(func() { w.run(watching) })
+		defer w.start(ctx)()
 	}
-	defer joined.Wait()
-	defer stop()
 	for {
-		timer := time.NewTimer(time.Until(a.next()))
 		select {
 		case <-ctx.Done():
-			timer.Stop()
 			return nil
-		case <-timer.C:
+		case <-time.After(time.Until(a.next())):
 		case <-a.changed:
-			timer.Stop()
 		case <-gone:
-			timer.Stop()
 			a.saidAt = time.Time{} // so that it is said again
 		}
 		if err := a.step(ctx, time.Now()); err != nil && ctx.Err() == nil {
@@ -265,7 +252,7 @@ func (a *announcement) renew(ctx context.Context) {
 	case isLeaseGone(err):
 		a.lease, a.sayAt = 0, time.Now()
 	default:
-		a.log.metrics.renewFailures.Add(1)
+		a.log.counts.renewFailures.Add(1)
 		a.renewAt = time.Now().Add(renewPause)
 	}
 }
@@ -290,16 +277,13 @@ func (a *announcement) say(ctx context.Context) error {
 	k := &a.log.keys
 	held := clientv3.Compare(clientv3.LeaseValue(k.node(a.name)), "=", a.lease)
 	if a.said.Name == "" {
-		held = clientv3.Compare(clientv3.CreateRevision(k.node(a.name)), "=", 0)
+		held = created(k.node(a.name), "=", 0)
 	}
-	var resp *clientv3.TxnResponse
 	at := a.log.preferred.Load()
-	err = a.log.server(at).ask(ctx, attemptTimeout, func(ctx context.Context, client *clientv3.Client) (err error) {
-		resp, err = client.Txn(ctx).If(held, clientv3.Compare(clientv3.CreateRevision(k.name(a.name)), "=", a.revision)).Then(
-			clientv3.OpPut(k.node(a.name), string(node), clientv3.WithLease(a.lease)),
-			clientv3.OpPut(k.name(a.name), string(claim)),
-		).Else(clientv3.OpGet(k.node(a.name)), clientv3.OpGet(k.name(a.name)), clientv3.OpGet(k.mark(a.name))).Commit()
-		return err
+	resp, err := a.log.server(at).txn(ctx, tx{
+		If:   []clientv3.Cmp{held, created(k.name(a.name), "=", a.revision)},
+		Then: []clientv3.Op{clientv3.OpPut(k.node(a.name), string(node), clientv3.WithLease(a.lease)), clientv3.OpPut(k.name(a.name), string(claim))},
+		Else: []clientv3.Op{clientv3.OpGet(k.node(a.name)), clientv3.OpGet(k.name(a.name)), clientv3.OpGet(k.mark(a.name))},
 	})
 	switch {
 	case isLeaseGone(err):
@@ -307,7 +291,7 @@ func (a *announcement) say(ctx context.Context) error {
 		return nil
 	case err != nil:
 		a.log.preferred.CompareAndSwap(at, at+1)
-		a.log.metrics.retries.Add(1)
+		a.log.counts.retries.Add(1)
 		if !errors.Is(err, rpctypes.ErrNoSpace) {
 			a.sayAt = time.Now().Add(renewPause)
 		}
@@ -316,7 +300,7 @@ func (a *announcement) say(ctx context.Context) error {
 		a.said, a.saidAt, a.waits = n, time.Now(), time.Time{}
 		return nil
 	}
-	return a.contest(ctx, resp.Responses[0].GetResponseRange().Kvs, resp.Responses[1].GetResponseRange().Kvs, resp.Responses[2].GetResponseRange().Kvs)
+	return a.contest(ctx, found(resp, 0), found(resp, 1), found(resp, 2))
 }
 
 // contest finds out why the node's key was not written: from what is at that key and at its claim's, and from the
@@ -354,19 +338,16 @@ func (a *announcement) claimAgain(ctx context.Context) {
 	if err != nil {
 		return // Update lets none through
 	}
-	err = a.log.server(a.log.preferred.Load()).ask(ctx, attemptTimeout, func(ctx context.Context, client *clientv3.Client) error {
-		resp, err := client.Txn(ctx).If(
-			clientv3.Compare(clientv3.CreateRevision(k.name(a.name)), "=", 0),
-			clientv3.Compare(clientv3.ModRevision(k.mark(a.name)), "<", a.revision+1),
-		).Then(clientv3.OpPut(k.name(a.name), string(value))).Commit()
-		if err == nil && resp.Succeeded {
-			a.revision, a.sayAt = resp.Header.Revision, time.Now()
-			a.log.logger.Warn("Somebody deleted the claim of this node's name; it has claimed it again.", "node", a.name)
-		}
-		return err
+	resp, err := a.log.server(a.log.preferred.Load()).txn(ctx, tx{
+		If:   []clientv3.Cmp{created(k.name(a.name), "=", 0), written(k.mark(a.name), "<", a.revision+1)},
+		Then: []clientv3.Op{clientv3.OpPut(k.name(a.name), string(value))},
 	})
-	if err != nil {
+	switch {
+	case err != nil:
 		a.warn(err)
+	case resp.Succeeded:
+		a.revision, a.sayAt = resp.Header.Revision, time.Now()
+		a.log.logger.Warn("Somebody deleted the claim of this node's name; it has claimed it again.", "node", a.name)
 	}
 }
 
@@ -388,10 +369,7 @@ func (a *announcement) compareClaim(ctx context.Context, kv *mvccpb.KeyValue) er
 // removeForeign removes a row in the place of one of the node's that no node wrote, by one request.
 func (a *announcement) removeForeign(ctx context.Context, kv *mvccpb.KeyValue) {
 	a.warn(fmt.Errorf("%w: somebody else wrote %s; it is removed", clusterlog.ErrCorrupt, kv.Key))
-	err := a.log.server(a.log.preferred.Load()).ask(ctx, attemptTimeout, func(ctx context.Context, client *clientv3.Client) error {
-		return remove(ctx, client, kv)
-	})
-	if err != nil {
+	if _, err := a.log.server(a.log.preferred.Load()).txn(ctx, removal(kv)); err != nil {
 		a.warn(err)
 	}
 }

@@ -19,8 +19,6 @@ type pending struct {
 	encoded       []byte
 	private       []byte // encoded; nil: there is none
 	before, after clusterlog.Position
-	payloadBytes  int
-	began         time.Time
 	open          int // requests that may be executed yet, as far as their answers say
 }
 
@@ -52,7 +50,7 @@ func (l *leadership) Append(ctx context.Context, batch clusterlog.BatchID, paylo
 		return clusterlog.Position{}, fmt.Errorf("%w: the lease of epoch %d is over", clusterlog.ErrDeposed, l.epoch)
 	}
 	encoded, sealed, after := l.head.Next(l.epoch, batch, payload, private)
-	l.pending = &pending{batch: batch, encoded: encoded, private: sealed, before: l.head, after: after, payloadBytes: size, began: time.Now()}
+	l.pending = &pending{batch: batch, encoded: encoded, private: sealed, before: l.head, after: after}
 	return l.settle(ctx, l.pending)
 }
 
@@ -82,13 +80,13 @@ func (l *leadership) settle(ctx context.Context, p *pending) (clusterlog.Positio
 			return l.settled(p, v, err)
 		}
 		if n == 0 {
-			l.log.metrics.ambiguous.Add(1)
+			l.log.counts.ambiguous.Add(1)
 		}
-		l.log.metrics.retries.Add(1)
+		l.log.counts.retries.Add(1)
 		l.log.reportStall(&since, err)
 		l.log.preferred.CompareAndSwap(at, at+1)
 		if errors.Is(err, clusterlog.ErrNoSpace) || !wait(ctx, l.log.pause(n)) {
-			l.log.metrics.unknown.Add(1)
+			l.log.counts.unknown.Add(1)
 			return clusterlog.Position{}, fmt.Errorf("%w: entry %d: %w", clusterlog.ErrUnknownOutcome, p.after.Sequence, err)
 		}
 	}
@@ -104,7 +102,6 @@ func (l *leadership) settled(p *pending, v verdict, err error) (clusterlog.Posit
 	case committed:
 		l.head = p.after
 		l.last.Store(p.after.Sequence)
-		l.log.metrics.observeAppend(p.payloadBytes, time.Since(p.began))
 		return p.after, nil
 	case refused:
 		return clusterlog.Position{}, err
@@ -113,7 +110,7 @@ func (l *leadership) settled(p *pending, v verdict, err error) (clusterlog.Posit
 		return clusterlog.Position{}, fmt.Errorf("%w: epoch %d is over, and entry %d of it was not written", clusterlog.ErrDeposed, l.epoch, p.after.Sequence)
 	default: // trimmed
 		l.end()
-		l.log.metrics.unknown.Add(1)
+		l.log.counts.unknown.Add(1)
 		return clusterlog.Position{}, fmt.Errorf("%w: epoch %d is over, and %w: entry %d has been trimmed",
 			clusterlog.ErrUnknownOutcome, l.epoch, clusterlog.ErrBelowFloor, p.after.Sequence)
 	}
@@ -142,24 +139,24 @@ func (k *keys) puts(p *pending) []clientv3.Op {
 // send sends p once.
 func (l *leadership) send(ctx context.Context, s *server, p *pending) (v verdict, err error) {
 	k := &l.log.keys
-	key := k.entry(p.after.Sequence)
 	p.open++
-	err = s.ask(ctx, attemptTimeout, func(ctx context.Context, client *clientv3.Client) error {
-		resp, err := client.Txn(ctx).If(
-			clientv3.Compare(clientv3.CreateRevision(k.leader), "=", int64(l.epoch)),
-			clientv3.Compare(clientv3.Value(k.head), "=", p.before.String()),
-		).Then(k.puts(p)...).Else(clientv3.OpGet(key), k.getState()).Commit()
-		if err != nil {
-			return err
-		}
-		p.open--
-		l.saw(resp.Header.Revision)
-		if v = committed; !resp.Succeeded {
-			v, err = l.judge(p, resp)
-		}
-		return err
+	resp, err := s.txn(ctx, tx{
+		If:   []clientv3.Cmp{created(k.leader, "=", int64(l.epoch)), clientv3.Compare(clientv3.Value(k.head), "=", p.before.String())},
+		Then: k.puts(p),
+		Else: []clientv3.Op{clientv3.OpGet(k.entry(p.after.Sequence)), k.getState()},
 	})
-	if err == nil && v == unsettled {
+	if err != nil {
+		return unsettled, err
+	}
+	p.open--
+	l.saw(resp.Header.Revision)
+	if resp.Succeeded {
+		return committed, nil
+	}
+	if v, err = l.judge(p, resp); err != nil {
+		return v, fmt.Errorf("%s: %w", s.endpoint, err)
+	}
+	if v == unsettled {
 		err = fmt.Errorf("%s: %w: the head is another, and this leader did not move it", s.endpoint, clusterlog.ErrCorrupt)
 	}
 	return v, err
@@ -193,11 +190,11 @@ func (l *leadership) settleFull(ctx context.Context, p *pending) (v verdict, err
 // judge reads an answer that has the entry in p's place, and the state. doc.go of clusterlog has the argument.
 // The error is ErrCorrupt: another server should be asked.
 func (l *leadership) judge(p *pending, resp *clientv3.TxnResponse) (verdict, error) {
-	s, err := l.log.keys.parseState(resp.Responses[1].GetResponseRange().Kvs)
+	s, err := l.log.keys.parseState(found(resp, 1))
 	if err != nil {
 		return unsettled, l.corrupt(err)
 	}
-	if kvs := resp.Responses[0].GetResponseRange().Kvs; len(kvs) > 0 {
+	if kvs := found(resp, 0); len(kvs) > 0 {
 		if bytes.Equal(kvs[0].Value, p.encoded) {
 			return committed, nil
 		}
@@ -220,7 +217,7 @@ func (l *leadership) judge(p *pending, resp *clientv3.TxnResponse) (verdict, err
 
 // corrupt counts and reports an answer that cannot be right.
 func (l *leadership) corrupt(err error) error {
-	l.log.metrics.corruptReads.Add(1)
+	l.log.counts.corruptReads.Add(1)
 	l.log.logger.Error("A server of the cluster's log gave a wrong answer; another is asked.", "error", err)
 	return err
 }

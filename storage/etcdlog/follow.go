@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
+	"slices"
 	"time"
-
-	"go.etcd.io/etcd/api/v3/mvccpb"
 
 	"shunt/storage/clusterlog"
 )
@@ -26,12 +24,9 @@ type follower struct {
 
 // Follow implements clusterlog.Log.
 func (l *Log) Follow(ctx context.Context, from clusterlog.Position, fn func(clusterlog.Progress) error) error {
-	f := &follower{log: l, watch: newWatcher(l, l.keys.head, l.keys.logs), at: from, fn: fn, limit: minChunk}
-	watching, stop := context.WithCancel(ctx)
-	var joined sync.WaitGroup
-	joined.Go(func() { f.watch.run(watching) })
-	defer joined.Wait()
+	w, stop := l.watch(ctx, l.keys.head, l.keys.logs)
 	defer stop()
+	f := &follower{log: l, watch: w, at: from, fn: fn, limit: minChunk}
 	return f.run(ctx)
 }
 
@@ -91,7 +86,7 @@ func (f *follower) step(ctx context.Context, fresh bool) (n int, more bool, err 
 	case isTooLarge(err) && f.limit > minChunk:
 		f.limit = minChunk
 		return 0, true, nil
-	case isVerdict(err) || errors.Is(err, clusterlog.ErrCorrupt):
+	case verdictOf(err) != nil || errors.Is(err, clusterlog.ErrCorrupt):
 		return f.confirm(ctx, err)
 	default: // no answer: another server next time, and now if there is one
 		f.failed++
@@ -122,7 +117,6 @@ func (f *follower) give(ctx context.Context, c *chunk) (n int, more bool, err er
 		}
 	}
 	f.at = after
-	f.log.metrics.entriesRead.Add(uint64(len(entries)))
 	f.adapt(c)
 	return len(entries), err == nil && after.Sequence < c.state.head.Sequence, err
 }
@@ -130,10 +124,8 @@ func (f *follower) give(ctx context.Context, c *chunk) (n int, more bool, err er
 // adapt chooses how many entries the next read asks for, by the sizes of those in the last.
 func (f *follower) adapt(c *chunk) {
 	bytes := 0
-	for _, kvs := range [][]*mvccpb.KeyValue{c.kvs, c.privates} {
-		for _, kv := range kvs {
-			bytes += len(kv.Value)
-		}
+	for _, kv := range slices.Concat(c.kvs, c.privates) {
+		bytes += len(kv.Value)
 	}
 	if n := len(c.kvs); n > 0 {
 		fitting := uint64(chunkBytes * n / max(bytes, 1))
@@ -141,9 +133,7 @@ func (f *follower) adapt(c *chunk) {
 	}
 }
 
-// isVerdict reports whether err ends a follower, if the servers agree on it.
-func isVerdict(err error) bool { return verdictOf(err) != nil }
-
+// verdictOf returns which error of those that end a follower, if the servers agree on it, err is; nil: none.
 func verdictOf(err error) error {
 	for _, v := range []error{
 		clusterlog.ErrBelowFloor, clusterlog.ErrAhead, clusterlog.ErrDiverged, clusterlog.ErrForeignLog, clusterlog.ErrNewerVersion,
@@ -173,7 +163,7 @@ func (f *follower) confirm(ctx context.Context, first error) (n int, more bool, 
 		case err == nil || n > 0:
 			f.watch.restart() // away from the server that was wrong, or lags
 			return n, more || err != nil, nil
-		case isVerdict(err):
+		case verdictOf(err) != nil:
 			f.suspect(err)
 			verdicts[verdictOf(err)]++
 			first = err
@@ -201,7 +191,7 @@ func (f *follower) suspect(err error) {
 	if !errors.Is(err, clusterlog.ErrCorrupt) && !errors.Is(err, clusterlog.ErrDiverged) {
 		return
 	}
-	f.log.metrics.corruptReads.Add(1)
+	f.log.counts.corruptReads.Add(1)
 	if time.Since(f.reported) >= reportEvery {
 		f.reported = time.Now()
 		f.log.logger.Warn("An answer from the cluster's log does not fit what this node has applied; other servers are asked.", "next", f.at.Sequence+1, "error", err)

@@ -47,7 +47,7 @@ func TestAppendsToFullServersAreWrittenOnceOrNotAtAll(t *testing.T) {
 	if !r.Valid() {
 		t.Error("the lease is not renewed")
 	}
-	t.Logf("%d entries; %+v; %+v", written, status.Servers, l.Metrics())
+	t.Logf("%d entries; %+v; %+v", written, status.Servers, &l.counts)
 }
 
 // TestACandidateWaitsWhileTheServersAreFull: they give no leases then. It must not give up, because its node would

@@ -2,15 +2,11 @@ package etcdlog
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
-	"go.etcd.io/etcd/api/v3/mvccpb"
-	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"shunt/storage/clusterlog"
@@ -59,12 +55,12 @@ func (l *Log) Refuse(ctx context.Context, r Refusal) error {
 	if len(all) >= MaxRefusals && !slices.Contains(all, r) {
 		return ErrTooManyRefusals
 	}
-	return l.change(ctx, func() []clientv3.Op { return []clientv3.Op{clientv3.OpPut(k.refusal(r.path()), "")} })
+	return l.change(ctx, clientv3.OpPut(k.refusal(r.path()), ""))
 }
 
 // Trust ends a refusal, if there is one. Errors are those of Refuse.
 func (l *Log) Trust(ctx context.Context, r Refusal) error {
-	return l.change(ctx, func() []clientv3.Op { return []clientv3.Op{clientv3.OpDelete(l.keys.refusal(r.path()))} })
+	return l.change(ctx, clientv3.OpDelete(l.keys.refusal(r.path())))
 }
 
 // Admit lets a node of that name take one copy of another node's data within AdmissionTime, and ends the refusal of
@@ -75,54 +71,32 @@ func (l *Log) Admit(ctx context.Context, name string) error {
 		return err
 	}
 	k := &l.keys
-	return l.change(ctx, func() []clientv3.Op {
-		return []clientv3.Op{clientv3.OpPut(k.admission(name), "", clientv3.WithLease(lease.ID)), clientv3.OpDelete(k.refusedName(name))}
-	})
+	return l.change(ctx, clientv3.OpPut(k.admission(name), "", clientv3.WithLease(lease.ID)), clientv3.OpDelete(k.refusedName(name)))
 }
 
 // TakeAdmission reports whether a node of that name is admitted, and uses the admission up. If a server's answer is
 // lost, it may report false although the node was admitted.
 func (l *Log) TakeAdmission(ctx context.Context, name string) (admitted bool, err error) {
-	err = l.repeat(ctx, func(ctx context.Context, client *clientv3.Client) error {
-		resp, err := client.Delete(ctx, l.keys.admission(name))
-		if err == nil {
-			admitted = resp.Deleted > 0
-		}
-		return err
-	})
-	return admitted, err
+	resp, err := l.txn(ctx, tx{Then: []clientv3.Op{clientv3.OpDelete(l.keys.admission(name))}})
+	if err != nil {
+		return false, err
+	}
+	return resp.Responses[0].GetResponseDeleteRange().Deleted > 0, nil
 }
 
 // change makes all changes at once, in the log of this cluster only.
-func (l *Log) change(ctx context.Context, ops func() []clientv3.Op) error {
-	var answer error
-	err := l.repeat(ctx, func(ctx context.Context, client *clientv3.Client) error {
-		resp, err := client.Txn(ctx).If(clientv3.Compare(clientv3.Value(l.keys.id), "=", l.id.String())).Then(ops()...).Commit()
-		switch {
-		case errors.Is(err, rpctypes.ErrNoSpace):
-			answer = fmt.Errorf("%w: %w", clusterlog.ErrNoSpace, err)
-			return nil
-		case err != nil:
-			return err
-		case !resp.Succeeded:
-			answer = fmt.Errorf("%w: it is not that of cluster %v", clusterlog.ErrForeignLog, l.id)
-		}
-		return nil
-	})
-	return errors.Join(err, answer)
+func (l *Log) change(ctx context.Context, ops ...clientv3.Op) error {
+	resp, err := l.txn(ctx, tx{If: []clientv3.Cmp{clientv3.Compare(clientv3.Value(l.keys.id), "=", l.id.String())}, Then: ops})
+	if err == nil && !resp.Succeeded {
+		err = fmt.Errorf("%w: it is not that of cluster %v", clusterlog.ErrForeignLog, l.id)
+	}
+	return err
 }
 
 // Refusals returns all refusals, by name and serial number. It skips keys that are not refusals.
 func (l *Log) Refusals(ctx context.Context) ([]Refusal, error) {
 	k := &l.keys
-	var kvs []*mvccpb.KeyValue
-	err := l.repeat(ctx, func(ctx context.Context, client *clientv3.Client) error {
-		resp, err := client.Get(ctx, k.mistrusted(), below(k.mistrusted()), clientv3.WithKeysOnly(), clientv3.WithLimit(2*MaxRefusals))
-		if err == nil {
-			kvs = resp.Kvs
-		}
-		return err
-	})
+	kvs, err := l.get(ctx, k.mistrusted(), below(k.mistrusted()), clientv3.WithKeysOnly(), clientv3.WithLimit(2*MaxRefusals))
 	if err != nil {
 		return nil, err
 	}
@@ -142,28 +116,7 @@ func (l *Log) Refusals(ctx context.Context) ([]Refusal, error) {
 // FollowRefusals calls fn with all refusals at once, and again whenever they have changed, within a second while the
 // servers answer, until ctx ends; it returns its error.
 func (l *Log) FollowRefusals(ctx context.Context, fn func([]Refusal)) error {
-	watching, stop := context.WithCancel(ctx)
-	w := newWatcher(l, l.keys.mistrusted(), clientv3.GetPrefixRangeEnd(l.keys.mistrusted()))
-	var joined sync.WaitGroup
-	joined.Go(func() { w.run(watching) })
-	defer joined.Wait()
+	w, stop := l.watch(ctx, l.keys.mistrusted(), clientv3.GetPrefixRangeEnd(l.keys.mistrusted()))
 	defer stop()
-	var known []Refusal
-	var reported time.Time
-	for first := true; ; {
-		all, err := l.Refusals(ctx)
-		switch {
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case err != nil && time.Since(reported) >= reportEvery:
-			reported = time.Now()
-			l.logger.Error("The refused certificates cannot be read; retrying.", "error", err)
-		case err == nil && (first || !slices.Equal(all, known)):
-			first, known = false, all
-			fn(slices.Clone(all))
-		}
-		if err := w.await(ctx); err != nil {
-			return err
-		}
-	}
+	return follow(ctx, w, 0, "The refused certificates", l.Refusals, fn)
 }

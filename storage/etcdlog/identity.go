@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"shunt/storage/clusterlog"
@@ -19,31 +20,22 @@ func Create(ctx context.Context, o Options) error {
 	}
 	defer l.Close()
 	k := &l.keys
-	empty := clientv3.Compare(clientv3.CreateRevision(k.prefix), "=", 0).WithPrefix()
-	var found state
-	var foreign error
-	err = l.repeat(ctx, func(ctx context.Context, client *clientv3.Client) error {
-		resp, err := client.Txn(ctx).If(empty).Then(
+	resp, err := l.txn(ctx, tx{
+		If: []clientv3.Cmp{created(k.prefix, "=", 0).WithPrefix()},
+		Then: []clientv3.Op{
 			clientv3.OpPut(k.format, formatLine),
 			clientv3.OpPut(k.id, l.id.String()),
 			clientv3.OpPut(k.key, l.key.String()),
 			clientv3.OpPut(k.head, clusterlog.Origin(l.id).String()),
 			clientv3.OpPut(k.floor, floorText(1)),
-		).Else(k.getState()).Commit()
-		if err != nil {
-			return err
-		}
-		if resp.Succeeded {
-			found, foreign = state{id: l.id, key: l.key}, nil
-		} else {
-			found, foreign = k.parseState(resp.Responses[0].GetResponseRange().Kvs)
-		}
-		return nil
+		},
+		Else: []clientv3.Op{k.getState()},
 	})
-	if err = errors.Join(err, foreign); err != nil {
+	if err != nil || resp.Succeeded {
 		return err
 	}
-	return l.own(&found)
+	_, err = l.parseOwn(found(resp, 0))
+	return err
 }
 
 // Find returns the ID of the cluster whose log is under the prefix, and the fingerprint of its visitor
@@ -54,7 +46,11 @@ func Find(ctx context.Context, o Options) (clusterlog.ID, clusterlog.Fingerprint
 		return clusterlog.ID{}, clusterlog.Fingerprint{}, err
 	}
 	defer l.Close()
-	s, err := l.state(ctx)
+	kvs, err := l.getState(ctx)
+	if err != nil {
+		return clusterlog.ID{}, clusterlog.Fingerprint{}, err
+	}
+	s, err := l.keys.parseState(kvs)
 	return s.id, s.key, err
 }
 
@@ -74,11 +70,8 @@ func (l *Log) Check(ctx context.Context) error {
 	if !answers {
 		return fmt.Errorf("%w: %w", clusterlog.ErrUnavailable, errors.Join(errs...))
 	}
-	s, err := l.state(ctx)
-	if err != nil {
-		return err
-	}
-	return l.own(&s)
+	_, err := l.ownState(ctx)
+	return err
 }
 
 // own returns ErrForeignLog unless a state is of this cluster.
@@ -94,15 +87,24 @@ func (l *Log) own(found *state) error {
 	return nil
 }
 
-// state reads the state of the log, as of now.
-func (l *Log) state(ctx context.Context) (s state, err error) {
-	var answer error
-	err = l.repeat(ctx, func(ctx context.Context, client *clientv3.Client) error {
-		resp, err := client.Do(ctx, l.keys.getState())
-		if err == nil {
-			s, answer = l.keys.parseState(resp.Get().Kvs)
-		}
-		return err
-	})
-	return s, errors.Join(err, answer)
+func (l *Log) getState(ctx context.Context) ([]*mvccpb.KeyValue, error) {
+	return l.get(ctx, l.keys.floor, clientv3.WithRange(l.keys.logs))
+}
+
+// ownState reads the state of the log, as of now. It is an error unless it is of this cluster.
+func (l *Log) ownState(ctx context.Context) (state, error) {
+	kvs, err := l.getState(ctx)
+	if err != nil {
+		return state{}, err
+	}
+	return l.parseOwn(kvs)
+}
+
+// parseOwn reads the result of getState. It is an error unless it is of this cluster.
+func (l *Log) parseOwn(kvs []*mvccpb.KeyValue) (state, error) {
+	s, err := l.keys.parseState(kvs)
+	if err == nil {
+		err = l.own(&s)
+	}
+	return s, err
 }

@@ -98,15 +98,12 @@ func (l *leadership) Run(ctx context.Context) error {
 func (l *leadership) keep(ctx context.Context) error {
 	next := time.Now() // the grant is as old as the election took
 	for {
-		timer := time.NewTimer(min(time.Until(next), l.left()))
 		select {
 		case <-ctx.Done():
-			timer.Stop()
 			return nil
 		case <-l.done: // an append has found another epoch
-			timer.Stop()
 			return fmt.Errorf("%w: epoch %d is over", clusterlog.ErrDeposed, l.epoch)
-		case <-timer.C:
+		case <-time.After(min(time.Until(next), l.left())):
 		}
 		if !l.Valid() {
 			return fmt.Errorf("%w: no server renewed its lease in time", clusterlog.ErrDeposed)
@@ -119,7 +116,7 @@ func (l *leadership) keep(ctx context.Context) error {
 		case isLeaseGone(err):
 			return fmt.Errorf("%w: its lease is gone", clusterlog.ErrDeposed)
 		default:
-			l.log.metrics.renewFailures.Add(1)
+			l.log.counts.renewFailures.Add(1)
 			next = time.Now().Add(renewPause)
 		}
 	}

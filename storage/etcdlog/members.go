@@ -35,23 +35,14 @@ func (l *Log) rows(ctx context.Context) (names, nodes []*mvccpb.KeyValue, err er
 func (l *Log) listRows(ctx context.Context, more ...clientv3.OpOption) (names, nodes []*mvccpb.KeyValue, revision int64, err error) {
 	k := &l.keys
 	options := func(key string) []clientv3.OpOption { return append(more, below(key), clientv3.WithLimit(maxRows)) }
-	var answer error
-	err = l.repeat(ctx, func(ctx context.Context, client *clientv3.Client) error {
-		resp, err := client.Txn(ctx).Then(
-			clientv3.OpGet(k.names, options(k.names)...), clientv3.OpGet(k.nodes, options(k.nodes)...), k.getState(),
-		).Commit()
-		if isTooLarge(err) {
-			answer = err
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		names, nodes = resp.Responses[0].GetResponseRange().Kvs, resp.Responses[1].GetResponseRange().Kvs
-		revision, answer = resp.Header.Revision, l.ownState(resp.Responses[2].GetResponseRange().Kvs)
-		return nil
-	})
-	return names, nodes, revision, errors.Join(err, answer)
+	resp, err := l.txn(ctx, tx{Then: []clientv3.Op{
+		clientv3.OpGet(k.names, options(k.names)...), clientv3.OpGet(k.nodes, options(k.nodes)...), k.getState(),
+	}})
+	if err != nil {
+		return nil, nil, 0, err
+	}
+	_, err = l.parseOwn(found(resp, 2))
+	return found(resp, 0), found(resp, 1), resp.Header.Revision, err
 }
 
 // rowsOneByOne is rows by a request for each row, because some are far larger than those of nodes. What is
@@ -71,21 +62,16 @@ func (l *Log) rowsOneByOne(ctx context.Context) (names, nodes []*mvccpb.KeyValue
 
 // readRow reads the value of a row as it was at a revision.
 func (l *Log) readRow(ctx context.Context, kv *mvccpb.KeyValue, revision int64) error {
-	var answer error
-	err := l.repeat(ctx, func(ctx context.Context, client *clientv3.Client) error {
-		resp, err := client.Get(ctx, string(kv.Key), clientv3.WithRev(revision))
-		switch {
-		case isTooLarge(err):
-		case errors.Is(err, rpctypes.ErrCompacted):
-			answer = fmt.Errorf("%w: %w", clusterlog.ErrUnavailable, err) // too late; the caller tries again
-		case err != nil:
-			return err
-		case len(resp.Kvs) > 0:
-			kv.Value = resp.Kvs[0].Value
-		}
+	row, err := l.get(ctx, string(kv.Key), clientv3.WithRev(revision))
+	switch {
+	case isTooLarge(err):
 		return nil
-	})
-	return errors.Join(err, answer)
+	case errors.Is(err, rpctypes.ErrCompacted):
+		return fmt.Errorf("%w: %w", clusterlog.ErrUnavailable, err) // too late; the caller tries again
+	case len(row) > 0:
+		kv.Value = row[0].Value
+	}
+	return err
 }
 
 // BadRow is a row among the nodes that no node wrote.
@@ -239,14 +225,7 @@ func (l *Log) withMissing(ctx context.Context, members []clusterlog.Member, miss
 		by[m.Name] = m
 	}
 	for name, one := range missing {
-		var marks []*mvccpb.KeyValue
-		err := l.repeat(ctx, func(ctx context.Context, client *clientv3.Client) error {
-			resp, err := client.Get(ctx, k.mark(name))
-			if err == nil {
-				marks = resp.Kvs
-			}
-			return err
-		})
+		marks, err := l.get(ctx, k.mark(name))
 		switch {
 		case err != nil:
 			return nil, err

@@ -54,7 +54,7 @@ type Log struct {
 	preferred atomic.Uint32 // the server to ask first, modulo their number
 	logger    *slog.Logger
 	now       func() time.Time // only what others are told; leases go by monotonic time
-	metrics   metrics
+	counts    counts
 	seen      sightings
 	forbidden sync.Once // reports that the user may not compact
 }
@@ -78,7 +78,7 @@ func New(o Options) (*Log, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	l := &Log{keys: keysBelow(o.Prefix), id: o.ID, key: o.Key, openOnly: o.OpenOnly, logger: o.Logger, now: o.Now, metrics: newMetrics()}
+	l := &Log{keys: keysBelow(o.Prefix), id: o.ID, key: o.Key, openOnly: o.OpenOnly, logger: o.Logger, now: o.Now}
 	for _, endpoint := range o.Endpoints {
 		l.servers = append(l.servers, newServer(endpoint, &o))
 	}
@@ -92,4 +92,14 @@ func (l *Log) Close() error {
 		errs = append(errs, s.close())
 	}
 	return errors.Join(errs...)
+}
+
+// counts are of what a log has done about faults, so that tests see that a fault has happened.
+type counts struct {
+	retries       atomic.Uint64 // requests that were made again
+	ambiguous     atomic.Uint64 // appends whose outcome one answer did not settle
+	unknown       atomic.Uint64 // appends that returned ErrUnknownOutcome
+	renewFailures atomic.Uint64
+	corruptReads  atomic.Uint64 // answers with a wrong entry, or without one that must be there
+	compactions   atomic.Uint64
 }

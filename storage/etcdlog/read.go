@@ -49,27 +49,15 @@ func (l *Log) read(ctx context.Context, s *server, next uint64, limit uint64, fr
 		gets = append(gets, clientv3.OpGet(l.keys.private(next), append(opts, clientv3.WithRange(l.keys.private(next+limit)))...))
 	}
 	c = chunk{server: s, sent: time.Now(), fresh: fresh, openOnly: l.openOnly}
-	var answer error
-	err = s.ask(ctx, attemptTimeout, func(ctx context.Context, client *clientv3.Client) error {
-		resp, err := client.Txn(ctx).Then(gets...).Commit()
-		if err != nil {
-			return err
-		}
-		c.kvs = resp.Responses[0].GetResponseRange().Kvs
-		if !l.openOnly {
-			c.privates = resp.Responses[2].GetResponseRange().Kvs
-		}
-		c.state, answer = l.keys.parseState(resp.Responses[1].GetResponseRange().Kvs)
-		return nil
-	})
+	resp, err := s.txn(ctx, tx{Then: gets})
 	if err != nil {
 		return c, err
 	}
-	if answer == nil {
-		answer = l.own(&c.state)
+	if c.kvs = found(resp, 0); !l.openOnly {
+		c.privates = found(resp, 2)
 	}
-	if answer != nil {
-		return c, fmt.Errorf("%s: %w", s.endpoint, answer)
+	if c.state, err = l.parseOwn(found(resp, 1)); err != nil {
+		return c, fmt.Errorf("%s: %w", s.endpoint, err)
 	}
 	return c, nil
 }

@@ -2,14 +2,10 @@ package etcdlog
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
-	"sync"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
-	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"shunt/storage/clusterlog"
@@ -60,33 +56,9 @@ func (l *Log) Nodes(ctx context.Context) ([]clusterlog.Member, error) {
 
 // Members implements clusterlog.Registry.
 func (l *Log) Members(ctx context.Context, fn func([]clusterlog.Member)) error {
-	watching, stop := context.WithCancel(ctx)
-	w := newWatcher(l, l.keys.names, clientv3.GetPrefixRangeEnd(l.keys.nodes))
-	var joined sync.WaitGroup
-	joined.Go(func() { w.run(watching) })
-	defer joined.Wait()
+	w, stop := l.watch(ctx, l.keys.names, clientv3.GetPrefixRangeEnd(l.keys.nodes))
 	defer stop()
-	var known []clusterlog.Member
-	var reported time.Time
-	for first := true; ; {
-		members, err := l.Nodes(ctx)
-		switch {
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case err != nil && time.Since(reported) >= reportEvery:
-			reported = time.Now()
-			l.logger.Error("The nodes of the cluster cannot be read; retrying.", "error", err)
-		case err == nil && (first || !slices.Equal(members, known)):
-			first, known = false, members
-			fn(slices.Clone(members))
-		}
-		if !wait(ctx, memberPause) {
-			return ctx.Err()
-		}
-		if err := w.await(ctx); err != nil {
-			return err
-		}
-	}
+	return follow(ctx, w, memberPause, "The nodes of the cluster", l.Nodes, fn)
 }
 
 // Forget implements clusterlog.Registry. It reads the claim first, so that a request that arrives late
@@ -103,28 +75,17 @@ func (l *Log) Forget(ctx context.Context, name string) error {
 	if claim.kv == nil {
 		return fmt.Errorf("%w: %s", clusterlog.ErrUnknownNode, name)
 	}
-	var answer error
-	err = l.repeat(ctx, func(ctx context.Context, client *clientv3.Client) error {
-		resp, err := client.Txn(ctx).If(
-			clientv3.Compare(clientv3.CreateRevision(k.name(name)), "=", claim.kv.CreateRevision),
-			clientv3.Compare(clientv3.CreateRevision(k.node(name)), "=", 0),
-		).Then(clientv3.OpDelete(k.name(name)), clientv3.OpPut(k.mark(name), ""), clientv3.OpPut(k.refusedName(name), "")).
-			Else(clientv3.OpGet(k.node(name))).Commit()
-		if errors.Is(err, rpctypes.ErrNoSpace) { // not of this transaction, but to be sure
-			answer = fmt.Errorf("%w: %w", clusterlog.ErrNoSpace, err)
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		// Otherwise an earlier request, whose answer was lost, has removed it.
-		if answer = nil; !resp.Succeeded && len(resp.Responses[0].GetResponseRange().Kvs) > 0 {
-			answer = fmt.Errorf("%w: %s; stop it first, or wait until its lease of %v ends", clusterlog.ErrStillLive, name, nodeTTL)
-		}
-		return nil
+	resp, err := l.txn(ctx, tx{
+		If:   []clientv3.Cmp{created(k.name(name), "=", claim.kv.CreateRevision), created(k.node(name), "=", 0)},
+		Then: []clientv3.Op{clientv3.OpDelete(k.name(name)), clientv3.OpPut(k.mark(name), ""), clientv3.OpPut(k.refusedName(name), "")},
+		Else: []clientv3.Op{clientv3.OpGet(k.node(name))},
 	})
-	if err = errors.Join(err, answer); err != nil {
+	if err != nil {
 		return err
+	}
+	// Otherwise an earlier request, whose answer was lost, has removed it.
+	if !resp.Succeeded && len(found(resp, 0)) > 0 {
+		return fmt.Errorf("%w: %s; stop it first, or wait until its lease of %v ends", clusterlog.ErrStillLive, name, nodeTTL)
 	}
 	return l.dropMarks(ctx)
 }
@@ -135,27 +96,17 @@ const maxMarks = 4 * clusterlog.MaxNodes
 
 // dropMarks removes the oldest marks above maxMarks.
 func (l *Log) dropMarks(ctx context.Context) error {
-	k := &l.keys
-	return l.repeat(ctx, func(ctx context.Context, client *clientv3.Client) error {
-		resp, err := client.Get(ctx, k.marks, below(k.marks), clientv3.WithKeysOnly(),
-			clientv3.WithSort(clientv3.SortByModRevision, clientv3.SortAscend))
-		if err != nil {
-			return err
-		}
-		for i := range max(0, len(resp.Kvs)-maxMarks) {
-			if err := remove(ctx, client, resp.Kvs[i]); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	marks, err := l.get(ctx, l.keys.marks, below(l.keys.marks), clientv3.WithKeysOnly(), clientv3.WithSort(clientv3.SortByModRevision, clientv3.SortAscend))
+	for i := 0; i < len(marks)-maxMarks && err == nil; i++ {
+		_, err = l.txn(ctx, removal(marks[i]))
+	}
+	return err
 }
 
-// remove deletes a row as it was read.
-func remove(ctx context.Context, client *clientv3.Client, kv *mvccpb.KeyValue) error {
-	_, err := client.Txn(ctx).If(clientv3.Compare(clientv3.ModRevision(string(kv.Key)), "=", kv.ModRevision)).
-		Then(clientv3.OpDelete(string(kv.Key))).Commit()
-	return err
+// removal deletes a row as it was read.
+func removal(kv *mvccpb.KeyValue) tx {
+	key := string(kv.Key)
+	return tx{If: []clientv3.Cmp{written(key, "=", kv.ModRevision)}, Then: []clientv3.Op{clientv3.OpDelete(key)}}
 }
 
 // claimed is a claim, and what was known when it was read.
@@ -169,31 +120,18 @@ type claimed struct {
 // claimOf reads the claim on a name.
 func (l *Log) claimOf(ctx context.Context, name string) (c claimed, err error) {
 	k := &l.keys
-	var answer error
-	err = l.repeat(ctx, func(ctx context.Context, client *clientv3.Client) error {
-		resp, err := client.Txn(ctx).Then(
-			clientv3.OpGet(k.name(name)), clientv3.OpGet(k.names, below(k.names), clientv3.WithCountOnly()), k.getState(),
-			clientv3.OpGet(k.node(name), clientv3.WithCountOnly()),
-		).Commit()
-		if err != nil {
-			return err
-		}
-		c = claimed{count: resp.Responses[1].GetResponseRange().Count, revision: resp.Header.Revision}
-		c.live = resp.Responses[3].GetResponseRange().Count > 0
-		if kvs := resp.Responses[0].GetResponseRange().Kvs; len(kvs) > 0 {
-			c.kv = kvs[0]
-		}
-		answer = l.ownState(resp.Responses[2].GetResponseRange().Kvs)
-		return nil
-	})
-	return c, errors.Join(err, answer)
-}
-
-// ownState returns an error unless the result of getState is of this cluster.
-func (l *Log) ownState(kvs []*mvccpb.KeyValue) error {
-	s, err := l.keys.parseState(kvs)
+	resp, err := l.txn(ctx, tx{Then: []clientv3.Op{
+		clientv3.OpGet(k.name(name)), clientv3.OpGet(k.names, below(k.names), clientv3.WithCountOnly()), k.getState(),
+		clientv3.OpGet(k.node(name), clientv3.WithCountOnly()),
+	}})
 	if err != nil {
-		return err
+		return c, err
 	}
-	return l.own(&s)
+	c = claimed{count: resp.Responses[1].GetResponseRange().Count, revision: resp.Header.Revision}
+	c.live = resp.Responses[3].GetResponseRange().Count > 0
+	if kvs := found(resp, 0); len(kvs) > 0 {
+		c.kv = kvs[0]
+	}
+	_, err = l.parseOwn(found(resp, 2))
+	return c, err
 }

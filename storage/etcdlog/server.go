@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
@@ -104,20 +107,16 @@ func (s *server) close() error {
 }
 
 // minVersion is the oldest server that is trusted.
-var minVersion = [3]int{3, 6, 16}
+var minVersion = []int{3, 6, 16}
 
 func checkVersion(endpoint, text string) error {
-	var v [3]int
+	v := make([]int, len(minVersion))
 	if _, err := fmt.Sscanf(text, "%d.%d.%d", &v[0], &v[1], &v[2]); err != nil {
 		return fmt.Errorf("%w: %s says that its version is %q", clusterlog.ErrOldServer, endpoint, text)
 	}
-	for i, least := range minVersion {
-		if v[i] < least {
-			return fmt.Errorf("%w: %s is etcd %s; it must be %d.%d.%d or newer",
-				clusterlog.ErrOldServer, endpoint, text, minVersion[0], minVersion[1], minVersion[2])
-		} else if v[i] > least {
-			break
-		}
+	if slices.Compare(v, minVersion) < 0 {
+		return fmt.Errorf("%w: %s is etcd %s; it must be %d.%d.%d or newer",
+			clusterlog.ErrOldServer, endpoint, text, minVersion[0], minVersion[1], minVersion[2])
 	}
 	return nil
 }
@@ -139,18 +138,72 @@ func (s *server) ask(ctx context.Context, timeout time.Duration, r request) erro
 	return nil
 }
 
-// repeat makes a request at one server after the other, until it succeeds or ctx ends; then the
-// error is the last server's, with ErrUnavailable. It begins with the server that answered last.
+// tx is a transaction.
+type tx struct {
+	If         []clientv3.Cmp
+	Then, Else []clientv3.Op
+}
+
+// txn executes a transaction, by one request.
+func (s *server) txn(ctx context.Context, t tx) (resp *clientv3.TxnResponse, err error) {
+	err = s.ask(ctx, attemptTimeout, func(ctx context.Context, client *clientv3.Client) (err error) {
+		resp, err = client.Txn(ctx).If(t.If...).Then(t.Then...).Else(t.Else...).Commit()
+		return err
+	})
+	return resp, err
+}
+
+// txn executes a transaction as repeat does. It may be executed several times, and an answer of an earlier time lost.
+func (l *Log) txn(ctx context.Context, t tx) (resp *clientv3.TxnResponse, err error) {
+	err = l.repeat(ctx, func(ctx context.Context, client *clientv3.Client) (err error) {
+		resp, err = client.Txn(ctx).If(t.If...).Then(t.Then...).Else(t.Else...).Commit()
+		return err
+	})
+	return resp, err
+}
+
+// get reads keys as repeat does.
+func (l *Log) get(ctx context.Context, key string, opts ...clientv3.OpOption) ([]*mvccpb.KeyValue, error) {
+	resp, err := l.txn(ctx, tx{Then: []clientv3.Op{clientv3.OpGet(key, opts...)}})
+	if err != nil {
+		return nil, err
+	}
+	return found(resp, 0), nil
+}
+
+// found returns what the read with an index in a transaction has found.
+func found(resp *clientv3.TxnResponse, at int) []*mvccpb.KeyValue {
+	return resp.Responses[at].GetResponseRange().Kvs
+}
+
+// created and written are conditions that the revision that created a key, or wrote it last, compares to another. 0 is
+// that of a key that is missing.
+func created(key, compares string, revision int64) clientv3.Cmp {
+	return clientv3.Compare(clientv3.CreateRevision(key), compares, revision)
+}
+
+func written(key, compares string, revision int64) clientv3.Cmp {
+	return clientv3.Compare(clientv3.ModRevision(key), compares, revision)
+}
+
+// repeat makes a request at one server after the other, until it succeeds, or no server would give another answer: then
+// the error is ErrNoSpace, or that the answer is too large, or the revision too old; or until ctx ends: then it is the last server's, with
+// ErrUnavailable. It begins with the server that answered last.
 func (l *Log) repeat(ctx context.Context, r request) error {
 	since := time.Now()
 	for n := 0; ; n++ {
 		at := l.preferred.Load()
 		err := l.server(at).ask(ctx, attemptTimeout, r)
-		if err == nil {
+		switch {
+		case err == nil:
 			return nil
+		case errors.Is(err, rpctypes.ErrNoSpace):
+			return fmt.Errorf("%w: %w", clusterlog.ErrNoSpace, err)
+		case isTooLarge(err), errors.Is(err, rpctypes.ErrCompacted):
+			return err
 		}
 		l.preferred.CompareAndSwap(at, at+1)
-		l.metrics.retries.Add(1)
+		l.counts.retries.Add(1)
 		l.reportStall(&since, err)
 		if !wait(ctx, l.pause(n)) {
 			return fmt.Errorf("%w: %w", clusterlog.ErrUnavailable, err)
@@ -184,11 +237,9 @@ func (l *Log) pause(n int) time.Duration {
 // wait waits for d and reports whether ctx is still valid.
 func wait(ctx context.Context, d time.Duration) bool {
 	if d > 0 {
-		timer := time.NewTimer(d)
-		defer timer.Stop()
 		select {
 		case <-ctx.Done():
-		case <-timer.C:
+		case <-time.After(d):
 		}
 	}
 	return ctx.Err() == nil

@@ -17,10 +17,7 @@ func (l *Log) Status(ctx context.Context) (clusterlog.Status, error) {
 	servers := l.askAll(ctx)
 	ctx, cancel := context.WithTimeout(ctx, 3*attemptTimeout)
 	defer cancel()
-	s, err := l.state(ctx)
-	if err == nil {
-		err = l.own(&s)
-	}
+	s, err := l.ownState(ctx)
 	return clusterlog.Status{ID: s.id, Head: s.head, Floor: s.floor, Leader: s.leader, Servers: servers}, err
 }
 

@@ -31,7 +31,6 @@ func (l *leadership) Trim(ctx context.Context, through uint64) error {
 		if err := l.raiseFloor(ctx, min(through+1, l.floor+trimChunk)); err != nil {
 			return err
 		}
-		l.log.metrics.trims.Add(1)
 	}
 	return l.compact(ctx)
 }
@@ -40,43 +39,33 @@ func (l *leadership) Trim(ctx context.Context, through uint64) error {
 // arrives late from lowering it.
 func (l *leadership) raiseFloor(ctx context.Context, floor uint64) error {
 	k := &l.log.keys
-	var answer error
-	err := l.log.repeat(ctx, func(ctx context.Context, client *clientv3.Client) error {
-		resp, err := client.Txn(ctx).If(
-			clientv3.Compare(clientv3.CreateRevision(k.leader), "=", int64(l.epoch)),
-			clientv3.Compare(clientv3.Value(k.floor), "=", floorText(l.floor)),
-		).Then(
+	resp, err := l.log.txn(ctx, tx{
+		If: []clientv3.Cmp{created(k.leader, "=", int64(l.epoch)), clientv3.Compare(clientv3.Value(k.floor), "=", floorText(l.floor))},
+		Then: []clientv3.Op{
 			clientv3.OpDelete(k.entry(0), clientv3.WithRange(k.entry(floor))),
 			clientv3.OpDelete(k.private(0), clientv3.WithRange(k.private(floor))),
 			clientv3.OpPut(k.floor, floorText(floor)),
-		).Else(k.getState()).Commit()
-		if errors.Is(err, rpctypes.ErrNoSpace) {
-			answer = fmt.Errorf("%w: trim: %w", clusterlog.ErrNoSpace, err)
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		answer = nil
-		if l.saw(resp.Header.Revision); resp.Succeeded {
-			l.floor = floor
-			return nil
-		}
-		s, err := k.parseState(resp.Responses[0].GetResponseRange().Kvs)
-		switch {
-		case err != nil:
-			return err
-		case s.leader.Epoch != l.epoch:
-			answer = fmt.Errorf("%w: epoch %d is over", clusterlog.ErrDeposed, l.epoch)
-		default:
-			l.floor = s.floor // an earlier request, whose answer was lost, has raised it
-		}
-		return nil
+		},
+		Else: []clientv3.Op{k.getState()},
 	})
-	if errors.Is(answer, clusterlog.ErrDeposed) {
-		l.end()
+	if err != nil {
+		return fmt.Errorf("trim: %w", err)
 	}
-	return errors.Join(err, answer)
+	if l.saw(resp.Header.Revision); resp.Succeeded {
+		l.floor = floor
+		return nil
+	}
+	s, err := k.parseState(found(resp, 0))
+	switch {
+	case err != nil:
+		l.log.preferred.Add(1) // another server may know better, the next time
+		return err
+	case s.leader.Epoch != l.epoch:
+		l.end()
+		return fmt.Errorf("%w: epoch %d is over", clusterlog.ErrDeposed, l.epoch)
+	}
+	l.floor = s.floor // an earlier request, whose answer was lost, has raised it
+	return nil
 }
 
 // compact makes the servers drop old revisions, every compactEvery at most. Otherwise deleted keys and old
@@ -97,12 +86,10 @@ func (l *leadership) compact(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if forbidden {
+	if l.log.counts.compactions.Add(1); forbidden {
 		l.log.forbidden.Do(func() {
 			l.log.logger.Info("This user of etcd may not compact; the servers must: --auto-compaction-mode=periodic --auto-compaction-retention=10s.")
 		})
-	} else {
-		l.log.metrics.compactions.Add(1)
 	}
 	l.compacted = time.Now()
 	return nil

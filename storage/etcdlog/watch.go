@@ -2,6 +2,8 @@ package etcdlog
 
 import (
 	"context"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -26,6 +28,20 @@ func newWatcher(l *Log, from, to string) *watcher {
 	return w
 }
 
+// watch returns a watcher that runs until stop.
+func (l *Log) watch(ctx context.Context, from, to string) (w *watcher, stop func()) {
+	w = newWatcher(l, from, to)
+	return w, w.start(ctx)
+}
+
+// start runs the watcher until stop, which waits for its end.
+func (w *watcher) start(ctx context.Context) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	running.Go(func() { w.run(ctx) })
+	return func() { cancel(); running.Wait() }
+}
+
 // run watches until ctx ends, at one server until that fails or restart is called, then at the next.
 func (w *watcher) run(ctx context.Context) {
 	for wait(ctx, 0) {
@@ -35,9 +51,7 @@ func (w *watcher) run(ctx context.Context) {
 		w.watch(watching, w.log.server(at))
 		cancel()
 		w.server.CompareAndSwap(at, at+1)
-		if wait(ctx, renewPause) {
-			w.log.metrics.watchRestarts.Add(1)
-		}
+		wait(ctx, renewPause)
 	}
 }
 
@@ -79,13 +93,37 @@ func (w *watcher) watch(ctx context.Context, s *server) {
 // await waits until the watched key may have changed: until the watch says so, or pollInterval at
 // most, because a watch may sleep.
 func (w *watcher) await(ctx context.Context) error {
-	timer := time.NewTimer(pollInterval)
-	defer timer.Stop()
 	select {
 	case <-w.wake:
-	case <-timer.C:
+	case <-time.After(pollInterval):
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 	return nil
+}
+
+// follow calls fn with what read returns, at once and whenever that has changed, and waits for pause in between. It
+// returns when ctx ends. While read fails it tries again.
+func follow[T comparable](ctx context.Context, w *watcher, pause time.Duration, what string, read func(context.Context) ([]T, error), fn func([]T)) error {
+	var known []T
+	var reported time.Time
+	for first := true; ; {
+		all, err := read(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil && time.Since(reported) >= reportEvery:
+			reported = time.Now()
+			w.log.logger.Error(what+" cannot be read; retrying.", "error", err)
+		case err == nil && (first || !slices.Equal(all, known)):
+			first, known = false, all
+			fn(slices.Clone(all))
+		}
+		if !wait(ctx, pause) {
+			return ctx.Err()
+		}
+		if err := w.await(ctx); err != nil {
+			return err
+		}
+	}
 }

@@ -2,7 +2,6 @@ package hits
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -80,21 +79,13 @@ func (h *Hits) RollUpWaits() time.Time {
 // ReadImported implements engine.Store.
 func (h *Hits) ReadImported(owner, fromHour uint32) (sum uint64, err error) {
 	keys := row.Range{Lower: row.AppendImportKey(nil, owner, fromHour), Upper: append(row.AppendImportKey(nil, owner, math.MaxUint32), 0)}
-	it, err := h.db.NewIter(&pebble.IterOptions{LowerBound: keys.Lower, UpperBound: keys.Upper})
+	err = kv.Each(h.db, keys, func(_, value []byte) (bool, error) {
+		more, err := row.DecodeTallyHits(value)
+		sum += min(more, math.MaxUint64-sum)
+		return true, err
+	})
 	if err != nil {
-		return 0, fmt.Errorf("storage: %w", err)
+		return 0, fmt.Errorf("storage: imports of owner %d: %w", owner, err)
 	}
-	defer func() { err = errors.Join(err, it.Close()) }()
-	for valid := it.First(); valid; valid = it.Next() {
-		value, err := it.ValueAndErr()
-		if err == nil {
-			var more uint64
-			more, err = row.DecodeTallyHits(value)
-			sum += min(more, math.MaxUint64-sum)
-		}
-		if err != nil {
-			return 0, fmt.Errorf("storage: imports of owner %d: %w", owner, err)
-		}
-	}
-	return sum, it.Error()
+	return sum, nil
 }

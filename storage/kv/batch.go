@@ -51,6 +51,26 @@ func DecodeFixed(dst, v []byte, what string) error {
 	return nil
 }
 
+// Each calls fn with each row in keys, in their order, until fn returns false or an error. Key and value are valid only
+// during the call.
+func Each(r pebble.Reader, keys row.Range, fn func(key, value []byte) (more bool, err error)) (err error) {
+	it, err := r.NewIter(&pebble.IterOptions{LowerBound: keys.Lower, UpperBound: keys.Upper})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, it.Close()) }()
+	for valid := it.First(); valid; valid = it.Next() {
+		value, err := it.ValueAndErr()
+		if err != nil {
+			return err
+		}
+		if more, err := fn(it.Key(), value); err != nil || !more {
+			return err
+		}
+	}
+	return it.Error()
+}
+
 // HasRows reports whether there are rows in keys.
 func HasRows(r pebble.Reader, keys row.Range) (found bool, err error) {
 	it, err := r.NewIter(&pebble.IterOptions{LowerBound: keys.Lower, UpperBound: keys.Upper})

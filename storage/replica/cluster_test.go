@@ -16,6 +16,7 @@ import (
 	"shunt/storage"
 	"shunt/storage/clusterlog"
 	"shunt/storage/replicate"
+	"shunt/storage/row/rowtest"
 )
 
 // member is a node of a cluster without a network: a store in memory, an engine, and a replica.
@@ -453,7 +454,7 @@ func TestANodeThatIsAheadOfTheLogDoesNotLead(t *testing.T) {
 }
 
 // keyOf returns the key of a code in the default domain.
-func keyOf(code string) engine.Key { return engine.Key{Domain: engine.DefaultDomain, Code: code} }
+var keyOf = rowtest.Key
 
 // viewOf returns a view of the same.
 func viewOf(code []byte) engine.KeyView {

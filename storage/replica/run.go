@@ -159,12 +159,9 @@ func (l *leadership) reached(at clusterlog.Position) error {
 		return errElected
 	case at.Sequence > head.Sequence && !l.Valid():
 		return errSucceeded
-	case at.Sequence > head.Sequence:
-		return fmt.Errorf("%w: it has entry %d; the log ends with %d", clusterlog.ErrAhead, at.Sequence, head.Sequence)
-	case at.Sequence == head.Sequence:
-		return fmt.Errorf("%w: entry %d is another one there", clusterlog.ErrDiverged, at.Sequence)
+	default:
+		return at.Before(head)
 	}
-	return nil
 }
 
 // note records the progress of a follower.

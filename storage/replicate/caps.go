@@ -2,7 +2,6 @@ package replicate
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -19,24 +18,18 @@ func (s *Rows) LoadCaps(ctx context.Context, fn func(id uint64, c engine.Cap)) (
 	if !s.shared.exists {
 		return nil
 	}
-	keys := row.TableRange(row.TableCaps)
-	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: keys.Lower, UpperBound: keys.Upper})
+	err = kv.Each(s.db, row.TableRange(row.TableCaps), func(key, value []byte) (bool, error) {
+		id, c, err := row.ReadCap(key, value)
+		if err != nil {
+			return false, fmt.Errorf("cap %x: %w", key, err)
+		}
+		fn(id, c)
+		return ctx.Err() == nil, nil
+	})
 	if err != nil {
 		return fmt.Errorf("storage: reading caps: %w", err)
 	}
-	defer func() { err = errors.Join(err, it.Close()) }()
-	for valid := it.First(); valid && ctx.Err() == nil; valid = it.Next() {
-		value, err := it.ValueAndErr()
-		if err != nil {
-			return fmt.Errorf("storage: reading caps: %w", err)
-		}
-		id, c, err := row.ReadCap(it.Key(), value)
-		if err != nil {
-			return fmt.Errorf("storage: cap %x: %w", it.Key(), err)
-		}
-		fn(id, c)
-	}
-	return errors.Join(it.Error(), ctx.Err())
+	return ctx.Err()
 }
 
 // leaveCaps adds rows to b that remove all caps.

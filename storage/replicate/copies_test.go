@@ -4,7 +4,6 @@ import (
 	"log/slog"
 	"reflect"
 	"testing"
-	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
@@ -41,8 +40,8 @@ func TestCopiesAreRememberedByTheirHistoryAlone(t *testing.T) {
 	}
 	check("at first", nil)
 	copies := []Copy{
-		{Name: "b", Begun: time.UnixMilli(1767225600123), Own: 7, Others: map[[16]byte]uint64{{1}: 5, {0xff, 2}: 0}},
-		{Name: "c", Begun: time.UnixMilli(1767225600999), Others: map[[16]byte]uint64{}},
+		{Name: "b", BegunMs: 1767225600123, Own: 7, Others: map[clusterlog.OutboxID]uint64{{1}: 5, {0xff, 2}: 0}},
+		{Name: "c", BegunMs: 1767225600999, Others: map[clusterlog.OutboxID]uint64{}},
 	}
 	for _, now := range [][]Copy{copies[:1], copies} {
 		if err := s.NoteCopies(now); err != nil {

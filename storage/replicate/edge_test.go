@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -342,25 +343,21 @@ func TestAnEdgeIsNeverAnythingElse(t *testing.T) {
 func BenchmarkFlushOfAnEdge(b *testing.B) {
 	for _, edge := range []bool{false, true} {
 		b.Run(fmt.Sprintf("edge=%v", edge), func(b *testing.B) {
-			const rows, ids = 50_000, 1_000_000
-			s := openTemp(b)
+			s := open(b, filepath.Join(b.TempDir(), "store"), Options{})
+			defer closeStore(b, s)
+			defer start(b, s)()
 			if err := s.JoinLog(clusterlog.ID{1}, clusterlog.Origin(clusterlog.ID{1})); err != nil {
 				b.Fatal(err)
 			}
 			s.shared.edge = edge
-			f := newBenchFlush(rows)
-			f.divided = true
-			seq, cpu := uint64(0), 0.0
-			for b.Loop() {
+			for seq := uint64(1); b.Loop(); seq++ {
 				b.StopTimer()
-				f.draw(ids)
-				f.hour = 1000 + uint32(seq)
-				before := cpuSeconds()
-				b.StartTimer()
-				seq++
-				if err := s.Flush(f.batch(seq)); err != nil {
-					b.Fatal(err)
+				f, hour := rowtest.NewFlush(), 1000+uint32(seq)
+				for range 50_000 {
+					f.Add(hour, 1+rand.Uint64N(1_000_000), 1, rowtest.HitFrom(rand.Uint64(), fmt.Sprintf("www.site%d.example", rand.IntN(100)), 1+byte(rand.IntN(30)), 1, 2))
 				}
+				b.StartTimer()
+				flush(b, s, seq, f)
 				for more := true; more; {
 					var err error
 					if more, err = s.DropOutbox(s.outbox.next.Load() - 1); err != nil {
@@ -369,14 +366,11 @@ func BenchmarkFlushOfAnEdge(b *testing.B) {
 				}
 				for more := true; more; {
 					var err error
-					if more, err = s.RollUp(engine.RollUpLimits{OpenHour: f.hour + 1, FirstHour: f.hour}); err != nil && !errors.Is(err, engine.ErrBehind) {
+					if more, err = s.RollUp(engine.RollUpLimits{OpenHour: hour + 1, FirstHour: hour}); err != nil && !errors.Is(err, engine.ErrBehind) {
 						b.Fatal(err)
 					}
 				}
-				cpu += cpuSeconds() - before
 			}
-			settle(s)
-			b.ReportMetric(cpu/float64(b.N), "cpu-s/op")
 			b.ReportMetric(float64(s.Store.Metrics().DiskBytes)/1e6, "disk-MB")
 		})
 	}

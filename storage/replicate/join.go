@@ -24,14 +24,19 @@ func (s *Rows) JoinLog(id clusterlog.ID, at clusterlog.Position) error {
 	if err := s.writer.Sync(b, "storage: joining a cluster"); err != nil {
 		return err
 	}
+	s.beginAt(id, at)
+	s.outbox.set(outbox)
+	return nil
+}
+
+// beginAt makes the store that of a cluster whose log it has applied up to a position.
+func (s *Rows) beginAt(id clusterlog.ID, at clusterlog.Position) {
 	s.shared.exists, s.shared.cluster, s.shared.at, s.shared.whole = true, id, at, at
 	s.shared.applied.Store(at.Sequence)
 	s.shared.shown.Store(at.Sequence)
 	s.links.Cluster(clusterlog.MaxPayloadBytes / 2)
 	s.hits.PostTo(&poster{s})
-	s.outbox.set(outbox)
-	s.pulls.purged = at.Sequence
-	return nil
+	s.pulls.purged = at.Sequence // what was purged before this start is not known
 }
 
 // LeaveLog makes the store one of no cluster again, with all rows that it has. It must not be in use. That

@@ -58,29 +58,19 @@ const copyChunkBytes = 1 << 20
 
 // copyTable puts what an edge keeps of a table into b, and b into db whenever it is large.
 func copyTable(from pebble.Reader, table byte, b *pebble.Batch, db *pebble.DB, more func() error) (err error) {
-	keys := row.TableRange(table)
-	it, err := from.NewIter(&pebble.IterOptions{LowerBound: keys.Lower, UpperBound: keys.Upper})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, it.Close()) }()
-	for valid := it.First(); valid; valid = it.Next() {
-		value, err := it.ValueAndErr()
-		if err != nil {
-			return err
-		}
+	return kv.Each(from, row.TableRange(table), func(key, value []byte) (_ bool, err error) {
 		if table == row.TableCold {
 			if value, err = row.ColdOfEdge(value); err != nil {
-				return fmt.Errorf("row %x: %w", it.Key(), err)
+				return false, fmt.Errorf("row %x: %w", key, err)
 			}
 		}
-		if kv.Set(b, it.Key(), value); b.Len() < copyChunkBytes {
-			continue
+		if kv.Set(b, key, value); b.Len() < copyChunkBytes {
+			return true, nil
 		}
 		if err := errors.Join(more(), db.Apply(b, pebble.NoSync)); err != nil {
-			return err
+			return false, err
 		}
 		b.Reset()
-	}
-	return it.Error()
+		return true, nil
+	})
 }

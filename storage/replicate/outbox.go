@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/cockroachdb/pebble/v2"
-
 	"shunt/storage/kv"
 	"shunt/storage/row"
 )
@@ -63,33 +61,30 @@ func (s *Rows) Outbox(after uint64, maxBytes int) (p Posted, err error) {
 
 // readOutbox reads records from p.First to before next.
 func (s *Rows) readOutbox(p *Posted, next uint64, maxBytes int) (err error) {
-	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: row.AppendOutboxKey(nil, p.First), UpperBound: row.AppendOutboxKey(nil, next)})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, it.Close()) }()
 	position, bytes := p.First, 0
-	for valid := it.First(); valid; valid = it.Next() {
-		value, err := it.ValueAndErr()
-		if err != nil {
-			return err
-		}
-		if at, err := row.SplitOutboxKey(it.Key()); err != nil || at != position {
-			return errors.Join(err, ErrOutboxDropped) // meanwhile
+	err = kv.Each(s.db, outboxRange(p.First, next), func(key, value []byte) (bool, error) {
+		if at, err := row.SplitOutboxKey(key); err != nil || at != position {
+			return false, errors.Join(err, ErrOutboxDropped) // meanwhile
 		}
 		if bytes += len(value); len(p.Records) > 0 && bytes > maxBytes {
-			break
+			return false, nil
 		}
 		p.Records = append(p.Records, append([]byte{}, value...))
 		position++
-	}
-	if err := it.Error(); err != nil {
+		return true, nil
+	})
+	if err != nil {
 		return err
 	}
 	if p.More = position < next; p.More && len(p.Records) == 0 {
 		return ErrOutboxDropped // meanwhile
 	}
 	return nil
+}
+
+// outboxRange returns the keys of records from a position to before another.
+func outboxRange(first, next uint64) row.Range {
+	return row.Range{Lower: row.AppendOutboxKey(nil, first), Upper: row.AppendOutboxKey(nil, next)}
 }
 
 const (
@@ -118,8 +113,8 @@ func (s *Rows) DropOutbox(through uint64) (more bool, err error) {
 	}
 	b := s.db.NewBatch()
 	defer b.Close()
-	if after.First-o.state.First > maxDroppedByKey {
-		kv.Must(b.DeleteRange(row.AppendOutboxKey(nil, o.state.First), row.AppendOutboxKey(nil, after.First), nil))
+	if keys := outboxRange(o.state.First, after.First); after.First-o.state.First > maxDroppedByKey {
+		kv.Must(b.DeleteRange(keys.Lower, keys.Upper, nil))
 	} else {
 		for position := o.state.First; position < after.First; position++ {
 			kv.Remove(b, row.AppendOutboxKey(nil, position))
@@ -138,29 +133,19 @@ func (s *Rows) DropOutbox(through uint64) (more bool, err error) {
 // the oldest of the others was made; 0: there are none.
 func (s *Rows) withoutRecords(through uint64) (after row.OutboxState, oldestMs int64, err error) {
 	after = s.outbox.state
-	it, err := s.db.NewIter(&pebble.IterOptions{
-		LowerBound: row.AppendOutboxKey(nil, after.First), UpperBound: row.AppendOutboxKey(nil, after.Next),
-	})
-	if err != nil {
-		return after, 0, err
-	}
-	defer func() { err = errors.Join(err, it.Close()) }()
-	bytes := 0
-	for valid := it.First(); valid; valid = it.Next() {
-		value, err := it.ValueAndErr()
-		if err != nil {
-			return after, 0, err
-		}
-		if after.First > through || bytes >= maxDroppedBytes {
+	bytes, left := 0, false
+	err = kv.Each(s.db, outboxRange(after.First, after.Next), func(_, value []byte) (_ bool, err error) {
+		if left = after.First > through || bytes >= maxDroppedBytes; left {
 			oldestMs, err = madeMs(value)
-			return after, oldestMs, err
+			return false, err
 		}
 		bytes += len(value)
 		after.Bytes -= uint64(len(value))
 		after.First++
-	}
-	if err := it.Error(); err != nil {
-		return after, 0, err
+		return true, nil
+	})
+	if err != nil || left {
+		return after, oldestMs, err
 	}
 	if after.First != after.Next || after.Bytes != 0 {
 		return after, 0, fmt.Errorf("%w: the outbox ends before %d, with %d bytes left, and not before %d", row.ErrCorrupt, after.First, after.Bytes, after.Next)

@@ -200,7 +200,9 @@ func TestAFlushLeavesItsRowsInTheOutbox(t *testing.T) {
 }
 
 func TestAStoreOfNoClusterHasNoOutbox(t *testing.T) {
-	s := openTemp(t)
+	s := openMem(t, vfs.NewMem())
+	defer closeStore(t, s)
+	defer start(t, s)()
 	f := rowtest.NewFlush()
 	f.Add(100, 1, 1, rowtest.Hit(1))
 	flush(t, s, 1, f)

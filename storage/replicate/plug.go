@@ -29,6 +29,7 @@ func (p plug) Start(parts *storage.Parts) error {
 	s.hits, s.links, s.log = parts.Hits, parts.Links, parts.Log
 	s.pulls.batch = s.db.NewBatch(pebble.WithMaxRetainedSizeBytes(4 * pulledBytes))
 	s.outbox.maxBytes = maxOutboxBytes
+	s.shared.appends = kv.NewCounting(appendSeconds, 1e-9)
 	return s.readLog()
 }
 
@@ -75,13 +76,7 @@ func (s *Rows) readLog() error {
 		return err
 	}
 	p, err := row.DecodeLogPosition(v)
-	at := clusterlog.Position{Sequence: p.Sequence, Epoch: p.Epoch, Hash: p.Hash}
-	s.shared.exists, s.shared.cluster, s.shared.at, s.shared.whole = true, p.Cluster, at, at
-	s.shared.applied.Store(at.Sequence)
-	s.shared.shown.Store(at.Sequence)
-	s.links.Cluster(clusterlog.MaxPayloadBytes / 2)
-	s.hits.PostTo(&poster{s})
-	s.pulls.purged = at.Sequence // what was purged before this start is not known
+	s.beginAt(p.Cluster, clusterlog.Position{Sequence: p.Sequence, Epoch: p.Epoch, Hash: p.Hash})
 	edge, edgeErr := s.writer.Get(row.MetaKey(row.MetaEdge))
 	s.shared.edge = edge != nil
 	return errors.Join(err, edgeErr, s.startOutbox())

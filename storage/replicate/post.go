@@ -23,26 +23,9 @@ func (s *poster) Begin(b *pebble.Batch) (keep bool) {
 	return !s.shared.edge
 }
 
-// Post implements hits.Poster.
+// Post implements hits.Poster. It adds a row, whose tally t is encoded in whole, to the outbox. A row that the outbox has no
+// room for is reduced there. Its counts are always whole: totals must be equal on all nodes.
 func (s *poster) Post(r row.OutboxRow, t *engine.Tally, whole []byte) {
-	s.post(r, t, whole)
-}
-
-// End implements hits.Poster.
-func (s *poster) End() {
-	s.endPosting()
-}
-
-// Ended implements hits.Poster.
-func (s *poster) Ended(durable bool) {
-	if durable {
-		s.outbox.posted()
-	}
-}
-
-// post adds a row, whose tally t is encoded in whole, to the outbox. A row that the outbox has no room
-// for is reduced there. Its counts are always whole: totals must be equal on all nodes.
-func (s *poster) post(r row.OutboxRow, t *engine.Tally, whole []byte) {
 	o := &s.outbox
 	p := &o.posting
 	r.Tally = whole
@@ -69,8 +52,8 @@ func (s *poster) endRecord() {
 	p.head.Position++
 }
 
-// endPosting puts the last record and the new state of the outbox into the batch.
-func (s *poster) endPosting() {
+// End implements hits.Poster. It puts the last record and the new state of the outbox into the batch.
+func (s *poster) End() {
 	o := &s.outbox
 	p := &o.posting
 	s.endRecord()
@@ -95,10 +78,11 @@ func (o *outbox) reduce(t *engine.Tally, visitorsToo bool) []byte {
 	return o.value
 }
 
-// posted notes that the flush is durable.
-func (o *outbox) posted() {
+// Ended implements hits.Poster.
+func (s *poster) Ended(durable bool) {
+	o := &s.outbox
 	after := o.posting.after
-	if after == o.state {
+	if !durable || after == o.state {
 		return
 	}
 	if o.state.First == o.state.Next {

@@ -76,6 +76,7 @@ type shared struct {
 	parts    parts               // of such a batch
 	learned  learned
 
+	appends   kv.Counting
 	abandoned atomic.Pointer[context.CancelFunc] // ends leading; nil: this node has not led
 
 	version atomic.Int64  // of the payloads that this node writes while it leads: see WriteEntries

@@ -66,7 +66,7 @@ func (s *Rows) shareLocked(b *pebble.Batch) error {
 
 // append makes payload and its private part the next entry, and returns when its outcome is certain.
 func (s *Rows) append(payload, private []byte) (clusterlog.Position, error) {
-	batch := clusterlog.NewBatchID()
+	batch, began := clusterlog.NewBatchID(), time.Now()
 	for {
 		at, err := s.shared.appender.Append(s.shared.leading, batch, payload, private)
 		switch {
@@ -74,6 +74,7 @@ func (s *Rows) append(payload, private []byte) (clusterlog.Position, error) {
 			s.shared.appender = nil // nobody may decide by what this node knows
 			return at, fmt.Errorf("%w: %w", engine.ErrOutcomeUnknown, err)
 		case err == nil:
+			s.shared.appends.ObserveSince(began)
 			return at, nil
 		case errors.Is(err, clusterlog.ErrBelowFloor):
 			s.writer.Fatal("what became of an entry cannot be found out, because the cluster's log is past it: %v", err)

@@ -61,24 +61,14 @@ func State(v *storage.Inspection) (*SharedState, error) {
 
 // sharedHash returns a hash of all shared rows but tallies, or of what an edge keeps of them.
 func sharedHash(r pebble.Reader, ofEdge bool) (sum [sha256.Size]byte, err error) {
-	it, err := r.NewIter(&pebble.IterOptions{})
-	if err != nil {
-		return sum, fmt.Errorf("storage: %w", err)
-	}
-	defer func() { err = errors.Join(err, it.Close()) }()
 	h, length := sha256.New(), make([]byte, 0, 8)
-	for valid := it.First(); valid; valid = it.Next() {
-		key := it.Key()
+	err = kv.Each(r, row.Range{}, func(key, value []byte) (_ bool, err error) {
 		if !row.Shared(key) || ofEdge && !row.KeptByEdge(key) || key[0] == row.TableLinkLives || key[0] == row.TableLinkDays {
-			continue
-		}
-		value, err := it.ValueAndErr()
-		if err != nil {
-			return sum, fmt.Errorf("storage: %w", err)
+			return true, nil
 		}
 		if ofEdge && key[0] == row.TableCold {
 			if value, err = row.ColdOfEdge(value); err != nil {
-				return sum, fmt.Errorf("storage: row %x: %w", key, err)
+				return false, fmt.Errorf("row %x: %w", key, err)
 			}
 		}
 		length = binary.BigEndian.AppendUint32(length[:0], uint32(len(key)))
@@ -86,6 +76,10 @@ func sharedHash(r pebble.Reader, ofEdge bool) (sum [sha256.Size]byte, err error)
 		h.Write(length)
 		h.Write(key)
 		h.Write(value)
+		return true, nil
+	})
+	if err != nil {
+		return sum, fmt.Errorf("storage: %w", err)
 	}
-	return [sha256.Size]byte(h.Sum(nil)), it.Error()
+	return [sha256.Size]byte(h.Sum(nil)), nil
 }

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"shunt/engine"
+	"shunt/storage/row/rowtest"
 )
 
 // TestKeysAreAsPinned pins the keys on disk, as TestFormatsAreAsPinned pins the values.
@@ -360,7 +361,7 @@ func FuzzPrefixRange(f *testing.F) {
 }
 
 // keyOf returns the key of a code in the default domain.
-func keyOf(code string) engine.Key { return engine.Key{Domain: engine.DefaultDomain, Code: code} }
+var keyOf = rowtest.Key
 
 // viewOf returns a view of the same.
 func viewOf(code []byte) engine.KeyView {

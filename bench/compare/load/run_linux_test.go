@@ -212,25 +212,6 @@ func TestALoadWithoutServerFails(t *testing.T) {
 	}
 }
 
-func TestIdleConnectionsAreHeldUntilReleased(t *testing.T) {
-	address, _ := startServer(t, "whole")
-	input, release := io.Pipe()
-	held := make(chan error)
-	ready := make(chan bool)
-	go func() {
-		held <- Hold(&Spec{Address: address, Connections: 50}, func() { close(ready) }, input)
-	}()
-	select {
-	case <-ready:
-	case err := <-held:
-		t.Fatal(err)
-	}
-	release.Close()
-	if err := <-held; err != nil {
-		t.Error(err)
-	}
-}
-
 func TestTheTimesOfCoresAreReadFromStat(t *testing.T) {
 	const stat = "cpu  9 9 9 9 9 9 9 9 0 0\ncpu0 100 20 30 1000 50 6 7 8 0 0\ncpu1 1 1 1 1 1 1 1 1 0 0\ncpu10 5 5 5 5 5 5 5 5 0 0\nintr 1 2 3\n"
 	busy, stolen, err := coreTimes([]byte(stat), []int{0, 1})

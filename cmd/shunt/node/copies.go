@@ -21,7 +21,7 @@ func (n *Node) readCopies() {
 	copies, err := n.store.Copies()
 	if err != nil {
 		n.log.Error("this node does not know which copies of its data other nodes start from; it keeps all hits for a while", "error", err, "time", heldForCopy)
-		copies = []replicate.Copy{{Begun: time.Now()}}
+		copies = []replicate.Copy{{BegunMs: time.Now().UnixMilli()}}
 	}
 	p := n.pulls
 	p.mu.Lock()
@@ -47,14 +47,14 @@ func (n *Node) HoldForCopy(name string) error {
 	next := n.store.Metrics().OutboxNext
 	p := n.pulls
 	p.mu.Lock()
-	p.copies = append(p.copies, replicate.Copy{Name: name, Begun: time.Now(), Own: next - 1, Others: maps.Clone(p.asked)})
+	p.copies = append(p.copies, replicate.Copy{Name: name, BegunMs: time.Now().UnixMilli(), Own: next - 1, Others: maps.Clone(p.asked)})
 	p.mu.Unlock()
 	return n.saveCopies()
 }
 
 // heldLocked returns the copies that are expected to become nodes.
 func (p *pulls) heldLocked() []replicate.Copy {
-	p.copies = slices.DeleteFunc(p.copies, func(c replicate.Copy) bool { return time.Since(c.Begun) > heldForCopy })
+	p.copies = slices.DeleteFunc(p.copies, func(c replicate.Copy) bool { return time.Since(time.UnixMilli(c.BegunMs)) > heldForCopy })
 	return p.copies
 }
 

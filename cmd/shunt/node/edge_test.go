@@ -145,7 +145,7 @@ func TestOthersKeepWhatACopyLacks(t *testing.T) {
 	if got := n.kept(a, 11); got != 9 {
 		t.Errorf("after a second copy: %d, want 9", got)
 	}
-	n.pulls.copies[0].Begun = n.pulls.copies[0].Begun.Add(-2 * heldForCopy)
+	n.pulls.copies[0].BegunMs -= 2 * heldForCopy.Milliseconds()
 	if got := n.kept(a, 11); got != 11 {
 		t.Errorf("long after a copy: %d, want 11", got)
 	}

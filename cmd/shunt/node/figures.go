@@ -26,10 +26,9 @@ func (n *Node) beginBehind(name string) {
 }
 
 func (n *Node) endBehind(name string) {
-	p := n.pulls
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.behind, name)
+	n.pulls.mu.Lock()
+	defer n.pulls.mu.Unlock()
+	delete(n.pulls.behind, name)
 }
 
 func (n *Node) noteBehind(name string, records, bytes uint64) {
@@ -56,7 +55,7 @@ func (n *Node) countLeft(o *cluster.Outbox) {
 // outboxFigures fills in the figures of outboxes.
 func (n *Node) outboxFigures(c *admin.Cluster) {
 	m := n.store.Metrics()
-	c.OutboxBytes = m.OutboxBytes
+	c.OutboxBytes, c.Append = m.OutboxBytes, admin.Buckets(m.Append)
 	if !m.OutboxOldest.IsZero() {
 		c.OutboxAge = max(0, time.Since(m.OutboxOldest).Seconds())
 	}

@@ -97,15 +97,12 @@ func ParseRefusal(text string) (etcdlog.Refusal, error) {
 
 // Refuse makes all nodes refuse certificates, or trust them again.
 func Refuse(ctx context.Context, s *Settings, r etcdlog.Refusal, refused bool) error {
-	log, err := openLog(ctx, s)
-	if err != nil {
-		return err
-	}
-	defer log.Close()
-	if refused {
-		return log.Refuse(ctx, r)
-	}
-	return log.Trust(ctx, r)
+	return withLog(ctx, s, func(log *etcdlog.Log) error {
+		if refused {
+			return log.Refuse(ctx, r)
+		}
+		return log.Trust(ctx, r)
+	})
 }
 
 // Admit lets a node of that name take one copy of another node's data, soon.
@@ -113,10 +110,5 @@ func Admit(ctx context.Context, s *Settings, name string) error {
 	if !names.MatchString(name) {
 		return fmt.Errorf("%q is not the name of a node: 1 to 63 of a-z, 0-9 and -", name)
 	}
-	log, err := openLog(ctx, s)
-	if err != nil {
-		return err
-	}
-	defer log.Close()
-	return log.Admit(ctx, name)
+	return withLog(ctx, s, func(log *etcdlog.Log) error { return log.Admit(ctx, name) })
 }

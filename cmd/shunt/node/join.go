@@ -2,7 +2,6 @@ package node
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"net/http"
 
@@ -27,19 +26,9 @@ func (n *Node) Copy(ctx context.Context, name, advertise string) (io.ReadCloser,
 	if n.Edge() {
 		path = cluster.LinksPath
 	}
-	client := &http.Client{Transport: &http.Transport{DialTLSContext: n.gate.Dialer(config), DisableCompression: true}}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+address+path, nil)
+	resp, err := ask(ctx, newClient(n.gate, config, 0), name, http.MethodGet, "https://"+address+path, nil, http.StatusOK)
 	if err != nil {
 		return nil, err
-	}
-	resp, err := client.Do(req)
-	if err != nil {
-		return nil, fmt.Errorf("asking node %s: %w", name, err)
-	}
-	if resp.StatusCode != http.StatusOK {
-		said, _ := io.ReadAll(io.LimitReader(resp.Body, 4096))
-		resp.Body.Close()
-		return nil, fmt.Errorf("node %s answered %s: %s", name, resp.Status, said)
 	}
 	return resp.Body, nil
 }
@@ -49,14 +38,14 @@ func (n *Node) Copy(ctx context.Context, name, advertise string) (io.ReadCloser,
 func (n *Node) askRefusals(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, joinTimeout)
 	defer cancel()
-	log, err := openLog(ctx, n.settings)
+	var all []etcdlog.Refusal
+	err := withLog(ctx, n.settings, func(log *etcdlog.Log) (err error) {
+		all, err = log.Refusals(ctx)
+		return err
+	})
 	if err == nil {
-		defer log.Close()
-		var all []etcdlog.Refusal
-		if all, err = log.Refusals(ctx); err == nil {
-			n.gate.Tell(namesAndSerials(all))
-			return n.gate.Check(n.identity.certificate.Leaf)
-		}
+		n.gate.Tell(namesAndSerials(all))
+		return n.gate.Check(n.identity.certificate.Leaf)
 	}
 	n.log.Warn("etcd does not say which certificates are refused; joining without that", "error", err)
 	n.gate.Tell(nil, nil)

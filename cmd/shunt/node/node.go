@@ -149,15 +149,10 @@ func (n *Node) checkPosition(ctx context.Context) error {
 		return err
 	}
 	at, _ := n.store.LogPosition()
-	switch {
-	case at.Sequence > status.Head.Sequence:
-		return fmt.Errorf("%w: it has entry %d; the log ends with %d", clusterlog.ErrAhead, at.Sequence, status.Head.Sequence)
-	case at.Sequence == status.Head.Sequence && at != status.Head:
-		return fmt.Errorf("%w: entry %d is another one there", clusterlog.ErrDiverged, at.Sequence)
-	case at.Sequence+1 < status.Floor:
-		return fmt.Errorf("%w: it needs entry %d, and the first is %d", clusterlog.ErrBelowFloor, at.Sequence+1, status.Floor)
+	if err := at.Before(status.Head); err != nil || at.Sequence+1 >= status.Floor {
+		return err
 	}
-	return nil
+	return fmt.Errorf("%w: it needs entry %d, and the first is %d", clusterlog.ErrBelowFloor, at.Sequence+1, status.Floor)
 }
 
 // claim claims the name of this node, unless etcd does not answer.
@@ -283,8 +278,6 @@ func (n *Node) Member(name string) (member, known bool) { return n.members.has(n
 // Figures returns the metrics of the node. Any goroutine may call it.
 func (n *Node) Figures() admin.Cluster {
 	c := admin.Cluster{Role: "follower", Lag: -1, Applied: n.Applied(), Head: n.Applied()}
-	m := n.clusterLog.Metrics()
-	c.Append = admin.Buckets{Bounds: etcdlog.AppendBounds, Counts: m.AppendCounts, Sum: m.AppendSeconds}
 	if n.Edge() {
 		c.Role = "edge"
 	}

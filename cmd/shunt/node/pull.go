@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"sync"
 	"time"
@@ -30,16 +29,16 @@ const (
 // pulls is what a node knows of the outboxes of others, and of those who pull its own.
 type pulls struct {
 	mu       sync.Mutex
-	acked    map[string]uint64     // by node: through which position it has applied our records
-	nodes    map[string][16]byte   // by node: the outbox that it had when acked was begun
-	copies   []replicate.Copy      // of our data, which may become nodes
-	saving   sync.Mutex            // of the file that has copies; comes before mu
-	asked    map[[16]byte]uint64   // by outbox of another node: through which position it is applied here, durably
-	complete map[string]time.Time  // by node: when everything that it had was applied here
-	running  map[string]pullingOne // by node
-	behind   map[string]behind     // by node that is pulled from
-	settled  map[[16]byte]uint64   // by outbox: an entry of the log; all hits from before it are in the engine's counters (cluster.Outbox.Settled)
-	wanted   uint64                // settled should be
+	acked    map[string]uint64              // by node: through which position it has applied our records
+	nodes    map[string][16]byte            // by node: the outbox that it had when acked was begun
+	copies   []replicate.Copy               // of our data, which may become nodes
+	saving   sync.Mutex                     // of the file that has copies; comes before mu
+	asked    map[clusterlog.OutboxID]uint64 // by outbox of another node: through which position it is applied here, durably
+	complete map[string]time.Time           // by node: when everything that it had was applied here
+	running  map[string]pullingOne          // by node
+	behind   map[string]behind              // by node that is pulled from
+	settled  map[[16]byte]uint64            // by outbox: an entry of the log; all hits from before it are in the engine's counters (cluster.Outbox.Settled)
+	wanted   uint64                         // settled should be
 }
 
 type pullingOne struct {
@@ -51,7 +50,7 @@ type pullingOne struct {
 func (n *Node) initPulls() {
 	n.members.asking = make(chan struct{}, 1)
 	n.pulls = &pulls{
-		acked: make(map[string]uint64), nodes: make(map[string][16]byte), asked: make(map[[16]byte]uint64), complete: make(map[string]time.Time), running: make(map[string]pullingOne),
+		acked: make(map[string]uint64), nodes: make(map[string][16]byte), asked: make(map[clusterlog.OutboxID]uint64), complete: make(map[string]time.Time), running: make(map[string]pullingOne),
 		behind:  make(map[string]behind),
 		settled: make(map[[16]byte]uint64),
 	}
@@ -70,10 +69,7 @@ func (n *Node) followMembers(ctx context.Context) {
 			return
 		}
 		n.log.Warn("the nodes of the cluster cannot be listed; retrying", "error", err)
-		select {
-		case <-time.After(pullPause):
-		case <-ctx.Done():
-		}
+		sleep(ctx, pullPause)
 	}
 }
 
@@ -130,11 +126,11 @@ func (n *Node) pullOne(ctx context.Context, m clusterlog.Member) {
 	}
 	config := n.identity.client()
 	config.ServerName = m.Name
-	client := &http.Client{Transport: &http.Transport{DialTLSContext: n.gate.Dialer(config), MaxIdleConnsPerHost: 1}, Timeout: pullTimeout}
+	client := newClient(n.gate, config, pullTimeout)
 	defer client.CloseIdleConnections()
 	n.beginBehind(m.Name)
 	defer n.endBehind(m.Name)
-	outbox, failing := m.Outbox, false
+	outbox, failing := [16]byte(m.Outbox), false
 	for ctx.Err() == nil {
 		more, err := n.pull(ctx, client, m.Name, address, &outbox)
 		switch {
@@ -160,10 +156,7 @@ func (n *Node) pullOne(ctx context.Context, m clusterlog.Member) {
 		case more:
 			continue
 		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-		}
+		sleep(ctx, pause)
 	}
 }
 
@@ -178,22 +171,14 @@ func (n *Node) pull(ctx context.Context, client *http.Client, name, address stri
 	}
 	query := cluster.OutboxQuery{Known: *outbox, After: next - 1, Kept: n.kept(*outbox, next-1), Settle: n.wantsSettled(*outbox)}
 	asked := time.Now()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+address+query.String(), nil)
-	if err != nil {
-		return false, err
+	resp, err := ask(ctx, client, name, http.MethodGet, "https://"+address+query.String(), nil, http.StatusOK)
+	if said, answered := errors.AsType[*answerError](err); answered && said.status == http.StatusGone {
+		return false, errLost
 	}
-	resp, err := client.Do(req)
 	if err != nil {
 		return false, err
 	}
 	defer resp.Body.Close()
-	if resp.StatusCode == http.StatusGone {
-		return false, errLost
-	}
-	if resp.StatusCode != http.StatusOK {
-		said, _ := io.ReadAll(io.LimitReader(resp.Body, 4096))
-		return false, fmt.Errorf("it answered %s: %s", resp.Status, said)
-	}
 	part, err := cluster.ReadOutbox(resp.Body)
 	if err != nil {
 		return false, err
@@ -240,12 +225,10 @@ func (n *Node) applyPart(ctx context.Context, part *cluster.Outbox) error {
 		})
 		switch {
 		case errors.Is(err, replicate.ErrOutboxEarly), errors.Is(err, engine.ErrBehind), errors.Is(err, engine.ErrLoading): // soon
-			select {
-			case <-time.After(pause):
-				pause = min(2*pause, pullPause)
-			case <-ctx.Done():
+			if !sleep(ctx, pause) {
 				return ctx.Err()
 			}
+			pause = min(2*pause, pullPause)
 		case err != nil:
 			return err
 		case next >= last:
@@ -307,14 +290,7 @@ func (n *Node) settle() uint64 {
 
 // dropPulled drops what all other full nodes have applied, every second until ctx is done.
 func (n *Node) dropPulled(ctx context.Context) {
-	tick := time.NewTicker(dropInterval)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
-		}
+	for sleep(ctx, dropInterval) {
 		members, err := n.clusterLog.Nodes(ctx)
 		if err != nil {
 			continue // the outbox has a bound

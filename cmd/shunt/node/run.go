@@ -67,9 +67,7 @@ func (n *Node) replicate(ctx context.Context) error {
 			return err
 		}
 		n.log.Error("following the cluster failed; retrying", "error", err)
-		select {
-		case <-time.After(replicatePause):
-		case <-ctx.Done():
+		if !sleep(ctx, replicatePause) {
 			return nil
 		}
 	}
@@ -92,9 +90,7 @@ func (n *Node) announce(ctx context.Context) error {
 			}
 			n.log.Error("this node cannot claim its name; retrying", "error", err)
 		}
-		select {
-		case <-time.After(claimPause):
-		case <-ctx.Done():
+		if !sleep(ctx, claimPause) {
 			return nil
 		}
 	}
@@ -110,14 +106,16 @@ func (n *Node) announce(ctx context.Context) error {
 
 // tellApplied tells the other nodes how far this one is, until ctx is done.
 func (n *Node) tellApplied(ctx context.Context) {
-	tick := time.NewTicker(time.Second)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-			n.announcement.Applied(n.Applied())
-		case <-ctx.Done():
-			return
-		}
+	for sleep(ctx, time.Second) {
+		n.announcement.Applied(n.Applied())
 	}
+}
+
+// sleep waits for d, and reports whether ctx is not done.
+func sleep(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
+	return ctx.Err() == nil
 }

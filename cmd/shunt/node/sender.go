@@ -45,22 +45,33 @@ func (s *sender) post(ctx context.Context, path string, body []byte, status, max
 	}
 	if s.name != name {
 		s.close()
-		s.name, s.client = name, newClient(s.node.gate, cluster.FromFull(s.node.identity.client(), name))
+		s.name, s.client = name, newClient(s.node.gate, cluster.FromFull(s.node.identity.client(), name), senderTimeout)
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+address+path, bytes.NewReader(body))
-	if err != nil {
-		return nil, err
-	}
-	resp, err := s.client.Do(req)
+	resp, err := ask(ctx, s.client, name, http.MethodPost, "https://"+address+path, body, status)
 	if err != nil {
 		return nil, err
 	}
 	defer resp.Body.Close()
-	said, err := io.ReadAll(io.LimitReader(resp.Body, int64(maxBytes)))
-	if resp.StatusCode != status {
-		return nil, &answerError{resp.StatusCode, fmt.Sprintf("%s answered %s: %s", name, resp.Status, said)}
+	return io.ReadAll(io.LimitReader(resp.Body, int64(maxBytes)))
+}
+
+// ask sends a request to the node of that name, and returns its answer, whose body the caller closes. It is an
+// answerError unless it has a status.
+func ask(ctx context.Context, client *http.Client, name, method, url string, body []byte, status int) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
 	}
-	return said, err
+	resp, err := client.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("asking node %s: %w", name, err)
+	}
+	if resp.StatusCode != status {
+		said, _ := io.ReadAll(io.LimitReader(resp.Body, maxProblemBytes))
+		resp.Body.Close()
+		return nil, &answerError{resp.StatusCode, fmt.Sprintf("node %s answered %s: %s", name, resp.Status, said)}
+	}
+	return resp, nil
 }
 
 // answerError is an unexpected answer.
@@ -71,8 +82,8 @@ type answerError struct {
 
 func (e *answerError) Error() string { return e.text }
 
-func newClient(gate *cluster.Gate, config *tls.Config) *http.Client {
-	return &http.Client{Transport: &http.Transport{DialTLSContext: gate.Dialer(config), MaxIdleConnsPerHost: 1}, Timeout: senderTimeout}
+func newClient(gate *cluster.Gate, config *tls.Config, timeout time.Duration) *http.Client {
+	return &http.Client{Transport: &http.Transport{DialTLSContext: gate.Dialer(config), MaxIdleConnsPerHost: 1, DisableCompression: true}, Timeout: timeout}
 }
 
 // sendUses tells the leader when tokens were last used at this node.

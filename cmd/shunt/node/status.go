@@ -55,25 +55,22 @@ type Server struct {
 }
 
 // Ask asks etcd's servers for the state of the cluster. It opens no data folder.
-func Ask(ctx context.Context, s *Settings) (*Status, error) {
-	log, err := openLog(ctx, s)
-	if err != nil {
-		return nil, err
-	}
-	defer log.Close()
-	status, err := log.Status(ctx)
-	if err != nil {
-		return nil, err
-	}
-	members, err := log.Nodes(ctx)
-	if err != nil {
-		return nil, err
-	}
-	st := newStatus(&status, members)
-	for _, row := range log.BadRows() {
-		st.BadRows = append(st.BadRows, BadRow{Key: row.Key, Error: row.Err.Error()})
-	}
-	return st, nil
+func Ask(ctx context.Context, s *Settings) (st *Status, err error) {
+	return st, withLog(ctx, s, func(log *etcdlog.Log) error {
+		status, err := log.Status(ctx)
+		if err != nil {
+			return err
+		}
+		members, err := log.Nodes(ctx)
+		if err != nil {
+			return err
+		}
+		st = newStatus(&status, members)
+		for _, row := range log.BadRows() {
+			st.BadRows = append(st.BadRows, BadRow{Key: row.Key, Error: row.Err.Error()})
+		}
+		return nil
+	})
 }
 
 func newStatus(status *clusterlog.Status, members []clusterlog.Member) *Status {
@@ -99,26 +96,26 @@ func newStatus(status *clusterlog.Status, members []clusterlog.Member) *Status {
 	return st
 }
 
-// openLog opens the log of whichever cluster is there.
-func openLog(ctx context.Context, s *Settings) (*etcdlog.Log, error) {
+// withLog calls do with the log of whichever cluster is there.
+func withLog(ctx context.Context, s *Settings, do func(*etcdlog.Log) error) error {
 	n, err := Open(s, nil)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if n.etcd.ID, n.etcd.Key, err = etcdlog.Find(ctx, n.etcd); err != nil {
-		return nil, err
+		return err
 	}
-	return etcdlog.New(n.etcd)
-}
-
-// Forget removes a node that is gone for good from the cluster.
-func Forget(ctx context.Context, s *Settings, name string) error {
-	log, err := openLog(ctx, s)
+	log, err := etcdlog.New(n.etcd)
 	if err != nil {
 		return err
 	}
 	defer log.Close()
-	return log.Forget(ctx, name)
+	return do(log)
+}
+
+// Forget removes a node that is gone for good from the cluster.
+func Forget(ctx context.Context, s *Settings, name string) error {
+	return withLog(ctx, s, func(log *etcdlog.Log) error { return log.Forget(ctx, name) })
 }
 
 // Leave takes a data folder that is not in use out of its cluster, with all its links.
