@@ -89,7 +89,7 @@ func (r *report) end() {
 
 // refuse reports a refused line.
 func (r *report) refuse(number int64, why string) {
-	text := fmt.Sprintf("%s:%d: %s\n", console.Printable(r.name), number, why)
+	text := fmt.Sprintf("%s:%d: %s\n", r.name, number, why)
 	if r.refused != nil {
 		_, _ = r.refused.WriteString(text) // flush returns the error
 	}
@@ -109,7 +109,7 @@ func (r *report) refuse(number int64, why string) {
 // reason returns why the server refused a link.
 func reason(link []byte, p *client.Problem) string {
 	if p.Kind == client.ErrMalformedJSON && !json.Valid(link) {
-		return notJSON
+		return "is not JSON"
 	}
 	var object struct {
 		Code string `json:"code"`

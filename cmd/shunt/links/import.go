@@ -2,6 +2,7 @@ package links
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -95,7 +96,7 @@ func importFile(ctx context.Context, where *reach.Target, file string, asked imp
 	err := where.With(ctx, stderr, func(c *reach.Connection) (err error) {
 		x := &importer.Import{
 			File: file, Stdin: stdin, Stderr: stderr, Refused: asked.refused, Resume: asked.resume, To: destination(where, asked.ownerID),
-			Send: func(ctx context.Context, batches iter.Seq[*client.ImportBatch]) iter.Seq2[client.ImportResult, error] {
+			Send: func(ctx context.Context, batches iter.Seq[[]json.RawMessage]) iter.Seq2[client.ImportResult, error] {
 				return c.ImportAll(ctx, batches, asked.owner...)
 			},
 		}
