@@ -116,8 +116,7 @@ func clusterText(st *node.Status) string {
 }
 
 func newClusterForget(stderr io.Writer) *cobra.Command {
-	cluster := node.Settings{}
-	cmd := &cobra.Command{
+	return nodeCommand(stderr, &cobra.Command{
 		Use:   "forget NODE",
 		Short: "Remove a node that is gone for good from a cluster",
 		Long: `Remove a node that is gone for good from its cluster, so that its name is free and nothing waits for it.
@@ -126,22 +125,9 @@ other node has pulled yet are lost. Its certificate is refused from then on, unt
 is run with its name.`,
 		Example: `  shunt cluster forget b --config /etc/shunt.toml`,
 		Args:    usage.Exactly("NODE"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := cluster.CheckJoin(); err != nil {
-				return err
-			}
-			ctx, cancel := context.WithTimeout(cmd.Context(), clusterTimeout)
-			defer cancel()
-			if err := node.Forget(ctx, &cluster, args[0]); err != nil {
-				return fmt.Errorf("cluster forget: %w", err)
-			}
-			_, err := fmt.Fprintf(stderr, "%s is no longer a node of the cluster\n", args[0])
-			return err
-		},
-	}
-	usage.AddConfig(cmd)
-	node.AddJoin(cmd.Flags(), &cluster)
-	return cmd
+	}, func(ctx context.Context, cluster *node.Settings, name string) (string, error) {
+		return name + " is no longer a node of the cluster", node.Forget(ctx, cluster, name)
+	})
 }
 
 func newClusterAdmit(stderr io.Writer) *cobra.Command {
