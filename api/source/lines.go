@@ -35,18 +35,15 @@ func newLines(file io.ReaderAt, size int64, backwards bool) *lines {
 	return l
 }
 
-// countLines returns how many lines a file has.
-func countLines(file io.ReaderAt, size int64) (n int64, err error) {
-	block, last := make([]byte, blockBytes), byte('\n')
-	for at := int64(0); at < size; {
-		read := block[:min(blockBytes, size-at)]
-		if err := readFull(file, read, at); err != nil {
+// count returns how many lines the file has.
+func (l *lines) count() (n int64, err error) {
+	for at := int64(0); at < l.size; at += int64(len(l.held)) {
+		if err := l.hold(at); err != nil {
 			return 0, err
 		}
-		n += int64(bytes.Count(read, []byte{'\n'}))
-		at, last = at+int64(len(read)), read[len(read)-1]
+		n += int64(bytes.Count(l.held, []byte{'\n'}))
 	}
-	if last != '\n' {
+	if l.size > 0 && l.held[len(l.held)-1] != '\n' {
 		n++
 	}
 	return n, nil

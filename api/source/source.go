@@ -70,13 +70,11 @@ func firstLink(l *lines) (end linkEnd, err error) {
 }
 
 // Lines returns the lines of a file that are not blank, as records: links in JSON.
-func Lines(file io.ReaderAt, size int64, fromLast bool) (Source, error) {
+func Lines(file io.ReaderAt, size int64, fromLast bool) (_ Source, err error) {
 	l := newLines(file, size, fromLast)
-	if !fromLast {
-		return l, nil
+	if fromLast {
+		l.number, err = l.count()
 	}
-	n, err := countLines(file, size)
-	l.number = n
 	return l, err
 }
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"syscall"
 	"time"
 
 	"shunt/api/source"
@@ -42,14 +41,11 @@ func open(name string, stdin io.Reader) (f *file, err error) {
 	return nil, err
 }
 
-// spoolPipe spools what is not a regular file.
+// spoolPipe spools what is not a regular file. To read a folder is an error that says so.
 func (f *file) spoolPipe() error {
 	info, err := f.Stat()
-	switch {
-	case err != nil || info.Mode().IsRegular():
+	if err != nil || info.Mode().IsRegular() {
 		return err
-	case info.IsDir():
-		return &os.PathError{Op: "read", Path: f.Name(), Err: syscall.EISDIR}
 	}
 	pipe := f.File
 	defer pipe.Close()

@@ -102,7 +102,7 @@ func (x *Import) begin() (from *mark, err error) {
 			fmt.Fprintf(x.Stderr, "shunt: an earlier import of %s was cut after line %d; --resume goes on there, this one begins at the beginning\n", x.file.name, left.Last)
 		}
 	}
-	x.report = &report{name: x.file.name, stderr: x.Stderr, progress: console.NewProgress(x.Stderr), size: x.file.size}
+	x.report = &report{stderr: x.Stderr, progress: console.NewProgress(x.Stderr), size: x.file.size}
 	return from, x.report.keepRefused(x.Refused, from != nil)
 }
 
@@ -180,14 +180,13 @@ func (x *Import) take(b *batch, result client.ImportResult) error {
 	m.From, m.Next, m.Last = m.Next, b.to, b.records[len(b.records)-1].number
 	m.Done.Created += result.Created
 	m.Done.Existing += result.Existing
-	x.refuse(b, result.Refused)
+	if err := x.report.refuse(x.refused(b, result.Refused)); err != nil {
+		return err
+	}
 	x.report.say(b.passed)
 	x.batches++
 	if x.unmarked || x.batches < markedBatches && !x.resumable {
 		return nil
-	}
-	if err := x.report.flush(); err != nil {
-		return err
 	}
 	err := m.write(x.markPath)
 	if x.resumable = err == nil; err != nil { // the import goes on without one
@@ -199,8 +198,8 @@ func (x *Import) take(b *batch, result client.ImportResult) error {
 	return nil
 }
 
-// refuse reports the refused records of b, in their order.
-func (x *Import) refuse(b *batch, refused []client.BulkItem) {
+// refused returns a line for each refused record of b, in their order, and counts them.
+func (x *Import) refused(b *batch, refused []client.BulkItem) (lines []string) {
 	sent := 0
 	for _, r := range b.records {
 		why := r.refused
@@ -212,7 +211,8 @@ func (x *Import) refuse(b *batch, refused []client.BulkItem) {
 		}
 		if why != "" {
 			x.mark.Done.Failed++
-			x.report.refuse(r.number, why)
+			lines = append(lines, fmt.Sprintf("%s:%d: %s\n", x.file.name, r.number, why))
 		}
 	}
+	return lines
 }

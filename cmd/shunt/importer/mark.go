@@ -49,8 +49,6 @@ func (m *mark) write(path string) error {
 	return err
 }
 
-var errMark = errors.New("its mark cannot be read")
-
 // readMark reads the mark at path; nil: there is none.
 func readMark(path string) (*mark, error) {
 	text, err := os.ReadFile(path)
@@ -61,8 +59,8 @@ func readMark(path string) (*mark, error) {
 		return nil, err
 	}
 	m := new(mark)
-	if json.Unmarshal(text, m) != nil { // a power cut may leave an empty file
-		return nil, errMark
+	if err := json.Unmarshal(text, m); err != nil { // a power cut may leave an empty file
+		return nil, fmt.Errorf("%s is damaged", console.Printable(path))
 	}
 	return m, nil
 }
@@ -76,10 +74,10 @@ func (m *mark) of(f *file, to string) bool {
 func resumed(f *file, path, to string) (*mark, error) {
 	m, err := readMark(path)
 	switch {
-	case errors.Is(err, errMark):
-		return nil, fmt.Errorf("%s cannot be resumed: %s is damaged; without --resume it is imported from the beginning", f.name, console.Printable(path))
-	case err != nil || m == nil:
-		return nil, err
+	case err != nil:
+		return nil, fmt.Errorf("%s cannot be resumed: %w; without --resume it is imported from the beginning", f.name, err)
+	case m == nil:
+		return nil, nil
 	case m.To != to:
 		return nil, fmt.Errorf("%s was being imported to %s, not to %s; without --resume it is imported from the beginning", f.name, console.Printable(m.To), to)
 	case !m.of(f, to):
