@@ -175,7 +175,7 @@ var rooms = map[string]room{
 	"cmd/shunt/activation":     {never: []string{cobra}},
 	"cmd/shunt/backups":        {knows: []string{"storage"}, never: []string{cobra}},
 	"cmd/shunt/browser":        {users: nobody},
-	"cmd/shunt/certs":          {},
+	"cmd/shunt/certs":          {knows: []string{"cmd/shunt/settings"}},
 	"cmd/shunt/certs/certtest": {users: nobody},
 	"cmd/shunt/cluster": {
 		knows: []string{"api", "cmd/shunt/console", "cmd/shunt/core", "cmd/shunt/node", "cmd/shunt/serve", "cmd/shunt/settings", "cmd/shunt/upkeep", "cmd/shunt/usage"},
