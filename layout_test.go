@@ -69,7 +69,7 @@ var (
 
 // rooms has every package but those at the top of a layer.
 var rooms = map[string]room{
-	"engine/caps": {users: []string{"engine", "engine/hit", "engine/link"}},
+	"engine/caps": {knows: []string{"engine/index"}, users: []string{"engine", "engine/hit", "engine/link"}},
 	"engine/hit": {
 		knows: []string{
 			"engine/caps", "engine/index", "engine/internal/clock", "engine/internal/errs", "engine/internal/seams",
@@ -128,9 +128,14 @@ var rooms = map[string]room{
 	"storage/row/rowtest":      {knows: []string{"engine"}, users: nobody, never: []string{pebble}},
 
 	"api/accesslog": {knows: []string{"api/jsontext"}, never: noHTTP},
-	"api/cluster":   {knows: []string{"api/problem", "engine"}, users: []string{"api", "cmd/shunt/node"}},
+	"api/cluster":   {knows: []string{"api/problem", "engine"}, users: []string{"api", "api/auth", "cmd/shunt/node"}},
 	"api/account":   {knows: []string{"engine", "api/turnstile"}, never: noHTTP},
 	"api/admin":     {knows: []string{"engine", "engine/plural", "api/problem"}},
+	"api/auth": {
+		knows: []string{"api/account", "api/cluster", "api/exchange", "api/failures", "api/jsonbody", "api/limit", "api/problem", "api/turnstile", "api/wire/conns", "api/wire/http1"},
+		users: []string{"api", "api/links", "api/public", "cmd/shunt/serve"},
+	},
+	"api/blocklist": {knows: []string{"engine", "api/admin"}},
 	"api/brand":     {never: noHTTP},
 	"api/changes":   {never: noHTTP},
 	"api/chart":     {never: noHTTP},
@@ -143,16 +148,24 @@ var rooms = map[string]room{
 		knows: []string{"engine", "api/account", "api/admin", "api/chart", "api/ops", "api/page", "api/problem"},
 		users: []string{"api/dashboard"},
 	},
-	"api/docs":       {knows: []string{"api/page", "api/problem", "api/visitor"}, never: noHTTP},
-	"api/exchange":   {knows: []string{"engine", "api/admin", "api/jsonbody", "api/ops", "api/problem"}, users: []string{"api"}},
-	"api/failures":   {knows: []string{"api/rate"}, never: noHTTP},
-	"api/jsonbody":   {knows: []string{"engine", "api/problem", "api/when"}, never: noHTTP},
-	"api/jsontext":   {never: noHTTP},
-	"api/limit":      {knows: []string{"api/rate"}, never: noHTTP},
-	"api/ops":        {knows: []string{"engine", "api/account", "api/jsonbody", "api/jsontext", "api/problem", "api/turnstile", "api/when"}, never: noHTTP},
-	"api/page":       {knows: []string{"api/brand", "api/problem", "api/redirect"}, never: noHTTP},
-	"api/preview":    {knows: []string{"api/page", "api/redirect"}, never: noHTTP},
-	"api/problem":    {knows: []string{"engine", "api/account", "api/jsontext", "api/shed", "api/turnstile"}, never: noHTTP},
+	"api/docs":     {knows: []string{"api/page", "api/problem", "api/visitor"}, never: noHTTP},
+	"api/exchange": {knows: []string{"engine", "api/account", "api/admin", "api/jsonbody", "api/ops", "api/problem"}, users: []string{"api", "api/auth", "api/links", "api/public"}},
+	"api/failures": {knows: []string{"api/rate"}, never: noHTTP},
+	"api/jsonbody": {knows: []string{"engine", "api/problem", "api/when"}, never: noHTTP},
+	"api/jsontext": {never: noHTTP},
+	"api/limit":    {knows: []string{"api/rate"}, never: noHTTP},
+	"api/links": {
+		knows: []string{"engine", "api/account", "api/auth", "api/exchange", "api/ops", "api/problem", "api/turnstile", "api/wire", "api/wire/http1"},
+		users: []string{"api"},
+	},
+	"api/ops":     {knows: []string{"engine", "api/account", "api/jsonbody", "api/jsontext", "api/problem", "api/turnstile", "api/when"}, never: noHTTP},
+	"api/page":    {knows: []string{"api/brand", "api/problem", "api/redirect"}, never: noHTTP},
+	"api/preview": {knows: []string{"api/page", "api/redirect"}, never: noHTTP},
+	"api/problem": {knows: []string{"engine", "api/account", "api/jsontext", "api/shed", "api/turnstile"}, never: noHTTP},
+	"api/public": {
+		knows: []string{"engine", "api/account", "api/auth", "api/brand", "api/docs", "api/exchange", "api/jsonbody", "api/page", "api/preview", "api/problem", "api/qrcode", "api/redirect", "api/turnstile", "api/urlpath", "api/wire/http1"},
+		users: []string{"api", "cmd/shunt/serve"},
+	},
 	"api/qrcode":     {never: noHTTP},
 	"api/rate":       {never: noHTTP},
 	"api/redirect":   {knows: []string{"engine", "api/turnstile", "api/visitor"}, never: noHTTP},
@@ -160,6 +173,7 @@ var rooms = map[string]room{
 	"api/source":     {never: noHTTP},
 	"api/tagtext":    {never: noHTTP},
 	"api/turnstile":  {knows: []string{"engine"}, never: noHTTP},
+	"api/urlpath":    {knows: []string{"engine"}, never: noHTTP},
 	"api/visitor":    {knows: []string{"engine"}, never: noHTTP},
 	"api/when":       {never: noHTTP},
 	"api/wire":       {knows: []string{"api/problem", "api/turnstile", "api/wire/conns", "api/wire/http1", "api/wire/loop"}},
@@ -203,7 +217,7 @@ var rooms = map[string]room{
 		users: commands,
 	},
 	"cmd/shunt/serve": {
-		knows: []string{"api", "api/accesslog", "api/account", "api/admin", "api/brand", "api/limit", "api/rate", "api/visitor", "api/wire", "cmd/shunt/activation", "cmd/shunt/certs", "cmd/shunt/console", "cmd/shunt/core", "cmd/shunt/memory", "cmd/shunt/notify", "cmd/shunt/settings", "cmd/shunt/socket", "cmd/shunt/usage", "cmd/shunt/version", "engine", "storage"},
+		knows: []string{"api", "api/accesslog", "api/account", "api/admin", "api/auth", "api/blocklist", "api/brand", "api/limit", "api/public", "api/rate", "api/visitor", "api/wire", "cmd/shunt/activation", "cmd/shunt/certs", "cmd/shunt/console", "cmd/shunt/core", "cmd/shunt/memory", "cmd/shunt/notify", "cmd/shunt/settings", "cmd/shunt/socket", "cmd/shunt/usage", "cmd/shunt/version", "engine", "storage"},
 		users: []string{"cmd/shunt", "cmd/shunt/cluster"},
 	},
 	"cmd/shunt/settings": {knows: []string{"api/when", "engine/plural"}, never: []string{cobra}},
