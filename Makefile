@@ -86,8 +86,7 @@ sample: ## make the sample of all settings from the flags (cmd/deploy/shunt.toml
 # What makes a release is a module of its own, so that it is no dependency of the program.
 .PHONY: dist
 dist: ## write a release to DIST (dist): static binaries, .deb, .rpm, tarballs, lists of parts, checksums; ARGS='--version 0.1.0'
-	@work=$$(mktemp -d); trap 'rm -rf "$$work"' EXIT; \
-		$(GO) build -C cmd/deploy/dist -o "$$work/dist" . && "$$work/dist" --root . --out "$(or $(DIST),dist)" $(ARGS)
+	@cmd/deploy/dist/dist.sh --out "$(or $(DIST),dist)" $(ARGS)
 
 # bash sets SECONDS itself, so a script gets it by another name.
 PROOFS := $(shell .ci/proof --names)

@@ -142,7 +142,7 @@ var rooms = map[string]room{
 	"api/chart":     {never: noHTTP},
 	"api/client":    {}, // see alone
 	"api/dashboard": {
-		knows: []string{"engine", "api/account", "api/admin", "api/changes", "api/chart", "api/dashboard/visit", "api/jsonbody", "api/ops", "api/page", "api/problem", "api/tagtext", "api/turnstile", "api/when"},
+		knows: []string{"engine", "api/account", "api/admin", "api/changes", "api/chart", "api/dashboard/visit", "api/jsonbody", "api/ops", "api/page", "api/problem", "api/source", "api/tagtext", "api/turnstile", "api/when"},
 		users: []string{"api"},
 	},
 	"api/dashboard/visit": {
@@ -171,6 +171,7 @@ var rooms = map[string]room{
 	"api/rate":       {never: noHTTP},
 	"api/redirect":   {knows: []string{"engine", "api/turnstile", "api/visitor"}, never: noHTTP},
 	"api/shed":       {never: noHTTP},
+	"api/source":     {never: noHTTP},
 	"api/tagtext":    {never: noHTTP},
 	"api/turnstile":  {knows: []string{"engine"}, never: noHTTP},
 	"api/urlpath":    {knows: []string{"engine"}, never: noHTTP},
@@ -189,7 +190,7 @@ var rooms = map[string]room{
 	"cmd/shunt/activation":     {never: []string{cobra}},
 	"cmd/shunt/backups":        {knows: []string{"storage"}, never: []string{cobra}},
 	"cmd/shunt/browser":        {users: nobody},
-	"cmd/shunt/certs":          {},
+	"cmd/shunt/certs":          {knows: []string{"cmd/shunt/settings"}},
 	"cmd/shunt/certs/certtest": {users: nobody},
 	"cmd/shunt/cluster": {
 		knows: []string{"api", "cmd/shunt/console", "cmd/shunt/core", "cmd/shunt/node", "cmd/shunt/serve", "cmd/shunt/settings", "cmd/shunt/upkeep", "cmd/shunt/usage"},
@@ -204,7 +205,7 @@ var rooms = map[string]room{
 	"cmd/shunt/httpclients": {users: nobody},
 	"cmd/shunt/identity":    {never: []string{cobra}},
 	"cmd/shunt/node":        {knows: []string{"cmd/shunt/settings", "api/account", "api/admin", "api/cluster", "engine", "storage", "storage/clusterlog", "storage/etcdlog", "storage/replica", "storage/replicate"}, users: []string{"cmd/shunt/cluster"}},
-	"cmd/shunt/importer":    {knows: []string{"api/client", "cmd/shunt/console", "engine/plural"}, never: []string{cobra}},
+	"cmd/shunt/importer":    {knows: []string{"api/client", "api/source", "cmd/shunt/console", "engine/plural"}, never: []string{cobra}},
 	"cmd/shunt/linkflags":   {knows: []string{"api/client", "api/tagtext", "cmd/shunt/console", "cmd/shunt/settings"}, never: []string{cobra}},
 	"cmd/shunt/links": {
 		knows: []string{"api/changes", "api/client", "api/tagtext", "cmd/shunt/console", "cmd/shunt/core", "cmd/shunt/importer", "cmd/shunt/linkflags", "cmd/shunt/reach", "cmd/shunt/settings", "cmd/shunt/usage", "cmd/shunt/users", "engine", "engine/plural"},

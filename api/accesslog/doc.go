@@ -15,7 +15,7 @@
 //
 //	Note ──▶ shard 0: | lines … |        |──┐
 //	Note ──▶ shard 1: | lines |          |──┼──▶ Run: one goroutine, one write for each shard ──▶ file
-//	   …                                    │    every 250 ms, or once a shard is half full
+//	   …                                    │    250 ms after a line, or once a shard is half full
 //	Note ──▶ shard 7: | lines … |        |──┘
 //
 // Note is called by event loops, which must never wait. So it only tries locks: it appends its line

@@ -40,6 +40,7 @@ type Log struct {
 	o      Options
 	shards [shards]shard
 
+	noted   chan struct{} // a shard that was empty has a line; capacity 1
 	half    chan struct{} // a shard is half full; capacity 1
 	reopen  chan struct{} // capacity 1
 	dropped atomic.Uint64
@@ -61,7 +62,7 @@ type shard struct {
 // Open opens the log. It starts no goroutine: lines are kept until Run writes them.
 func Open(o Options) (*Log, error) {
 	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
-	l := &Log{o: o, out: os.Stdout, half: make(chan struct{}, 1), reopen: make(chan struct{}, 1)}
+	l := &Log{o: o, out: os.Stdout, noted: make(chan struct{}, 1), half: make(chan struct{}, 1), reopen: make(chan struct{}, 1)}
 	if o.Path != Stdout {
 		file, err := openFile(o.Path)
 		if err != nil {
@@ -91,14 +92,17 @@ func (l *Log) Note(e *Entry) {
 		if !s.mu.TryLock() {
 			continue
 		}
-		room := cap(s.lines)-len(s.lines) >= maxLine
+		room, first := cap(s.lines)-len(s.lines) >= maxLine, len(s.lines) == 0
 		if room {
 			s.lines = l.appendLine(s.lines, e)
 		}
 		due := len(s.lines) >= shardBytes/2
 		s.mu.Unlock()
-		if due {
+		switch {
+		case due:
 			signal(l.half)
+		case first:
+			signal(l.noted)
 		}
 		if room {
 			return
@@ -147,17 +151,24 @@ func (l *Log) Run(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// write is Run, without its patience.
+// write is Run, without its patience. While nothing is noted, it sleeps.
 func (l *Log) write(ctx context.Context) {
-	ticker := time.NewTicker(interval)
-	defer ticker.Stop()
-	for {
+	timer := time.NewTimer(interval)
+	defer timer.Stop()
+	for waits := true; ; {
 		select {
 		case <-ctx.Done():
 			l.writeAll()
 			l.closeFile()
 			return
-		case <-ticker.C:
+		case <-l.noted:
+			if !waits {
+				timer.Reset(interval)
+				waits = true
+			}
+			continue
+		case <-timer.C:
+			waits = false
 		case <-l.half:
 		case <-l.reopen:
 			l.writeAll()

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -310,4 +311,34 @@ func BenchmarkNote(b *testing.B) {
 			})
 		}
 	}
+}
+
+func TestALineIsWrittenAQuarterOfASecondAfterTheFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "access.log")
+		l, err := Open(Options{Path: path})
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() { _ = l.Run(t.Context()) }()
+		written := func() int {
+			synctest.Wait()
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return bytes.Count(text, []byte{'\n'})
+		}
+		for _, rest := range []time.Duration{time.Second, time.Hour} {
+			time.Sleep(rest)
+			before := written()
+			for range 5 {
+				l.Note(&Entry{Method: []byte("GET"), Path: []byte("/a")})
+				time.Sleep(interval / 5)
+			}
+			if n := written() - before; n != 5 {
+				t.Errorf("after a rest of %v: %d of 5 lines were written in time", rest, n)
+			}
+		}
+	})
 }

@@ -175,7 +175,12 @@ func (c *Client) attempt(ctx context.Context, r *request, answer any) (http.Head
 	if answer == nil || len(text) == 0 && reply.status == http.StatusNoContent {
 		return reply.header, nil
 	}
-	if err := json.Unmarshal(text, answer); err != nil {
+	if imported, ok := answer.(*importAnswer); ok {
+		err = imported.read(text)
+	} else {
+		err = json.Unmarshal(text, answer)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("the server's answer: %w", err)
 	}
 	if link, ok := answer.(*Link); ok {

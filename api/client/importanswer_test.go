@@ -2,9 +2,14 @@ package client
 
 import (
 	"errors"
-	"strings"
 	"testing"
 )
+
+func readAnswer(text string, links int) (ImportResult, error) {
+	answer := importAnswer{links: links}
+	err := answer.read([]byte(text))
+	return answer.ImportResult, err
+}
 
 func TestAnAnswerNeedsAResultForEachLink(t *testing.T) {
 	const (
@@ -15,49 +20,24 @@ func TestAnAnswerNeedsAResultForEachLink(t *testing.T) {
 		other = ` { "created": 1, "existing": 0, "results": [ {"index":0,"status":201,"link":null,"problem":null} ] } `
 	)
 	for n, want := range map[int]error{1: errResults, 2: nil, 3: errResults} {
-		r, err := readImportAnswer([]byte(made), n)
+		r, err := readAnswer(made, n)
 		if !errors.Is(err, want) || err == nil && (r.Created != 1 || r.Existing != 1 || r.Refused != nil) {
 			t.Errorf("for %d links: got %+v, %v, want %v", n, r, err, want)
 		}
 	}
-	r, err := readImportAnswer([]byte(refused), 2)
+	r, err := readAnswer(refused, 2)
 	if err != nil || len(r.Refused) != 2 || r.Refused[1].Index != 1 || !errors.Is(r.Refused[1].Problem, ErrAliasTaken) || r.Refused[0].Problem.Errors[0].Field != "url" {
 		t.Errorf("got %+v, %v", r, err)
 	}
-	if r, err := readImportAnswer([]byte(other), 1); err != nil || r.Created != 1 {
+	if r, err := readAnswer(other, 1); err != nil || r.Created != 1 {
 		t.Errorf("with spaces: got %+v, %v", r, err)
 	}
 	for _, text := range []string{
 		`<h1>no</h1>`, ``, `{}`, `[]`, `{"created":`, `{"created":1,"existing":0,"failed":0`, `{"created":-1,"existing":2,"failed":0,"results":[]}`,
 		`{"created":4294967297,"existing":0,"failed":0,"results":[]}`, `{"created":0,"existing":0,"failed":1,"results":[{"index":0,"status":422,"problem":{"code":5}}]}`,
 	} {
-		if r, err := readImportAnswer([]byte(text), 1); err == nil || !strings.Contains(err.Error(), "the server's answer") {
+		if r, err := readAnswer(text, 1); err == nil {
 			t.Errorf("%s: got %+v, %v, want an error", text, r, err)
 		}
-	}
-}
-
-func TestABatchIsALineForEachLink(t *testing.T) {
-	b := new(ImportBatch)
-	for _, link := range []string{`{"code":"a"}`, "{\n\"code\":\n\"b\"}", " \t\n"} {
-		if !b.Add([]byte(link)) {
-			t.Fatal("the batch is full")
-		}
-	}
-	if want := "{\"code\":\"a\"}\n{\r\"code\":\r\"b\"}\n \t\rnull\n"; string(b.body) != want || b.Len() != 3 || string(b.Link(0)) != `{"code":"a"}` {
-		t.Errorf("got %q, want %q", b.body, want)
-	}
-	b.Reset()
-	for n := 0; b.Add([]byte(`{}`)); n++ {
-		if n > MaxImportLinks {
-			t.Fatal("the batch does not end")
-		}
-	}
-	if b.Len() != MaxImportLinks {
-		t.Errorf("got %d links, want %d", b.Len(), MaxImportLinks)
-	}
-	b.Reset()
-	if large := make([]byte, 2*importBatchBytes); !b.Add(large) || b.Add([]byte(`{}`)) {
-		t.Error("an empty batch takes one large link, and then no other")
 	}
 }

@@ -153,17 +153,6 @@ func (c *Client) ShortenBulk(ctx context.Context, drafts []Draft, options ...Opt
 	return ask[BulkResult](ctx, c, call{method: http.MethodPost, path: "/shorten/bulk", body: drafts, takes: creates}, options)
 }
 
-// Import imports up to 1,000 links that were made elsewhere, each a link object as Export returns
-// it (Link.Raw), in one durable commit, with their codes, times and hits. Only admins may import;
-// with Owner the links become another user's. A link that already exists with the same fields stays
-// as it is and counts as existing, so an import may be repeated. A refused link does not affect the
-// others, and is not an error.
-func (c *Client) Import(ctx context.Context, links []json.RawMessage, options ...Option) (BulkResult, error) {
-	return ask[BulkResult](ctx, c, call{
-		method: http.MethodPost, path: "/import", body: ndjson(links), takes: takesOwner, repeatable: true,
-	}, options)
-}
-
 // ask makes a call whose answer is a T.
 func ask[T any](ctx context.Context, c *Client, asked call, options []Option) (T, error) {
 	var answer T

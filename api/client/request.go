@@ -47,7 +47,7 @@ func (r *request) write(body any) (err error) {
 		return nil
 	case ndjson:
 		r.header.Set("Content-Type", "application/x-ndjson")
-		r.body, err = body.text()
+		r.body = body.text()
 	default:
 		r.header.Set("Content-Type", "application/json")
 		r.body, err = json.Marshal(body)
@@ -55,15 +55,26 @@ func (r *request) write(body any) (err error) {
 	return err
 }
 
-func (lines ndjson) text() ([]byte, error) {
-	text := new(bytes.Buffer)
-	for i, line := range lines {
-		if err := json.Compact(text, line); err != nil { // it may have line feeds
-			return nil, fmt.Errorf("line %d: %w", i+1, err)
-		}
-		text.WriteByte('\n')
+// text returns the lines. A link that is no JSON becomes a line, too, for the server to refuse.
+func (links ndjson) text() (text []byte) {
+	size := 0
+	for _, link := range links {
+		size += len(link) + len("null\n")
 	}
-	return text.Bytes(), nil
+	text = make([]byte, 0, size)
+	for _, link := range links {
+		start := len(text)
+		text = append(text, link...)
+		line := text[start:]
+		for i := bytes.IndexByte(line, '\n'); i >= 0; i = bytes.IndexByte(line, '\n') {
+			line[i] = '\r' // like LF, it may stand between the parts of JSON, and in no string
+		}
+		if len(bytes.Trim(line, " \t\r")) == 0 {
+			text = append(text, "null"...) // because the server skips blank lines
+		}
+		text = append(text, '\n')
+	}
+	return text
 }
 
 // A lostError is an attempt without a complete answer: its outcome is unknown.
@@ -104,6 +115,7 @@ type reply struct {
 	status int
 	header http.Header
 	body   io.ReadCloser
+	bytes  int64 // of body, as the server says; -1: it does not
 }
 
 // open sends r once. An unsuccessful answer is a *Problem. The time limit includes reading the
@@ -115,7 +127,7 @@ func (c *Client) open(asker context.Context, r *request) (*reply, error) {
 		reply.end()
 		return nil, reply.explain("no answer", err)
 	}
-	reply.status, reply.header, reply.body = response.StatusCode, response.Header, response.Body
+	reply.status, reply.header, reply.body, reply.bytes = response.StatusCode, response.Header, response.Body, response.ContentLength
 	if reply.status/100 == 2 {
 		return reply, nil
 	}
@@ -168,21 +180,22 @@ func ended(ctx context.Context) error {
 	return ctx.Err()
 }
 
-var (
-	errTooLarge       = errors.New("the server's answer is too large")
-	errAnswerTooLarge = fmt.Errorf("%w: it has more than %d bytes", errTooLarge, maxAnswerBytes)
-)
+var errTooLarge = errors.New("the server's answer is too large")
 
 // readAll reads the body to its end, within the attempt's time.
 func (r *reply) readAll(maxBytes int) ([]byte, error) {
-	text, err := io.ReadAll(io.LimitReader(r.body, int64(maxBytes)+1))
+	var text bytes.Buffer
+	if r.bytes > 0 {
+		text.Grow(int(min(r.bytes, int64(maxBytes))) + bytes.MinRead)
+	}
+	_, err := text.ReadFrom(io.LimitReader(r.body, int64(maxBytes)+1))
 	switch {
 	case err != nil:
 		return nil, r.explain("reading the answer", err)
-	case len(text) > maxBytes:
+	case text.Len() > maxBytes:
 		return nil, fmt.Errorf("%w: it has more than %d bytes", errTooLarge, maxBytes)
 	}
-	return text, nil
+	return text.Bytes(), nil
 }
 
 // Close releases the answer, read or not.

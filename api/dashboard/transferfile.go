@@ -12,6 +12,7 @@ import (
 	"shunt/api/jsonbody"
 	"shunt/api/ops"
 	"shunt/api/problem"
+	"shunt/api/source"
 	"shunt/engine"
 )
 
@@ -86,21 +87,26 @@ type refusedLine struct {
 	Problem string
 }
 
-// importLines imports the lines of a file from the last to the first, as many at once as one request of the API may have. If
-// it cannot go on after some, the outcome says so.
+// importLines imports the lines of a file from the last to the first, as many at once as one request of the API may have:
+// exports have the newest link first, and the list shows the link that was made last first. If it cannot go on after some,
+// the outcome says so.
 func (r *request) importLines(f upload) (*imported, error) {
 	guard, err := ownerOf(f)
 	if err != nil {
 		return nil, err
 	}
+	lines, err := source.Lines(bytes.NewReader(f.text), int64(len(f.text)), true)
+	if err != nil {
+		return nil, err
+	}
 	done, end := &imported{Owner: guard.Owner}, r.Now().Add(ops.Patience)
-	for s := newSlicer(f.text); s.next(); {
+	for text, numbers := done.next(lines); len(numbers) > 0; text, numbers = done.next(lines) {
 		if r.Now().After(end) {
 			done.Stopped = "The rest takes too long for one request. Split the file, or use the command “shunt import”."
 			break
 		}
 		results, err := r.Calls.Import(r.Caller, guard, ops.Bulk{
-			Body: jsonbody.Body{MediaType: []byte(jsonbody.NDJSON[0]), Text: s.slice},
+			Body: jsonbody.Body{MediaType: []byte(jsonbody.NDJSON[0]), Text: text},
 			May:  func(n int) error { return r.Sessions.AllowMore(r.Ctx, r.Caller, n) },
 		})
 		if err != nil && done.Before == 0 {
@@ -114,11 +120,35 @@ func (r *request) importLines(f upload) (*imported, error) {
 			done.Stopped = visit.Sentence(p.Detail)
 			break
 		}
-		r.add(done, results, s.lines)
-		done.Before = s.line
+		r.add(done, results, numbers)
+		done.Before = numbers[len(numbers)-1]
 	}
 	slices.SortFunc(done.Lines, func(a, b refusedLine) int { return a.Line - b.Line })
 	return done, nil
+}
+
+// next returns the next lines, at most engine.MaxBulk, with their numbers; none if there are no more. It refuses those
+// that are too long.
+func (d *imported) next(lines source.Source) (text []byte, numbers []int) {
+	for len(numbers) < engine.MaxBulk {
+		record, err := lines.Next()
+		if err != nil { // the end: the file is in memory
+			break
+		}
+		if record.Refused != "" {
+			d.refuse(int(record.Number), record.Refused)
+			continue
+		}
+		numbers = append(numbers, int(record.Number))
+		text = append(append(text, record.Link...), '\n')
+	}
+	return text, numbers
+}
+
+func (d *imported) refuse(line int, why string) {
+	if d.Refused++; len(d.Lines) < maxRefusedShown {
+		d.Lines = append(d.Lines, refusedLine{line, why})
+	}
 }
 
 // add adds the results of a slice, whose items are of these lines.
@@ -126,7 +156,6 @@ func (r *request) add(done *imported, results ops.Results, lines []int) {
 	for i := range results {
 		switch {
 		case results[i].Err != nil:
-			done.Refused++
 			p, known := problem.Of(results[i].Err)
 			if !known {
 				r.logCause("a link could not be imported", results[i].Err)
@@ -134,44 +163,11 @@ func (r *request) add(done *imported, results ops.Results, lines []int) {
 			if p.Kind == problem.MalformedJSON {
 				p.Detail = "is not a JSON object"
 			}
-			if len(done.Lines) < maxRefusedShown {
-				done.Lines = append(done.Lines, refusedLine{lines[i], p.Detail})
-			}
+			done.refuse(lines[i], p.Detail)
 		case results[i].Existed:
 			done.Existing++
 		default:
 			done.Created++
 		}
 	}
-}
-
-// A slicer cuts a text into slices of at most engine.MaxBulk lines that are not blank, from the last
-// line to the first: exports have the newest link first, and the list shows the link that was made
-// last first.
-type slicer struct {
-	rest  []byte
-	line  int    // of the slice, the one with the lowest number
-	slice []byte // the present one, its last line first
-	lines []int  // the numbers of its lines
-}
-
-func newSlicer(text []byte) *slicer {
-	text = bytes.TrimPrefix(text, []byte("\ufeff"))
-	return &slicer{rest: text, line: bytes.Count(text, []byte{'\n'}) + 2}
-}
-
-// next goes to the next slice. It returns false if there is none.
-func (s *slicer) next() bool {
-	s.slice, s.lines = nil, s.lines[:0]
-	for s.line > 1 && len(s.lines) < engine.MaxBulk {
-		start := bytes.LastIndexByte(s.rest, '\n') + 1
-		text := s.rest[start:]
-		s.line--
-		s.rest = s.rest[:max(start-1, 0)]
-		if len(bytes.Trim(text, " \t\r\n")) > 0 {
-			s.lines = append(s.lines, s.line)
-			s.slice = append(append(s.slice, text...), '\n')
-		}
-	}
-	return len(s.lines) > 0
 }

@@ -1,152 +1,134 @@
-// Dist makes a release: static binaries, packages for Debian and for RPM, tarballs, a list of what
-// is in them, and their checksums. The same commit gives the same bytes in any folder: times are
-// that of the commit, names of machines and paths are left out.
-//
-// It is a module of its own, so that what makes packages is no dependency of the program.
+// Dist writes the list of parts of a binary for dist.sh, which makes a release: dist BINARY VERSION
+// SECONDS, the time of the commit. It is a module of its own, so that what makes packages is no
+// dependency of the program.
 package main
 
 import (
-	"errors"
-	"flag"
+	"crypto/sha256"
+	"debug/buildinfo"
+	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// A release is what is made from one commit.
-type release struct {
-	root    string    // the project
-	out     string    // where the files of the release go
-	work    string    // what is made on the way; removed at the end
-	version string    // without a leading v
-	time    time.Time // of the commit
-	only    string    // one target, as os/arch; empty: all
+// A bill is the bill of materials of a binary in the JSON form of CycloneDX 1.5 (ECMA-424).
+type bill struct {
+	Format       string       `json:"bomFormat"`
+	SpecVersion  string       `json:"specVersion"`
+	Serial       string       `json:"serialNumber"`
+	Version      int          `json:"version"`
+	Metadata     billMetadata `json:"metadata"`
+	Components   []component  `json:"components"`
+	Dependencies []dependency `json:"dependencies"`
 }
 
-// A target is a system that gets a binary.
-type target struct {
-	os, arch string
-	packages bool // for its package managers
+type billMetadata struct {
+	Timestamp string    `json:"timestamp"`
+	Component component `json:"component"`
 }
 
-var targets = []target{
-	{"linux", "amd64", true},
-	{"linux", "arm64", true},
-	{"darwin", "amd64", false}, // for development
-	{"darwin", "arm64", false},
+type component struct {
+	Type    string `json:"type"`
+	Ref     string `json:"bom-ref"`
+	Name    string `json:"name"`
+	Version string `json:"version"`
+	URL     string `json:"purl,omitempty"`
+	Hashes  []hash `json:"hashes,omitempty"`
+}
+
+type hash struct {
+	Algorithm string `json:"alg"`
+	Content   string `json:"content"` // hexadecimal
+}
+
+type dependency struct {
+	Ref       string   `json:"ref"`
+	DependsOn []string `json:"dependsOn"`
 }
 
 func main() {
-	r := release{}
-	flag.StringVar(&r.root, "root", ".", "folder of the project")
-	flag.StringVar(&r.out, "out", "dist", "folder for the release, made if it is missing")
-	flag.StringVar(&r.version, "version", "", "version (default: of the tag, or 0.0.0 and the commit)")
-	flag.StringVar(&r.only, "only", "", "make the files of one system only, such as linux/amd64")
-	flag.Parse()
-	if flag.NArg() > 0 {
-		fmt.Fprintf(os.Stderr, "dist: unexpected argument %q\n", flag.Arg(0))
-		os.Exit(2)
-	}
-	if err := r.make(); err != nil {
+	if err := writeBill(os.Args[1], os.Args[2], os.Args[3]); err != nil {
 		fmt.Fprintln(os.Stderr, "dist:", err)
 		os.Exit(1)
 	}
 }
 
-// make makes the whole release, or nothing: the folder appears in its place when it is complete.
-func (r *release) make() (err error) {
-	if err := r.prepare(); err != nil {
+// writeBill writes what the binary of a system is made of, as the Go linker recorded it.
+func writeBill(binary, version, unixSeconds string) error {
+	seconds, err := strconv.ParseInt(unixSeconds, 10, 64)
+	if err != nil {
 		return err
 	}
-	final := r.out
-	if r.work, err = os.MkdirTemp(filepath.Dir(final), ".dist-"); err != nil {
+	info, err := buildinfo.ReadFile(binary)
+	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(r.work)
-	r.out = filepath.Join(r.work, "release")
-	if err := os.Mkdir(r.out, 0o755); err != nil {
+	content, err := os.ReadFile(binary)
+	if err != nil {
 		return err
 	}
-	if err := r.makeManual(); err != nil {
-		return err
+	sum := sha256.Sum256(content)
+	self := component{
+		Type: "application", Ref: "shunt", Name: "shunt", Version: version,
+		Hashes: []hash{{"SHA-256", fmt.Sprintf("%x", sum)}},
 	}
-	if err := r.makeTargets(); err != nil {
-		return err
+	b := bill{
+		Format: "CycloneDX", SpecVersion: "1.5", Serial: serial(sum), Version: 1,
+		Metadata:   billMetadata{Timestamp: time.Unix(seconds, 0).UTC().Format(time.RFC3339), Component: self},
+		Components: []component{goComponent(info.GoVersion)},
 	}
-	if err := writeSums(r.out); err != nil {
-		return err
-	}
-	if err := os.RemoveAll(final); err != nil {
-		return err
-	}
-	return os.Rename(r.out, final)
-}
-
-func (r *release) makeTargets() error {
-	made := 0
-	for _, t := range targets {
-		if name := t.os + "/" + t.arch; r.only == "" || r.only == name {
-			if err := r.makeTarget(t); err != nil {
-				return fmt.Errorf("%s: %w", name, err)
-			}
-			made++
-		}
-	}
-	if made == 0 {
-		return fmt.Errorf("there is no target %q", r.only)
-	}
-	return nil
-}
-
-// prepare finds out what is released, and refuses to replace a folder that is not a release.
-func (r *release) prepare() (err error) {
-	for _, dir := range []*string{&r.root, &r.out} {
-		if *dir, err = filepath.Abs(*dir); err != nil {
+	for _, m := range info.Deps {
+		c, err := moduleComponent(m)
+		if err != nil {
 			return err
 		}
+		b.Components = append(b.Components, c)
 	}
-	if entries, err := os.ReadDir(r.out); err == nil && len(entries) > 0 {
-		if _, err := os.Stat(filepath.Join(r.out, sumsFile)); err != nil {
-			return fmt.Errorf("%s has files, but no %s: it is no release, so it is not replaced", r.out, sumsFile)
+	on := dependency{Ref: self.Ref}
+	for _, c := range b.Components {
+		on.DependsOn = append(on.DependsOn, c.Ref)
+	}
+	b.Dependencies = []dependency{on}
+	write := json.NewEncoder(os.Stdout)
+	write.SetEscapeHTML(false)
+	write.SetIndent("", "  ")
+	return write.Encode(b)
+}
+
+// goComponent is the standard library and runtime in the binary.
+func goComponent(version string) component {
+	version = strings.TrimPrefix(version, "go")
+	url := "pkg:golang/std@" + version
+	return component{Type: "library", Ref: url, Name: "std", Version: version, URL: url}
+}
+
+// moduleComponent is a module in the binary. The checksum of go.sum is a SHA-256 of the list of its
+// files (golang.org/x/mod/sumdb/dirhash, "h1").
+func moduleComponent(m *debug.Module) (component, error) {
+	if m.Replace != nil {
+		m = m.Replace
+	}
+	url := "pkg:golang/" + m.Path + "@" + m.Version
+	c := component{Type: "library", Ref: url, Name: m.Path, Version: m.Version, URL: url}
+	if text, found := strings.CutPrefix(m.Sum, "h1:"); found {
+		sum, err := base64.StdEncoding.DecodeString(text)
+		if err != nil {
+			return c, fmt.Errorf("checksum of %s: %w", m.Path, err)
 		}
+		c.Hashes = []hash{{"SHA-256", fmt.Sprintf("%x", sum)}}
 	}
-	text, err := r.git("log", "-1", "--format=%ct")
-	if err != nil {
-		return err
-	}
-	seconds, err := strconv.ParseInt(text, 10, 64)
-	if err != nil {
-		return fmt.Errorf("the time of the commit is %q", text)
-	}
-	r.time = time.Unix(seconds, 0).UTC()
-	if r.version == "" {
-		r.version, err = r.versionOfCommit()
-	}
-	r.version = strings.TrimPrefix(r.version, "v")
-	return err
+	return c, nil
 }
 
-// versionOfCommit returns the version of the tag at the commit. Between tags, it is a version
-// before every release, with the commit.
-func (r *release) versionOfCommit() (string, error) {
-	if tag, err := r.git("describe", "--tags", "--exact-match", "--match", "v[0-9]*"); err == nil {
-		return tag, nil
-	}
-	commit, err := r.git("rev-parse", "--short=12", "HEAD")
-	if err != nil {
-		return "", err
-	}
-	return fmt.Sprintf("0.0.0~%s.g%s", r.time.Format("20060102150405"), commit), nil
-}
-
-func (r *release) git(args ...string) (string, error) {
-	out, err := exec.Command("git", append([]string{"-C", r.root}, args...)...).Output()
-	if failed := (*exec.ExitError)(nil); errors.As(err, &failed) {
-		return "", fmt.Errorf("git %s: %s", args[0], strings.TrimSpace(string(failed.Stderr)))
-	}
-	return strings.TrimSpace(string(out)), err
+// serial returns a UUID (RFC 9562, version 8) that follows from the binary, so that two builds of a
+// commit have the same.
+func serial(sum [sha256.Size]byte) string {
+	u := sum[:16]
+	u[6], u[8] = u[6]&0x0f|0x80, u[8]&0x3f|0x80
+	return fmt.Sprintf("urn:uuid:%x-%x-%x-%x-%x", u[:4], u[4:6], u[6:8], u[8:10], u[10:])
 }

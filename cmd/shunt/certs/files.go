@@ -7,13 +7,13 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
-	"os"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"shunt/cmd/shunt/settings"
 )
 
 const (
@@ -21,7 +21,7 @@ const (
 	// looks running, so that a certificate whose key is not there yet is not an error.
 	lookInterval = time.Second
 
-	maxFileBytes = 1 << 20 // stops a wrong path from being read whole
+	maxFileBytes = 1 << 20
 )
 
 // Files is a certificate in two files, which may be replaced at any time.
@@ -53,10 +53,10 @@ func OpenFiles(certPath, keyPath string, log *slog.Logger) (*Files, error) {
 }
 
 func (f *Files) read() (certPEM, keyPEM []byte, err error) {
-	if certPEM, err = readBounded(f.certPath); err != nil {
+	if certPEM, err = settings.ReadAtMost(f.certPath, maxFileBytes); err != nil {
 		return nil, nil, fmt.Errorf("--tls-cert: %w", err)
 	}
-	if keyPEM, err = readBounded(f.keyPath); err != nil {
+	if keyPEM, err = settings.ReadAtMost(f.keyPath, maxFileBytes); err != nil {
 		return nil, nil, fmt.Errorf("--tls-key: %w", err)
 	}
 	return certPEM, keyPEM, nil
@@ -78,19 +78,6 @@ func (f *Files) pairError(err error) error {
 		why = "the second has no private key in PEM"
 	}
 	return fmt.Errorf("--tls-cert %s, --tls-key %s: %s", f.certPath, f.keyPath, why)
-}
-
-func readBounded(path string) ([]byte, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	text, err := io.ReadAll(io.LimitReader(file, maxFileBytes+1))
-	if err == nil && len(text) > maxFileBytes {
-		err = fmt.Errorf("%s is larger than %d bytes", path, maxFileBytes)
-	}
-	return text, err
 }
 
 // digest identifies what one look has seen.

@@ -22,7 +22,7 @@ import (
 
 // New returns the command cluster.
 func New(stdout, stderr io.Writer) *cobra.Command {
-	cluster, asJSON := node.Settings{}, false
+	asJSON := false
 	cmd := &cobra.Command{
 		Use:   "cluster",
 		Short: "Show the nodes of a cluster",
@@ -37,25 +37,18 @@ a node if it has --cluster, --node-name, --advertise, --cluster-listen, --cluste
 		Example: `  shunt cluster --config /etc/shunt.toml
   shunt cluster --json | jq .leader`,
 		Args: usage.KnownCommand,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := cluster.CheckJoin(); err != nil {
-				return err
-			}
-			ctx, cancel := context.WithTimeout(cmd.Context(), clusterTimeout)
-			defer cancel()
-			status, err := node.Ask(ctx, &cluster)
-			if err != nil {
-				return fmt.Errorf("cluster: %w", err)
-			}
-			if asJSON {
-				return console.PrintValue(stdout, status)
-			}
-			_, err = io.WriteString(stdout, clusterText(status))
-			return err
-		},
 	}
-	usage.AddConfig(cmd)
-	node.AddJoin(cmd.Flags(), &cluster)
+	atEtcd(cmd, "cluster", func(ctx context.Context, cluster *node.Settings, _ []string) error {
+		status, err := node.Ask(ctx, cluster)
+		if err != nil {
+			return err
+		}
+		if asJSON {
+			return console.PrintValue(stdout, status)
+		}
+		_, err = io.WriteString(stdout, clusterText(status))
+		return err
+	})
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print it as JSON")
 	settings.MarkArguments(cmd.Flags(), "json")
 	cmd.AddCommand(newClusterAdmit(stderr), newClusterRefuse(stderr), newClusterForget(stderr), newClusterLeave(stderr))
@@ -116,8 +109,7 @@ func clusterText(st *node.Status) string {
 }
 
 func newClusterForget(stderr io.Writer) *cobra.Command {
-	cluster := node.Settings{}
-	cmd := &cobra.Command{
+	return nodeCommand(stderr, &cobra.Command{
 		Use:   "forget NODE",
 		Short: "Remove a node that is gone for good from a cluster",
 		Long: `Remove a node that is gone for good from its cluster, so that its name is free and nothing waits for it.
@@ -126,22 +118,9 @@ other node has pulled yet are lost. Its certificate is refused from then on, unt
 is run with its name.`,
 		Example: `  shunt cluster forget b --config /etc/shunt.toml`,
 		Args:    usage.Exactly("NODE"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := cluster.CheckJoin(); err != nil {
-				return err
-			}
-			ctx, cancel := context.WithTimeout(cmd.Context(), clusterTimeout)
-			defer cancel()
-			if err := node.Forget(ctx, &cluster, args[0]); err != nil {
-				return fmt.Errorf("cluster forget: %w", err)
-			}
-			_, err := fmt.Fprintf(stderr, "%s is no longer a node of the cluster\n", args[0])
-			return err
-		},
-	}
-	usage.AddConfig(cmd)
-	node.AddJoin(cmd.Flags(), &cluster)
-	return cmd
+	}, func(ctx context.Context, cluster *node.Settings, name string) (string, error) {
+		return name + " is no longer a node of the cluster", node.Forget(ctx, cluster, name)
+	})
 }
 
 func newClusterAdmit(stderr io.Writer) *cobra.Command {
@@ -191,6 +170,17 @@ SERIAL is what 'openssl x509 -noout -serial' prints. --undo ends the refusal.`,
 
 // nodeCommand completes a command below cluster that does something with its argument at etcd, and then says what.
 func nodeCommand(stderr io.Writer, cmd *cobra.Command, do func(context.Context, *node.Settings, string) (string, error)) *cobra.Command {
+	return atEtcd(cmd, "cluster "+cmd.Name(), func(ctx context.Context, cluster *node.Settings, args []string) error {
+		said, err := do(ctx, cluster, args[0])
+		if err == nil {
+			_, err = fmt.Fprintln(stderr, said)
+		}
+		return err
+	})
+}
+
+// atEtcd completes a command that asks etcd; verb names it in errors.
+func atEtcd(cmd *cobra.Command, verb string, do func(context.Context, *node.Settings, []string) error) *cobra.Command {
 	cluster := node.Settings{}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := cluster.CheckJoin(); err != nil {
@@ -198,12 +188,10 @@ func nodeCommand(stderr io.Writer, cmd *cobra.Command, do func(context.Context, 
 		}
 		ctx, cancel := context.WithTimeout(cmd.Context(), clusterTimeout)
 		defer cancel()
-		said, err := do(ctx, &cluster, args[0])
-		if err != nil {
-			return fmt.Errorf("cluster %s: %w", cmd.Name(), err)
+		if err := do(ctx, &cluster, args); err != nil {
+			return fmt.Errorf("%s: %w", verb, err)
 		}
-		_, err = fmt.Fprintln(stderr, said)
-		return err
+		return nil
 	}
 	usage.AddConfig(cmd)
 	node.AddJoin(cmd.Flags(), &cluster)

@@ -23,12 +23,16 @@ type SharedState = replicate.SharedState
 // sharedState returns that of a store; nil: it is of no cluster.
 func sharedState(v *storage.Inspection) (*SharedState, error) { return replicate.State(v) }
 
-// RefuseMember refuses to serve the store of a node of a cluster without the cluster.
-func (c *Core) RefuseMember(s *Data) error {
-	if id, member := replicate.Of(c.Store).Cluster(); member {
-		return fmt.Errorf("%s is of the cluster %v: start with --cluster, or take it out of the cluster (shunt cluster leave)", s.Dir, id)
+// RefuseMember refuses to serve the store of a node of a cluster without the cluster. knows: this program has clusters.
+func (c *Core) RefuseMember(s *Data, knows bool) error {
+	id, member := replicate.Of(c.Store).Cluster()
+	switch {
+	case !member:
+		return nil
+	case !knows:
+		return fmt.Errorf("%s is of the cluster %v, and this program was built without clusters (nocluster)", s.Dir, id)
 	}
-	return nil
+	return fmt.Errorf("%s is of the cluster %v: start with --cluster, or take it out of the cluster (shunt cluster leave)", s.Dir, id)
 }
 
 // SendLinks writes what an edge of the cluster may have to w, as SendBackup does a backup.

@@ -1,12 +1,11 @@
 package importer
 
 import (
-	"bufio"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"shunt/api/client"
@@ -20,7 +19,6 @@ const maxShown = 100
 
 // A report says how an import goes: its progress to a person at a terminal, and refused lines.
 type report struct {
-	name     string // of the imported file
 	stderr   io.Writer
 	progress *console.Progress
 	size     int64 // of the imported file
@@ -28,9 +26,8 @@ type report struct {
 	begunAt  int64 // bytes that were imported before this run
 	links    int   // imported, found or refused by this run, with the batch that was sent again: it took time, too
 
-	shown   int // refused lines
-	file    *os.File
-	refused *bufio.Writer // to file; nil: none
+	shown   int      // refused lines
+	refused *os.File // nil: none
 }
 
 // keepRefused has all refused lines written into a file, after those of an earlier run if resumed.
@@ -39,29 +36,18 @@ func (r *report) keepRefused(path string, resumed bool) (err error) {
 	if resumed {
 		mode = os.O_APPEND
 	}
-	if path == "" {
-		return nil
-	}
-	if r.file, err = os.OpenFile(path, os.O_CREATE|os.O_WRONLY|mode, 0o600); err == nil {
-		r.refused = bufio.NewWriter(r.file)
+	if path != "" {
+		r.refused, err = os.OpenFile(path, os.O_CREATE|os.O_WRONLY|mode, 0o600)
 	}
 	return err
 }
 
-// flush writes the refused lines so far.
-func (r *report) flush() error {
+func (r *report) close() error {
+	r.progress.End()
 	if r.refused == nil {
 		return nil
 	}
-	return r.refused.Flush()
-}
-
-func (r *report) close() error {
-	r.progress.End()
-	if r.file == nil {
-		return nil
-	}
-	return errors.Join(r.flush(), r.file.Close())
+	return r.refused.Close()
 }
 
 // say shows that the first done bytes have been imported.
@@ -87,29 +73,31 @@ func (r *report) end() {
 	}
 }
 
-// refuse reports a refused line.
-func (r *report) refuse(number int64, why string) {
-	text := fmt.Sprintf("%s:%d: %s\n", console.Printable(r.name), number, why)
-	if r.refused != nil {
-		_, _ = r.refused.WriteString(text) // flush returns the error
+// refuse reports refused lines.
+func (r *report) refuse(lines []string) (err error) {
+	for _, text := range lines {
+		if r.shown++; r.shown <= maxShown+1 {
+			r.progress.End()
+		}
+		switch {
+		case r.shown <= maxShown:
+			fmt.Fprintf(r.stderr, "shunt: %s", text)
+		case r.shown == maxShown+1 && r.refused == nil:
+			fmt.Fprintf(r.stderr, "shunt: more lines were refused; --refused FILE keeps all of them\n")
+		case r.shown == maxShown+1:
+			fmt.Fprintf(r.stderr, "shunt: more lines were refused; all are in %s\n", console.Printable(r.refused.Name()))
+		}
 	}
-	switch r.shown++; {
-	case r.shown <= maxShown:
-		r.progress.End()
-		fmt.Fprintf(r.stderr, "shunt: %s", text)
-	case r.shown == maxShown+1 && r.refused == nil:
-		r.progress.End()
-		fmt.Fprintf(r.stderr, "shunt: more lines were refused; --refused FILE keeps all of them\n")
-	case r.shown == maxShown+1:
-		r.progress.End()
-		fmt.Fprintf(r.stderr, "shunt: more lines were refused; all are in %s\n", console.Printable(r.file.Name()))
+	if r.refused != nil && len(lines) > 0 {
+		_, err = r.refused.WriteString(strings.Join(lines, ""))
 	}
+	return err
 }
 
 // reason returns why the server refused a link.
 func reason(link []byte, p *client.Problem) string {
 	if p.Kind == client.ErrMalformedJSON && !json.Valid(link) {
-		return notJSON
+		return "is not JSON"
 	}
 	var object struct {
 		Code string `json:"code"`

@@ -58,11 +58,11 @@ It uses the server that runs on the data folder. If none runs, it opens the fold
 
 func addLink(ctx context.Context, where *reach.Target, given map[string]any, asJSON bool, stdout, stderr io.Writer) error {
 	var link client.Link
-	err := where.With(ctx, stderr, func(c *reach.Connection) error {
+	err := where.Do(ctx, "add", stderr, func(c *reach.Connection) error {
 		return c.Do(ctx, http.MethodPost, "/shorten", given, &link, c.OnceOptions()...)
 	})
 	if err != nil {
-		return fmt.Errorf("add: %w", err)
+		return err
 	}
 	if asJSON {
 		return console.PrintJSON(stdout, link.Raw)

@@ -38,11 +38,8 @@ line. Without --limit and --all, it lists the newest 50.
   shunt audit --json --all | jq -r 'select(.action == "link.deleted") | .code'`,
 		Args: usage.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			switch {
-			case asked.all && cmd.Flags().Changed("limit"):
-				return settings.UsageErrorf("--all and --limit exclude each other")
-			case asked.limit < 1:
-				return settings.UsageErrorf("--limit must be at least 1")
+			if err := asked.check(cmd); err != nil {
+				return err
 			}
 			return listChanges(cmd.Context(), &where, asked, stdout, stderr)
 		},
@@ -53,10 +50,8 @@ line. Without --limit and --all, it lists the newest 50.
 	fs.StringVar(&asked.Code, "code", "", "only changes of the link with the `CODE`, or short address")
 	settings.Var(fs, &asked.From, "from", "TIME", "", "only changes since the `TIME`: 7d, today, 2026-11-01 or 2026-11-01T12:00:00Z", settings.Now(settings.ParseBegin))
 	settings.Var(fs, &asked.To, "to", "TIME", "", "only changes before the `TIME`, or up to the end of a date", settings.Now(settings.ParseEnd))
-	fs.IntVar(&asked.limit, "limit", defaultListed, "at most `MANY`")
-	fs.BoolVar(&asked.all, "all", false, "all changes")
-	fs.BoolVar(&asked.asJSON, "json", false, "print entries as objects, one per line")
-	settings.MarkArguments(fs, "actor", "code", "from", "to", "limit", "all", "json")
+	asked.add(fs, "all changes", "print entries as objects, one per line")
+	settings.MarkArguments(fs, "actor", "code", "from", "to")
 	return cmd
 }
 

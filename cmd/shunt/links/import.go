@@ -2,6 +2,7 @@ package links
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -9,7 +10,7 @@ import (
 	"iter"
 	"os"
 	"os/signal"
-	"strconv"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -65,23 +66,17 @@ made again.
 			if asked.resume && args[0] == "-" {
 				return settings.UsageErrorf("--resume needs a file, because standard input can be read only once")
 			}
+			asked.ownerID = strings.TrimLeft(cmd.Flags().Lookup("owner").Value.String(), "0")
 			return importFile(cmd.Context(), &where, args[0], asked, cmd.InOrStdin(), stdout, stderr)
 		},
 	}
 	reach.AddSettings(cmd, &where)
 	fs := cmd.Flags()
-	settings.Var(fs, &asked.owner, "owner", "ID", "", "give the links to the user with this ID", func(text string) ([]client.Option, error) {
-		id, err := strconv.ParseUint(text, 10, 32)
-		if err != nil || id == 0 {
-			return nil, errors.New("must be a user's ID, which 'shunt user ls' lists")
-		}
-		asked.ownerID = strconv.FormatUint(id, 10)
-		return []client.Option{client.Owner(uint32(id))}, nil
-	})
+	addOwner(cmd, &asked.owner, "give the links to the user with this ID", false)
 	fs.BoolVar(&asked.resume, "resume", false, "go on where an earlier import of FILE was cut")
 	fs.StringVar(&asked.refused, "refused", "", "write a message for each refused line into `FILE`")
 	fs.BoolVar(&asked.asJSON, "json", false, "print the result as JSON")
-	settings.MarkArguments(fs, "owner", "resume", "refused", "json")
+	settings.MarkArguments(fs, "resume", "refused", "json")
 	return cmd
 }
 
@@ -95,7 +90,7 @@ func importFile(ctx context.Context, where *reach.Target, file string, asked imp
 	err := where.With(ctx, stderr, func(c *reach.Connection) (err error) {
 		x := &importer.Import{
 			File: file, Stdin: stdin, Stderr: stderr, Refused: asked.refused, Resume: asked.resume, To: destination(where, asked.ownerID),
-			Send: func(ctx context.Context, batches iter.Seq[*client.ImportBatch]) iter.Seq2[client.ImportResult, error] {
+			Send: func(ctx context.Context, batches iter.Seq[[]json.RawMessage]) iter.Seq2[client.ImportResult, error] {
 				return c.ImportAll(ctx, batches, asked.owner...)
 			},
 		}

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"shunt/api/client"
 	"shunt/cmd/shunt/console"
@@ -41,21 +42,27 @@ type listAsked struct {
 	owner []client.Option
 }
 
-// addOwner gives cmd the flag owner, which becomes options of a call.
-func addOwner(cmd *cobra.Command, options *[]client.Option) {
-	settings.Var(cmd.Flags(), options, "owner", "ID", "", "links of the user with this ID, or all (for admins)",
-		func(text string) ([]client.Option, error) {
-			if text == "all" {
-				return []client.Option{client.AnyOwner()}, nil
-			}
-			id, err := strconv.ParseUint(text, 10, 32)
-			if err != nil || id == 0 {
-				return nil, errors.New("must be a user's ID, which 'shunt user ls' lists, or all")
-			}
+// addOwner gives cmd the flag owner, which becomes options of a call. all: the owner may be "all".
+func addOwner(cmd *cobra.Command, options *[]client.Option, help string, all bool) {
+	settings.Var(cmd.Flags(), options, "owner", "ID", "", help, func(text string) ([]client.Option, error) {
+		id, err := strconv.ParseUint(text, 10, 32)
+		switch {
+		case all && text == "all":
+			return []client.Option{client.AnyOwner()}, nil
+		case err == nil && id > 0:
 			return []client.Option{client.Owner(uint32(id))}, nil
-		})
+		case all:
+			return nil, errors.New("must be a user's ID, which 'shunt user ls' lists, or all")
+		}
+		return nil, errors.New("must be a user's ID, which 'shunt user ls' lists")
+	})
 	settings.MarkArguments(cmd.Flags(), "owner")
 }
+
+const (
+	ownerOfLinks = "links of the user with this ID, or all (for admins)"
+	ownerOfTags  = "tags of the user with this ID (for admins)"
+)
 
 func newLs(stdout, stderr io.Writer) *cobra.Command {
 	where, asked := reach.Target{Reads: true}, listAsked{}
@@ -71,10 +78,12 @@ and --all, it lists the newest 50.
   shunt ls --q example.org --json | jq -r .short_url`,
 		Args: usage.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if asked.all && cmd.Flags().Changed("limit") {
-				return settings.UsageErrorf("--all and --limit exclude each other")
+			if err := asked.check(cmd); err != nil {
+				return err
 			}
-			return listLinks(cmd.Context(), &where, asked, stdout, stderr)
+			return where.Do(cmd.Context(), "ls", stderr, func(c *reach.Connection) error {
+				return printLinks(cmd.Context(), c, asked, stdout, stderr)
+			})
 		},
 	}
 	reach.AddSettings(cmd, &where)
@@ -83,23 +92,10 @@ and --all, it lists the newest 50.
 	settings.WordVar(fs, (*string)(&asked.State), "state", "STATE", "",
 		"only links in the `STATE`: "+strings.Join(linkStates, ", "), linkStates...)
 	fs.StringVar(&asked.Q, "q", "", "only links whose code, host or title begins with `TEXT`, in upper or lower case")
-	fs.IntVar(&asked.limit, "limit", defaultListed, "at most `MANY`")
-	fs.BoolVar(&asked.all, "all", false, "all links")
-	addOwner(cmd, &asked.owner)
-	fs.BoolVar(&asked.asJSON, "json", false, "print link objects, one per line")
-	settings.MarkArguments(fs, "tag", "state", "q", "limit", "all", "json")
+	asked.add(fs, "all links", "print link objects, one per line")
+	addOwner(cmd, &asked.owner, ownerOfLinks, true)
+	settings.MarkArguments(fs, "tag", "state", "q")
 	return cmd
-}
-
-func listLinks(ctx context.Context, where *reach.Target, asked listAsked, stdout, stderr io.Writer) error {
-	if asked.limit < 1 {
-		return settings.UsageErrorf("--limit must be at least 1")
-	}
-	err := where.With(ctx, stderr, func(c *reach.Connection) error { return printLinks(ctx, c, asked, stdout, stderr) })
-	if err != nil {
-		return fmt.Errorf("ls: %w", err)
-	}
-	return nil
 }
 
 // printLinks prints links, and reports on stderr if there are more.
@@ -116,6 +112,25 @@ func printLinks(ctx context.Context, c *reach.Connection, asked listAsked, stdou
 type listed struct {
 	limit       int
 	all, asJSON bool
+}
+
+// add declares the flags.
+func (a *listed) add(fs *pflag.FlagSet, all, json string) {
+	fs.IntVar(&a.limit, "limit", defaultListed, "at most `MANY`")
+	fs.BoolVar(&a.all, "all", false, all)
+	fs.BoolVar(&a.asJSON, "json", false, json)
+	settings.MarkArguments(fs, "limit", "all", "json")
+}
+
+// check refuses flags that contradict each other.
+func (a *listed) check(cmd *cobra.Command) error {
+	switch {
+	case a.all && cmd.Flags().Changed("limit"):
+		return settings.UsageErrorf("--all and --limit exclude each other")
+	case a.limit < 1:
+		return settings.UsageErrorf("--limit must be at least 1")
+	}
+	return nil
 }
 
 func (a *listed) pageSize() int {
@@ -247,7 +262,7 @@ not exit with 0, the output is not complete.
 		},
 	}
 	reach.AddSettings(cmd, &where)
-	addOwner(cmd, &owner)
+	addOwner(cmd, &owner, ownerOfLinks, true)
 	cmd.Flags().BoolVar(&unique, "unique", false, "with the unique visitors of each link")
 	settings.MarkArguments(cmd.Flags(), "unique")
 	return cmd

@@ -5,8 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -21,35 +19,8 @@ import (
 	"shunt/cmd/shunt/usage"
 )
 
-// statsAsked has what stats prints besides the two figures; empty: nothing.
-type statsAsked struct {
-	from, to time.Time
-	interval string
-	include  []string
-}
-
-// parameters returns the parameters of GET /stats/{code}.
-func (a statsAsked) parameters() url.Values {
-	v := make(url.Values)
-	for name, value := range map[string]string{
-		"from": boundText(a.from), "to": boundText(a.to), "interval": a.interval, "include": strings.Join(a.include, ","),
-	} {
-		if value != "" {
-			v.Set(name, value)
-		}
-	}
-	return v
-}
-
-func boundText(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return t.Format(time.RFC3339Nano)
-}
-
 func newStats(stdout, stderr io.Writer) *cobra.Command {
-	where, asked, asJSON := reach.Target{Reads: true}, statsAsked{}, false
+	where, asked, include, asJSON := reach.Target{Reads: true}, client.StatsQuery{}, []string(nil), false
 	cmd := &cobra.Command{
 		Use:   "stats CODE…",
 		Short: "Print the hits and unique visitors of links",
@@ -68,15 +39,18 @@ It uses the server that runs on the data folder. If none runs, it opens the fold
 		Args: usage.OneOrMore("CODE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p := &severalPrinter{w: stdout, asJSON: asJSON, several: len(args) > 1}
+			for _, part := range include {
+				asked.Include = append(asked.Include, client.Include(part))
+			}
 			return printStats(cmd.Context(), &where, args, asked, p, stderr)
 		},
 	}
 	reach.AddSettings(cmd, &where)
 	fs := cmd.Flags()
-	settings.Var(fs, &asked.from, "from", "TIME", "", "the beginning: 7d, yesterday, 2026-11-01 or 2026-11-01T12:00:00Z", settings.Now(settings.ParseBegin))
-	settings.Var(fs, &asked.to, "to", "TIME", "", "the end, of a date its end; both are widened to whole hours or days", settings.Now(settings.ParseEnd))
-	settings.WordVar(fs, &asked.interval, "interval", "WORD", "", "figures for each hour or day", "hour", "day")
-	settings.WordsVar(fs, &asked.include, "include", "WORDS", "separated by commas: bots, referrers, countries, devices, browsers, durability, error",
+	settings.Var(fs, &asked.From, "from", "TIME", "", "the beginning: 7d, yesterday, 2026-11-01 or 2026-11-01T12:00:00Z", settings.Now(settings.ParseBegin))
+	settings.Var(fs, &asked.To, "to", "TIME", "", "the end, of a date its end; both are widened to whole hours or days", settings.Now(settings.ParseEnd))
+	settings.WordVar(fs, (*string)(&asked.Interval), "interval", "WORD", "", "figures for each hour or day", "hour", "day")
+	settings.WordsVar(fs, &include, "include", "WORDS", "separated by commas: bots, referrers, countries, devices, browsers, durability, error",
 		"bots", "referrers", "countries", "devices", "browsers", "durability", "error")
 	fs.BoolVar(&asJSON, "json", false, "print the answer of the API")
 	settings.MarkArguments(fs, "json", "from", "to", "interval", "include")
@@ -84,15 +58,11 @@ It uses the server that runs on the data folder. If none runs, it opens the fold
 }
 
 func printStats(
-	ctx context.Context, where *reach.Target, names []string, asked statsAsked, p *severalPrinter, stderr io.Writer,
+	ctx context.Context, where *reach.Target, names []string, asked client.StatsQuery, p *severalPrinter, stderr io.Writer,
 ) error {
-	query := asked.parameters().Encode()
-	if query != "" {
-		query = "?" + query
-	}
 	return withLinks(ctx, where, "stats", names, stderr, func(c *reach.Connection, code string) error {
-		var stats client.Stats
-		if err := c.Do(ctx, http.MethodGet, "/stats/"+url.PathEscape(code)+query, nil, &stats); err != nil {
+		stats, err := c.Stats(ctx, code, asked)
+		if err != nil {
 			return err
 		}
 		if !p.several {

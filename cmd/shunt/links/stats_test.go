@@ -60,14 +60,3 @@ func TestEmptyFiguresAtTheBeginningAreLeftOut(t *testing.T) {
 		}
 	}
 }
-
-func TestStatsAskOnlyForWhatWasRequested(t *testing.T) {
-	if got := (statsAsked{}).parameters().Encode(); got != "" {
-		t.Errorf("nothing is asked for as %q", got)
-	}
-	asked := statsAsked{from: time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC), interval: "day", include: []string{"bots", "error"}}
-	const want = "from=2026-11-21T10%3A00%3A00Z&include=bots%2Cerror&interval=day"
-	if got := asked.parameters().Encode(); got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
-}

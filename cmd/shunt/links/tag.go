@@ -1,7 +1,6 @@
 package links
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -34,64 +33,36 @@ func newTagLs(stdout, stderr io.Writer) *cobra.Command {
   shunt tag ls --q news --json`,
 		Args: usage.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			err := where.With(cmd.Context(), stderr, func(c *reach.Connection) error {
+			return where.Do(cmd.Context(), "tag ls", stderr, func(c *reach.Connection) error {
 				return printTags(cmd.Context(), c, asked, owner, asJSON, stdout)
 			})
-			if err != nil {
-				return fmt.Errorf("tag ls: %w", err)
-			}
-			return nil
 		},
 	}
 	reach.AddSettings(cmd, &where)
 	fs := cmd.Flags()
 	fs.StringVar(&asked.Prefix, "q", "", "only tags that begin with `TEXT`, in upper or lower case")
-	addTagOwner(cmd, &owner)
+	addOwner(cmd, &owner, ownerOfTags, false)
 	fs.BoolVar(&asJSON, "json", false, "print an object for each tag, one per line")
 	settings.MarkArguments(fs, "q", "json")
 	return cmd
 }
 
-// addTagOwner gives cmd the flag owner. Tags are each user's own, so there is no "all".
-func addTagOwner(cmd *cobra.Command, options *[]client.Option) {
-	settings.Var(cmd.Flags(), options, "owner", "ID", "", "tags of the user with this ID (for admins)",
-		func(text string) ([]client.Option, error) {
-			id, err := strconv.ParseUint(text, 10, 32)
-			if err != nil || id == 0 {
-				return nil, errors.New("must be a user's ID, which 'shunt user ls' lists")
-			}
-			return []client.Option{client.Owner(uint32(id))}, nil
-		})
-	settings.MarkArguments(cmd.Flags(), "owner")
-}
-
-// printTags prints tags as they arrive: as they came, one a line, or as tables of maxPage rows, the first
-// with a head.
+// printTags prints tags as they arrive.
 func printTags(ctx context.Context, c *reach.Connection, q client.TagsQuery, owner []client.Option, asJSON bool, stdout io.Writer) error {
-	out := bufio.NewWriter(stdout)
-	rows := [][]string{{"TAG", "LINKS"}}
+	out := newListPrinter(stdout, asJSON, "TAG", "LINKS")
 	for tag, err := range c.Tags(ctx, q, owner...) {
-		switch {
-		case err != nil:
-		case asJSON:
-			err = json.NewEncoder(out).Encode(tag)
-		default:
-			rows = append(rows, []string{tag.Name, strconv.FormatUint(tag.Links, 10)})
-			if len(rows) > maxPage {
-				err = console.PrintTable(out, rows)
-				rows = nil
-			}
+		var object []byte
+		if err == nil {
+			object, err = json.Marshal(tag)
+		}
+		if err == nil {
+			err = out.print(object, tag.Name, strconv.FormatUint(tag.Links, 10))
 		}
 		if err != nil {
-			return errors.Join(err, out.Flush())
+			return errors.Join(err, out.flush(false))
 		}
 	}
-	if !asJSON && len(rows) > 0 {
-		if err := console.PrintTable(out, rows); err != nil {
-			return err
-		}
-	}
-	return out.Flush()
+	return out.flush(true)
 }
 
 func newTagRename(stderr io.Writer) *cobra.Command {
@@ -112,7 +83,7 @@ A command that was cut off can be repeated: it goes on.
 		},
 	}
 	reach.AddSettings(cmd, &where)
-	addTagOwner(cmd, &owner)
+	addOwner(cmd, &owner, ownerOfTags, false)
 	return cmd
 }
 
@@ -132,7 +103,7 @@ func newTagRm(stderr io.Writer) *cobra.Command {
 		},
 	}
 	reach.AddSettings(cmd, &where)
-	addTagOwner(cmd, &owner)
+	addOwner(cmd, &owner, ownerOfTags, false)
 	return cmd
 }
 
@@ -141,15 +112,12 @@ func changeTag(
 	ctx context.Context, where *reach.Target, verb, tag string, stderr io.Writer, change func(c *reach.Connection) (client.TagChange, error),
 ) error {
 	var done client.TagChange
-	err := where.With(ctx, stderr, func(c *reach.Connection) (err error) {
+	err := where.Do(ctx, "tag "+verb+" "+console.Printable(tag), stderr, func(c *reach.Connection) (err error) {
 		done, err = change(c)
 		return err
 	})
 	if err == nil || done.Links > 0 {
 		fmt.Fprintf(stderr, "shunt: changed %s\n", plural.Of(done.Links, "link", "links"))
 	}
-	if err != nil {
-		return fmt.Errorf("tag %s %s: %w", verb, console.Printable(tag), err)
-	}
-	return nil
+	return err
 }

@@ -44,6 +44,9 @@ type Connection struct {
 	onClose   func() error
 }
 
+// bufferBytes is read and written at once: an import sends and gets hundreds of kilobytes.
+const bufferBytes = 64 << 10
+
 type dialer func(ctx context.Context) (net.Conn, error)
 
 func newConnection(origin, token string, header http.Header, dial dialer) (*Connection, error) {
@@ -52,6 +55,7 @@ func newConnection(origin, token string, header http.Header, dial dialer) (*Conn
 		transport.Proxy = nil
 		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) }
 	}
+	transport.ReadBufferSize, transport.WriteBufferSize = bufferBytes, bufferBytes
 	reached, connect := new(atomic.Bool), transport.DialContext
 	transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := connect(ctx, network, address)

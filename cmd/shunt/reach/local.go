@@ -162,6 +162,14 @@ func (t *Target) With(ctx context.Context, stderr io.Writer, fn func(c *Connecti
 	return errors.Join(fn(c), c.close())
 }
 
+// Do is With for a command that verb names in errors.
+func (t *Target) Do(ctx context.Context, verb string, stderr io.Writer, fn func(c *Connection) error) error {
+	if err := t.With(ctx, stderr, fn); err != nil {
+		return fmt.Errorf("%s: %w", verb, err)
+	}
+	return nil
+}
+
 // Reach connects to the server that runs on the folder; or returns nil, and what alone has
 // returned: it opens the folder, and storage.ErrLocked means that a process without a socket has
 // it.

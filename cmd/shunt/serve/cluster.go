@@ -57,7 +57,7 @@ func (s *server) openNode() (err error) {
 // joinCluster makes the store, which nobody uses yet, one of the cluster.
 func (s *server) joinCluster(ctx context.Context) error {
 	if s.node == nil {
-		return s.core.RefuseMember(&s.cfg.data)
+		return s.core.RefuseMember(&s.cfg.data, s.cfg.addNode != nil)
 	}
 	if err := s.node.Join(ctx, s.core.Store); err != nil {
 		return err

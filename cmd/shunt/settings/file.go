@@ -35,7 +35,7 @@ type configFile struct {
 // readFile returns the values of the TOML file by setting. Its keys are the flags' names; base_url
 // is base-url.
 func readFile(path string, known map[string]*pflag.Flag) (map[string]given, error) {
-	text, err := readAtMost(path, maxFileBytes)
+	text, err := ReadAtMost(path, maxFileBytes)
 	if err != nil {
 		return nil, UsageErrorf("--config: %w", err)
 	}

@@ -154,12 +154,12 @@ func secretFromFile(name *string, value string, known map[string]*pflag.Flag) (s
 		return value, nil
 	}
 	*name = secret
-	text, err := readAtMost(value, maxSecretFileBytes)
+	text, err := ReadAtMost(value, maxSecretFileBytes)
 	return strings.TrimSpace(string(text)), err
 }
 
-// readAtMost reads a file, and refuses a larger one.
-func readAtMost(path string, most int64) ([]byte, error) {
+// ReadAtMost reads a file, and refuses a larger one: a wrong path (a device, a log) is not read whole.
+func ReadAtMost(path string, most int64) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err

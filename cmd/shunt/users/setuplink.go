@@ -67,12 +67,12 @@ type setupLink struct {
 
 func printSetupLink(ctx context.Context, where *reach.Target, email string, asJSON bool, stdout, stderr io.Writer) error {
 	var answer json.RawMessage
-	err := where.With(ctx, stderr, func(c *reach.Connection) (err error) {
+	err := where.Do(ctx, "user setup-link", stderr, func(c *reach.Connection) (err error) {
 		answer, err = newSetupLink(ctx, c, email)
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("user setup-link: %w", err)
+		return err
 	}
 	if asJSON {
 		return console.PrintJSON(stdout, answer)

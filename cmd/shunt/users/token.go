@@ -54,14 +54,14 @@ func addToken(ctx context.Context, where *reach.Target, draft client.TokenDraft,
 		return settings.UsageErrorf("--name is missing: it distinguishes tokens, such as --name laptop")
 	}
 	var made client.IssuedToken
-	err := where.With(ctx, stderr, func(c *reach.Connection) (err error) {
+	err := where.Do(ctx, "token add", stderr, func(c *reach.Connection) (err error) {
 		if err = firstTokenScopes(ctx, c, &draft); err == nil {
 			made, err = c.IssueToken(ctx, draft)
 		}
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("token add: %w", err)
+		return err
 	}
 	_, err = fmt.Fprintln(stdout, console.Printable(made.Secret))
 	return err

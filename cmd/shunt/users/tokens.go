@@ -2,7 +2,6 @@ package users
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"strings"
 
@@ -83,9 +82,5 @@ func removeToken(ctx context.Context, where *reach.Target, id string, stderr io.
 	if strings.HasPrefix(id, "shunt_") {
 		return settings.UsageErrorf("that looks like a token; give its ID, which 'shunt token ls' lists")
 	}
-	err := where.With(ctx, stderr, func(c *reach.Connection) error { return c.RevokeToken(ctx, id) })
-	if err != nil {
-		return fmt.Errorf("token rm: %w", err)
-	}
-	return nil
+	return where.Do(ctx, "token rm", stderr, func(c *reach.Connection) error { return c.RevokeToken(ctx, id) })
 }

@@ -57,12 +57,12 @@ func addUser(ctx context.Context, where *reach.Target, email string, admin, asJS
 		draft.Role = client.RoleAdmin
 	}
 	var made client.User
-	err := where.With(ctx, stderr, func(c *reach.Connection) (err error) {
+	err := where.Do(ctx, "user add", stderr, func(c *reach.Connection) (err error) {
 		made, err = c.AddUser(ctx, draft)
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("user add: %w", err)
+		return err
 	}
 	if asJSON {
 		return console.PrintJSON(stdout, made.Raw)
@@ -93,9 +93,9 @@ func listInto[T any](
 	ctx context.Context, where *reach.Target, path string, asJSON bool, table func(rows []T) [][]string, stdout, stderr io.Writer,
 ) error {
 	var answer json.RawMessage
-	err := where.With(ctx, stderr, func(c *reach.Connection) error { return c.Do(ctx, http.MethodGet, path, nil, &answer) })
+	err := where.Do(ctx, "listing "+path[1:], stderr, func(c *reach.Connection) error { return c.Do(ctx, http.MethodGet, path, nil, &answer) })
 	if err != nil {
-		return fmt.Errorf("listing %s: %w", path[1:], err)
+		return err
 	}
 	if asJSON {
 		return console.PrintJSON(stdout, answer)
@@ -152,7 +152,7 @@ else, not even to a new user with the same address.
 }
 
 func removeUser(ctx context.Context, where *reach.Target, email string, keepLinks bool, moveTo string, stderr io.Writer) error {
-	err := where.With(ctx, stderr, func(c *reach.Connection) error {
+	err := where.Do(ctx, "user rm", stderr, func(c *reach.Connection) error {
 		u, err := findUser(ctx, c, email)
 		switch {
 		case err != nil:
@@ -167,10 +167,7 @@ func removeUser(ctx context.Context, where *reach.Target, email string, keepLink
 	if p := (*client.Problem)(nil); errors.As(err, &p) && len(p.Errors) == 1 && p.Errors[0].Field == "links" {
 		return errors.New("user rm: this user has links; with --move-links-to USER another user gets them, with --keep-links they stay, under the user's number")
 	}
-	if err != nil {
-		return fmt.Errorf("user rm: %w", err)
-	}
-	return nil
+	return err
 }
 
 // removeAndMove deletes u, whose links another user gets. The server moves many links in several requests, each

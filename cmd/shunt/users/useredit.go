@@ -2,7 +2,6 @@ package users
 
 import (
 	"context"
-	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -72,14 +71,14 @@ func editUser(
 	ctx context.Context, where *reach.Target, email string, edit client.UserEdit, asJSON bool, stdout, stderr io.Writer,
 ) error {
 	var u client.User
-	err := where.With(ctx, stderr, func(c *reach.Connection) (err error) {
+	err := where.Do(ctx, "user edit", stderr, func(c *reach.Connection) (err error) {
 		if u, err = findUser(ctx, c, email); err == nil {
 			u, err = c.EditUser(ctx, u.ID, edit)
 		}
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("user edit: %w", err)
+		return err
 	}
 	if asJSON {
 		return console.PrintJSON(stdout, u.Raw)

@@ -1,4 +1,4 @@
-package importer
+package source
 
 import (
 	"bytes"
@@ -12,12 +12,6 @@ const (
 	blockBytes   = 256 << 10 // read at once
 )
 
-// A position is between two lines, or at an end of the file.
-type position struct {
-	Offset int64 `json:"offset"` // bytes of the file before it
-	Line   int64 `json:"line"`   // the number of the line that is read next there
-}
-
 // lines reads the lines of a file from the first to the last, or backwards. It holds a block of the
 // file, and of a line that is in several blocks a copy.
 type lines struct {
@@ -26,37 +20,30 @@ type lines struct {
 	block     int64 // bytes that are read at once
 	longest   int64 // bytes of a line whose text is kept
 	backwards bool
-	at        position
+	at        int64  // where the line begins, or ends if backwards, that is read next
+	number    int64  // of that line
 	held      []byte // a block of the file
 	heldAt    int64  // its offset, a multiple of block
 	buffer    []byte // of a line that is in several blocks
 }
 
-// A line is one line of a file, without the spaces around it. Of a line that is too long there is
-// no text.
-type line struct {
-	number  int64
-	text    []byte // valid until the next call
-	tooLong bool
+func newLines(file io.ReaderAt, size int64, backwards bool) *lines {
+	l := &lines{file: file, size: size, block: blockBytes, longest: maxLineBytes, backwards: backwards, number: 1}
+	if backwards {
+		l.at = size
+	}
+	return l
 }
 
-// linesFrom returns the lines of a file that are read from at on.
-func linesFrom(file io.ReaderAt, size int64, at position, backwards bool) *lines {
-	return &lines{file: file, size: size, block: blockBytes, longest: maxLineBytes, backwards: backwards, at: at}
-}
-
-// countLines returns how many lines a file has.
-func countLines(file io.ReaderAt, size int64) (n int64, err error) {
-	block, last := make([]byte, blockBytes), byte('\n')
-	for at := int64(0); at < size; {
-		read := block[:min(blockBytes, size-at)]
-		if err := readFull(file, read, at); err != nil {
+// count returns how many lines the file has.
+func (l *lines) count() (n int64, err error) {
+	for at := int64(0); at < l.size; at += int64(len(l.held)) {
+		if err := l.hold(at); err != nil {
 			return 0, err
 		}
-		n += int64(bytes.Count(read, []byte{'\n'}))
-		at, last = at+int64(len(read)), read[len(read)-1]
+		n += int64(bytes.Count(l.held, []byte{'\n'}))
 	}
-	if last != '\n' {
+	if l.size > 0 && l.held[len(l.held)-1] != '\n' {
 		n++
 	}
 	return n, nil
@@ -77,30 +64,30 @@ func readFull(file io.ReaderAt, p []byte, at int64) error {
 // byteOrderMark may begin a file made on Windows.
 var byteOrderMark = []byte("\ufeff")
 
-// next returns the next line, io.EOF after the last one.
-func (l *lines) next() (read line, err error) {
-	read.number = l.at.Line
-	start, end, step := l.at.Offset, l.at.Offset, int64(1)
+// next returns the next line without the spaces around it, valid until the next call; io.EOF after
+// the last one. Of a line that is too long there is no text.
+func (l *lines) next() (text []byte, tooLong bool, err error) {
+	start, end, step := l.at, l.at, int64(1)
 	switch {
 	case l.backwards && start == 0, !l.backwards && start == l.size:
-		return line{}, io.EOF
+		return nil, false, io.EOF
 	case l.backwards:
 		step = -1
 		start, err = l.startOf(end)
 	default:
 		end, err = l.endOf(start)
 	}
-	if read.tooLong = end-start > l.longest; err == nil && !read.tooLong {
-		read.text, err = l.textOf(start, end)
+	if tooLong = end-start > l.longest; err == nil && !tooLong {
+		text, err = l.textOf(start, end)
 	}
 	if err != nil {
-		return line{}, err
+		return nil, false, err
 	}
-	l.at.Line += step
-	if l.at.Offset = end; l.backwards {
-		l.at.Offset = start
+	l.number += step
+	if l.at = end; l.backwards {
+		l.at = start
 	}
-	return read, nil
+	return text, tooLong, nil
 }
 
 // endOf returns where the line ends that begins at an offset, its line feed included.

@@ -1,0 +1,105 @@
+package source
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+)
+
+// A Record is one link of a file.
+type Record struct {
+	Number  int64  // as people count: of the line. The first is 1, the last of a file may come first
+	Link    []byte // as POST /import takes it; valid until the next call of Next
+	Refused string // why the record is no link; there is no Link then
+}
+
+// A Source reads the records of a file. It is used by one goroutine.
+type Source interface {
+	// Next returns the next record, io.EOF after the last one.
+	Next() (Record, error)
+	// Passed returns how many bytes of the file were read for the records so far.
+	Passed() int64
+}
+
+// ErrBroken is the error of an export that broke off: its last line is a problem.
+var ErrBroken = errors.New("the last line says that the export broke off here")
+
+// brokenExport begins the type of what ends an export that could not go on.
+const brokenExport = "urn:shunt:problem:"
+
+// Open returns the records of a file of size bytes, the oldest link first: from the last to the first
+// if it is an export, or if its first link is newer than its last.
+func Open(file io.ReaderAt, size int64) (Source, error) {
+	first, err := firstLink(newLines(file, size, false))
+	if err != nil {
+		return nil, err
+	}
+	last, err := firstLink(newLines(file, size, true))
+	switch {
+	case err != nil:
+		return nil, err
+	case strings.HasPrefix(last.Type, brokenExport):
+		return nil, ErrBroken
+	}
+	return Lines(file, size, first.ShortURL != "" || !last.CreatedAt.IsZero() && first.CreatedAt.After(last.CreatedAt))
+}
+
+// linkEnd has the parts of the first and the last line that decide about the order.
+type linkEnd struct {
+	Type      string    `json:"type"`
+	ShortURL  string    `json:"short_url"` // only exports have it
+	CreatedAt time.Time `json:"created_at"`
+}
+
+// firstLink returns the first line that has a text.
+func firstLink(l *lines) (end linkEnd, err error) {
+	for err == nil {
+		var r Record
+		if r, err = l.Next(); len(r.Link) > 0 {
+			_ = json.Unmarshal(r.Link, &end) // what is wrong will be refused
+			return end, nil
+		}
+	}
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return end, err
+}
+
+// Lines returns the lines of a file that are not blank, as records: links in JSON.
+func Lines(file io.ReaderAt, size int64, fromLast bool) (_ Source, err error) {
+	l := newLines(file, size, fromLast)
+	if fromLast {
+		l.number, err = l.count()
+	}
+	return l, err
+}
+
+// Next implements Source.
+func (l *lines) Next() (Record, error) {
+	for {
+		number := l.number
+		text, tooLong, err := l.next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return Record{}, err
+		case err != nil:
+			return Record{}, fmt.Errorf("reading line %d: %w", number, err)
+		case tooLong:
+			return Record{Number: number, Refused: fmt.Sprintf("has more than %d bytes", maxLineBytes)}, nil
+		case len(text) > 0:
+			return Record{Number: number, Link: text}, nil
+		}
+	}
+}
+
+// Passed implements Source.
+func (l *lines) Passed() int64 {
+	if l.backwards {
+		return l.size - l.at
+	}
+	return l.at
+}
