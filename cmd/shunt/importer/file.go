@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"syscall"
 	"time"
 
 	"shunt/api/source"
@@ -41,11 +42,14 @@ func open(name string, stdin io.Reader) (f *file, err error) {
 	return nil, err
 }
 
-// spoolPipe spools what is not a regular file. To read a folder is an error that says so.
+// spoolPipe spools what is not a regular file.
 func (f *file) spoolPipe() error {
 	info, err := f.Stat()
-	if err != nil || info.Mode().IsRegular() {
+	switch {
+	case err != nil || info.Mode().IsRegular():
 		return err
+	case info.IsDir():
+		return &os.PathError{Op: "read", Path: f.Name(), Err: syscall.EISDIR}
 	}
 	pipe := f.File
 	defer pipe.Close()
