@@ -17,13 +17,9 @@ import (
 // holds a write as a disk does that does not answer.
 func TestAStuckAccessLogStopsNoRedirect(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, syscall.Mkfifo(pipe, 0o600))
 	reader, err := os.OpenFile(pipe, os.O_RDWR, 0) // so that the server can open it
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer reader.Close()
 	dir := t.TempDir()
 	p := launch(t, dir, "--access-log", pipe).waitReady()
@@ -32,13 +28,9 @@ func TestAStuckAccessLogStopsNoRedirect(t *testing.T) {
 	}
 	const requests = 60_000 // of about 100 bytes: 2 MiB wait in memory, the rest is dropped
 	conn, err := net.Dial("tcp", strings.TrimPrefix(p.public, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, conn.SetDeadline(time.Now().Add(time.Minute)))
 	go func() {
 		_, _ = io.WriteString(conn, strings.Repeat("GET /known HTTP/1.1\r\nHost: a\r\n\r\n", requests))
 		_ = conn.(*net.TCPConn).CloseWrite()
@@ -62,12 +54,8 @@ func TestSIGHUPOpensTheAccessLogAgain(t *testing.T) {
 	path := filepath.Join(folder, "access")
 	p := launch(t, dir, "--access-log", path).waitReady()
 	ask(t, p.public+"/robots.txt", "")
-	if err := os.Rename(path, path+".1"); err != nil {
-		t.Fatal(err)
-	}
-	if err := p.cmd.Process.Signal(syscall.SIGHUP); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Rename(path, path+".1"))
+	must(t, p.cmd.Process.Signal(syscall.SIGHUP))
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 		if _, err := os.Stat(path); err == nil {
 			break

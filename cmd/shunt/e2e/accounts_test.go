@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"encoding/json"
 	"net/http"
 	"os"
 	"os/exec"
@@ -18,36 +17,17 @@ func shuntWithInput(t *testing.T, input string, env []string, args ...string) re
 	t.Helper()
 	path := writeFile(t, "input", input)
 	in, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer in.Close()
 	var stdout, stderr strings.Builder
 	cmd := exec.Command(binary, args...)
 	cmd.Env = append(os.Environ(), env...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, &stdout, &stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Start())
 	timeout := killAtDeadline(t, cmd.Process)
 	defer timeout.Stop()
 	_ = cmd.Wait() // its error is in the exit code
 	return result{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
-}
-
-// loggedIn logs in over HTTP and returns the status.
-func loggedIn(t *testing.T, p *process, email, password string) int {
-	t.Helper()
-	body, err := json.Marshal(map[string]string{"email": email, "password": password})
-	if err != nil {
-		t.Fatal(err)
-	}
-	response, err := http.Post(p.public+"/api/v1/session", "application/json", strings.NewReader(string(body)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	return response.StatusCode
 }
 
 // The same commands run alone, while a server runs, and against a remote server.

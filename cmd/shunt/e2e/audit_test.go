@@ -3,7 +3,6 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"path/filepath"
 	"regexp"
@@ -169,28 +168,4 @@ func TestTheAuditLogHasNoSecretAndANetworkOnlyIfToldTo(t *testing.T) {
 			}
 		})
 	}
-}
-
-// send sends a request through a proxy with HTTPS that names the client, and returns the status; 0: no
-// answer.
-func send(url, token, body, client string) int {
-	request, err := http.NewRequest(http.MethodPost, url, strings.NewReader(body))
-	if err != nil {
-		return 0
-	}
-	request.Header.Set("Authorization", "Bearer "+token)
-	request.Header.Set("Content-Type", "application/json")
-	if client != "" {
-		request.Header.Set("X-Forwarded-For", client)
-		request.Header.Set("X-Forwarded-Proto", "https")
-	}
-	response, err := http.DefaultTransport.RoundTrip(request)
-	if err != nil {
-		return 0
-	}
-	defer response.Body.Close()
-	if _, err := io.Copy(io.Discard, response.Body); err != nil {
-		return 0
-	}
-	return response.StatusCode
 }

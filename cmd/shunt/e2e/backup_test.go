@@ -235,9 +235,7 @@ func TestBackupRestoreAndCheckChangeNothingTheyRefuse(t *testing.T) {
 		shunt(t, home, nil, step...).want(t, exitDone, "ed ", "|copy it")
 	}
 	for from, to := range map[string]string{"stopped/format": "stopped/format.backup", "half/format": "half/format.restoring"} {
-		if err := os.Rename(filepath.Join(home, from), filepath.Join(home, to)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Rename(filepath.Join(home, from), filepath.Join(home, to)))
 	}
 	before := texts(t, home)
 	for name, c := range map[string]struct {
@@ -298,9 +296,7 @@ func texts(t *testing.T, dir string) map[string]string {
 		found[path] = string(text)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return found
 }
 
@@ -331,9 +327,7 @@ func TestCheckReportsAndRestoreRefusesDamage(t *testing.T) {
 		}
 		text, err := os.ReadFile(files[0])
 		text[at] ^= 1
-		if err = errors.Join(err, os.WriteFile(files[0], text, 0o600)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(err, os.WriteFile(files[0], text, 0o600)))
 	}
 	damage("data/journal/ring-*-00", 20)
 	r := shunt(t, home, nil, "check", "--data", "data")

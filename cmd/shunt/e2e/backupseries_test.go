@@ -9,9 +9,6 @@ import (
 	"testing"
 )
 
-// figure returns the value of a metric without labels.
-func (p *process) figure(name string) string { return metricIn(ask(p.t, p.admin+"/metrics", ""), name) }
-
 // done fails the test if the command failed, and returns what it printed.
 func (r result) done(t *testing.T) string {
 	t.Helper()
@@ -25,9 +22,7 @@ func (r result) done(t *testing.T) string {
 func backupsIn(t *testing.T, dir string) (found []string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, e := range entries {
 		if e.IsDir() {
 			found = append(found, e.Name())
@@ -96,16 +91,10 @@ func TestADamagedBackupIsNotKeptAndRemovesNoOlderOne(t *testing.T) {
 		t.Fatalf("got %q, %v", tables, err)
 	}
 	text, err := os.ReadFile(tables[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	text[100] ^= 1
-	if err := os.Remove(tables[0]); err != nil { // the older backup has a link to it
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(tables[0], text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(tables[0])) // the older backup has a link to it
+	must(t, os.WriteFile(tables[0], text, 0o600))
 	if r := shunt(t, home, nil, "backup", "--to", series, "--keep", "1", "--data", dir); r.code != exitFailed {
 		t.Errorf("got exit code %d: %s%s", r.code, r.stdout, r.stderr)
 	}
@@ -140,9 +129,7 @@ func TestABackupGoesThroughAPipeAndBack(t *testing.T) {
 	}
 
 	text, err := os.ReadFile(archive)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	cmd := exec.Command(binary, "restore", "--tar", "-", "--data", filepath.Join(home, "half"))
 	cmd.Stdin = bytes.NewReader(text[:len(text)/2])
 	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "the stream ended before the backup was whole") {

@@ -6,7 +6,6 @@ import (
 	"io"
 	"io/fs"
 	"net"
-	"net/http"
 	"os"
 	"path"
 	"path/filepath"
@@ -73,9 +72,7 @@ func TestTheFirstStartLogsAddressesAndTheNextCommand(t *testing.T) {
 func mode(t *testing.T, path string, want fs.FileMode) {
 	t.Helper()
 	info, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if info.Mode()&^fs.ModeDir != want {
 		t.Errorf("%s: got mode %v, want %v", path, info.Mode(), want)
 	}
@@ -237,51 +234,12 @@ func TestLocalCommandsWorkWhileAServerRuns(t *testing.T) {
 	shunt(t, "", nil, "stats", short, "--data", dir).want(t, exitDone, "^hits    1\nunique  1\n$", "") // from the journal
 }
 
-// ask sends a GET with a token and returns the body.
-func ask(t *testing.T, url, token string) string {
-	t.Helper()
-	request, err := http.NewRequest(http.MethodGet, url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	request.Header.Set("Authorization", "Bearer "+token)
-	response, err := http.DefaultTransport.RoundTrip(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(body)
-}
-
-// follow requests a short address once.
-func follow(t *testing.T, short, want string) {
-	t.Helper()
-	request, err := http.NewRequest(http.MethodGet, short, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	response, err := http.DefaultTransport.RoundTrip(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	if got := response.Header.Get("Location"); response.StatusCode != http.StatusFound || got != want {
-		t.Errorf("%s: got %d to %q, want 302 to %q", short, response.StatusCode, got, want)
-	}
-}
-
 func TestASecondSignalStopsAtOnce(t *testing.T) {
 	t.Parallel()
 	p := startServer(t, t.TempDir())
 	// A client that has an answer and has sent half of its next request delays the end of draining.
 	conn, err := net.Dial("tcp", strings.TrimPrefix(p.public, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer conn.Close()
 	if _, err := io.WriteString(conn, "GET /x HTTP/1.1\r\nHost: x\r\n\r\nGET /x HTTP/1.1\r\nHost:"); err != nil {
 		t.Fatal(err)

@@ -170,9 +170,7 @@ func TestLinksWithACapWaitForALeader(t *testing.T) {
 	}
 	for _, n := range rest {
 		resp, err := s.requests.Get(n.url + "/capped")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		resp.Body.Close()
 		if resp.StatusCode != 503 || resp.Header.Get("Retry-After") == "" {
 			t.Errorf("a link with a cap, at %s: %d, Retry-After %q, want 503", n.name, resp.StatusCode, resp.Header.Get("Retry-After"))

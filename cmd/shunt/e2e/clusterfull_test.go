@@ -78,9 +78,7 @@ func (s *site) fillEtcd() filler {
 		if errors.Is(err, rpctypes.ErrNoSpace) {
 			return filler{s}
 		}
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		must(s.t, err)
 	}
 	s.t.Fatal("the servers of etcd do not fill")
 	return filler{}
@@ -95,9 +93,7 @@ func (f filler) end() {
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	gone, err := c.Delete(ctx, fillerPrefix, clientv3.WithPrefix())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := c.Compact(ctx, gone.Header.Revision, clientv3.WithCompactPhysical()); err != nil {
 		t.Fatal(err)
 	}

@@ -205,20 +205,16 @@ func (s *site) answerAs(victim string, says func(victim [16]byte) [16]byte) (ask
 		s.t.Fatal(err)
 	}
 	log, err := etcdlog.New(o)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	members, err := log.Nodes(s.t.Context())
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	var id [16]byte
 	for _, m := range members {
 		if m.Name == victim {
 			id = m.Outbox
 		}
 	}
-	address := freePort(s.t)
+	address := freeAddress(s.t)
 	asked = new(atomic.Int64)
 	empty := cluster.Outbox{ID: id, First: 1, Records: emptyRecords(500)}
 	config := s.tlsOf("evil")
@@ -230,9 +226,7 @@ func (s *site) answerAs(victim string, says func(victim [16]byte) [16]byte) (ask
 	announcement, err := log.Announce(s.t.Context(), clusterlog.Node{
 		Name: "evil", Advertise: "https://" + address, Role: clusterlog.Edge, Outbox: says(id), Reads: replicate.ReadsEntries,
 	}, clusterlog.Claim([]byte("evil............")))
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- announcement.Run(ctx) }()

@@ -27,9 +27,7 @@ func TestANodeBelowTheFloorJoinsAgain(t *testing.T) {
 	if said := c.refused(c.args()...); !strings.Contains(said, "no longer in the cluster's log") || !strings.Contains(said, "shunt join") {
 		t.Errorf("a node below the floor says %q", said)
 	}
-	if err := os.Rename(c.data, c.data+".old"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Rename(c.data, c.data+".old"))
 	s.join(c, a)
 	if said := c.refused(c.args()...); !strings.Contains(said, "cluster forget c") {
 		t.Errorf("a new folder of a known name says %q", said)
@@ -98,9 +96,7 @@ func joinsLater(t *testing.T, restart bool) {
 	c.terminate()
 	s.nodes = s.nodes[:2]
 	s.await(func() bool { return s.leader() != nil }, "another node leads")
-	if err := os.Rename(c.data, c.data+".old"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Rename(c.data, c.data+".old"))
 	s.join(c, a)
 	args := append([]string{"cluster", "forget", "c"}, c.flags()...)
 	s.await(func() bool { return shunt(t, "", nil, args...).code == exitDone }, "the earlier c is forgotten")
@@ -148,9 +144,7 @@ func TestHitsOfANodeBelowTheFloorAreNotLost(t *testing.T) {
 	s.ledger("hot") // at the other two: all 90, although c pulls nothing any more
 	s.await(func() bool { return strings.Contains(c.stderr(), "have pulled all hits of this node") }, "c says that it is drained")
 	c.terminate()
-	if err := os.Rename(c.data, c.data+".old"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Rename(c.data, c.data+".old"))
 	s.join(c, a)
 	args := append([]string{"cluster", "forget", "c"}, c.flags()...)
 	s.await(func() bool { return shunt(t, "", nil, args...).code == exitDone }, "the earlier c is forgotten")

@@ -71,9 +71,7 @@ func (s *site) usage(leader *siteNode) usage {
 	}
 	note("clients", os.Getpid())
 	c, err := load.ReadClocks(nil, []int{0, 1})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	u.busy = c.Busy
 	return u
 }

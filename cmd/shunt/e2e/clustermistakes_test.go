@@ -61,9 +61,7 @@ func (s *site) keys() keysOf {
 	c := s.etcd.Client()
 	defer c.Close()
 	resp, err := c.Get(context.Background(), "/shunt/", clientv3.WithPrefix())
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	keys := make(keysOf)
 	for _, kv := range resp.Kvs {
 		keys[string(kv.Key)] = string(kv.Value)
@@ -105,12 +103,8 @@ func TestMistakesWithAClusterAreClearAndChangeNothing(t *testing.T) {
 	fresh := &siteNode{site: s, name: "b", data: filepath.Join(s.dir, "fresh"), advertise: b.advertise}
 	other := &siteNode{site: s, name: "other", data: filepath.Join(s.dir, "other"), advertise: b.advertise}
 	s.makeCertificate("other")
-	if err := os.CopyFS(filepath.Join(s.dir, "copied"), os.DirFS(b.data)); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Remove(filepath.Join(s.dir, "copied", "node")); err != nil { // as a restored backup has none
-		t.Fatal(err)
-	}
+	must(t, os.CopyFS(filepath.Join(s.dir, "copied"), os.DirFS(b.data)))
+	must(t, os.Remove(filepath.Join(s.dir, "copied", "node"))) // as a restored backup has none
 	copied := &siteNode{site: s, name: "b", data: filepath.Join(s.dir, "copied"), advertise: b.advertise}
 	for _, c := range []struct {
 		mistake string
@@ -183,15 +177,11 @@ func (s *site) announceOther(name string, offset time.Duration) {
 		s.t.Fatal(err)
 	}
 	log, err := etcdlog.New(o)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	announcement, err := log.Announce(s.t.Context(), clusterlog.Node{
-		Name: name, Advertise: "https://" + freePort(s.t), Role: clusterlog.Full, Reads: replicate.ReadsEntries,
+		Name: name, Advertise: "https://" + freeAddress(s.t), Role: clusterlog.Full, Reads: replicate.ReadsEntries,
 	}, clusterlog.Claim([]byte(fmt.Sprintf("%-16s", name))))
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- announcement.Run(ctx) }()

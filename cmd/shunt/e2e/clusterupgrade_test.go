@@ -32,9 +32,7 @@ const (
 func TestNodesAreReplacedOneByOneByANewerVersion(t *testing.T) {
 	s := newSiteOn(t, siteOptions{program: os.Getenv(olderVariable)}, "a", "b", "c")
 	newer := filepath.Join(t.TempDir(), "shunt-newer")
-	if err := build(newer, newerPayload); err != nil {
-		t.Fatal(err)
-	}
+	must(t, build(newer, newerPayload))
 	s.nodes[0].call("POST", "/shorten", map[string]any{"url": "https://example.com/", "alias": "hot"}).want(t, 201)
 	s.leads("hot", "https://example.com/")
 	u := &upgrade{site: s, stop: make(chan struct{})}

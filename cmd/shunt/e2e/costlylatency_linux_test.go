@@ -169,9 +169,7 @@ func (r *redirectLoad) follow(client int, took *latencies, first time.Time) {
 func (p *process) processorTime(t *testing.T) time.Duration {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
 	user, userErr := strconv.Atoi(fields[11])
 	system, systemErr := strconv.Atoi(fields[12])

@@ -25,9 +25,7 @@ func TestAFolderInUseIsRefusedByName(t *testing.T) {
 
 func TestAPortInUseIsRefusedBeforeAnythingIsWritten(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer ln.Close()
 	home := t.TempDir()
 	for _, flag := range []string{"--listen", "--admin-listen"} {
@@ -43,9 +41,7 @@ func TestAFolderOfANewerFormatIsRefusedUnchanged(t *testing.T) {
 	dir := t.TempDir()
 	shunt(t, "", nil, "token", "add", "--name", "a", "--init", "--data", dir)
 	format := filepath.Join(dir, "format")
-	if err := os.WriteFile(format, []byte("shunt data, version 99\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(format, []byte("shunt data, version 99\n"), 0o600))
 	before := listing(t, dir)
 	for _, args := range [][]string{
 		{"serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"}, {"token", "add", "--name", "b"}, {"stats", "b"},
@@ -71,17 +67,13 @@ func listing(t *testing.T, dir string) string {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return text.String()
 }
 
 func TestAFolderWithForeignFilesIsRefused(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "thesis.txt"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(dir, "thesis.txt"), nil, 0o600))
 	for _, args := range [][]string{{"ls"}, {"check"}, {"token", "add", "--name", "a"}, {"token", "add", "--name", "a", "--init"}} {
 		shunt(t, "", nil, append(args, "--data", dir)...).want(t, exitFailed, "", regexp.QuoteMeta(dir)+` is not a data folder.*thesis\.txt.*--data`)
 	}
@@ -91,9 +83,7 @@ func TestAFolderWithForeignFilesIsRefused(t *testing.T) {
 func TestAFolderWithoutAStoreIsNamedAndUnchanged(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
-	if err := os.Mkdir(filepath.Join(home, "empty"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(filepath.Join(home, "empty"), 0o700))
 	for _, name := range []string{"empty", "missing", "empty/missing"} {
 		for _, args := range [][]string{
 			{"token", "add", "--name", "a"}, {"token", "ls"}, {"user", "add", "a@example.org"}, {"user", "ls"}, {"add", "https://example.org"},

@@ -57,9 +57,7 @@ func manyLinks(t *testing.T, dir string, n uint64) (path string) {
 			uint32(i*2654435761), i%5000, i, i%100)
 	}
 	path = filepath.Join(dir, "links.ndjson")
-	if err := os.WriteFile(path, []byte(b.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte(b.String()), 0o600))
 	return path
 }
 
@@ -73,13 +71,9 @@ func residentBytes(t *testing.T, p *process) uint64 {
 func statusBytes(t *testing.T, p *process, line string) uint64 {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, rest, _ := strings.Cut(string(text), line)
 	kib, err := strconv.ParseUint(strings.Fields(rest)[0], 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return kib << 10
 }

@@ -51,9 +51,7 @@ func TestServeSpeaksHTTPSAndRedirectsPlainHTTP(t *testing.T) {
 	get := func(url string) *http.Response {
 		t.Helper()
 		r, err := client.Get(url)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		_, _ = io.Copy(io.Discard, r.Body)
 		_ = r.Body.Close()
 		return r

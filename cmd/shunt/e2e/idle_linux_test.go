@@ -26,9 +26,7 @@ func field(t *testing.T, pattern, name string) (sum uint64) {
 		for line := range strings.Lines(string(text)) {
 			if value, ok := strings.CutPrefix(line, name+":"); ok {
 				n, err := strconv.ParseUint(strings.TrimSpace(value), 10, 64)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				sum += n
 			}
 		}

@@ -27,9 +27,7 @@ func TestLinksOfOtherServicesAreImportedWhereverTheServerIs(t *testing.T) {
 	shunt(t, t.TempDir(), nil, "token", "add", "--name", "n", "--init", "--data", alone)
 	shunt(t, t.TempDir(), nil, "token", "add", "--name", "n", "--data", beside.dir)
 	file := filepath.Join(t.TempDir(), "links.ndjson")
-	if err := os.WriteFile(file, []byte(importedFile), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, []byte(importedFile), 0o600))
 	for name, where := range map[string]struct{ args, env []string }{
 		"alone":    {[]string{"--data", alone, "--base-url", "http://127.0.0.1:8080"}, nil},
 		"beside":   {[]string{"--data", beside.dir}, nil},
@@ -53,9 +51,7 @@ func TestLinksOfOtherServicesAreImportedWhereverTheServerIs(t *testing.T) {
 				t.Errorf("got %s", export)
 			}
 			again := filepath.Join(t.TempDir(), "again.ndjson")
-			if err := os.WriteFile(again, []byte(export), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(again, []byte(export), 0o600))
 			run("import", again).want(t, exitDone, `^0 links imported, 2 already there, 0 refused\n$`, "^$")
 			run("import", again, "--json").want(t, exitDone, `^\{\s*"created": *0,\s*"existing": *2,\s*"failed": *0\s*\}\n$`, "^$")
 			run("import", again, "--owner", "77").want(t, exitFailed, "", `^shunt: import: owner: is not the id of a user \(422 invalid\)\n$`)
@@ -88,9 +84,7 @@ func TestAnImportKeepsTheOrderOfAnExport(t *testing.T) {
 		if step.text == "" {
 			step.text = shunt(t, t.TempDir(), nil, "export", "--data", from).stdout
 		}
-		if err := os.WriteFile(file, []byte(step.text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(file, []byte(step.text), 0o600))
 		shunt(t, t.TempDir(), nil, "import", file, "--data", step.dir).want(t, exitDone, `^2100 links imported, 0 already there, 0 refused\n$`, "^$")
 	}
 	first := shunt(t, t.TempDir(), nil, "export", "--data", from).stdout
@@ -117,9 +111,7 @@ func TestAWrongLineDoesNotStopTheImportOfOthers(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "links.ndjson")
 		good := `{"code":"good` + codeOfName(name) + `%d","url":"https://example.org/"}` + "\r\n"
 		text := fmt.Sprintf(good, 1) + line + "\n" + strings.TrimSpace(fmt.Sprintf(good, 2))
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(file, []byte(text), 0o600))
 		shunt(t, t.TempDir(), nil, "import", file, "--data", dir).
 			want(t, exitFailed, `^2 links imported, 0 already there, 1 refused\n$`, `ndjson:2: .*\nshunt: import: refused: 1 of 3 links\n$`)
 	}
@@ -133,9 +125,7 @@ func TestATruncatedExportIsNotImported(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "links.ndjson")
 	link, end := `{"code":"a","url":"https://example.org/"}`+"\n", `{"type":"urn:shunt:problem:overloaded","status":503}`+"\n"
 	for _, text := range []string{link + end, link + end + "\n\r\n", "\n" + link + end, "# exported\n" + link + end, end} {
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(file, []byte(text), 0o600))
 		shunt(t, t.TempDir(), nil, "import", file, "--data", dir).want(t, exitFailed, "^$", `ndjson: the last line says that the export broke off here`)
 	}
 	if got := shunt(t, t.TempDir(), nil, "export", "--data", dir).stdout; got != "" {
@@ -153,9 +143,7 @@ func TestAnImportOutlivesAKillWithItsHits(t *testing.T) {
 	for i := range 2500 {
 		fmt.Fprintf(&lines, `{"code":"c%d","url":"https://example.org/","title":"%s","hits":3}`+"\n", i, strings.Repeat("t", 300))
 	}
-	if err := os.WriteFile(file, []byte(lines.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, []byte(lines.String()), 0o600))
 	shunt(t, t.TempDir(), nil, "import", file, "--data", s.dir).want(t, exitDone, `^2500 links imported, 0 already there, 0 refused\n$`, "^$")
 	s.kill()
 	export := shunt(t, t.TempDir(), nil, "export", "--data", s.dir)

@@ -32,9 +32,7 @@ func wantHits(t *testing.T, dir, code, hits, stderr string) {
 func names(t *testing.T, dir string) (names []string) {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(dir, "*"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return names
 }
 
@@ -43,12 +41,8 @@ func TestAJournalFolderThatIsAFileIsAnError(t *testing.T) {
 	dir, journals := t.TempDir(), t.TempDir()
 	old := filepath.Join(journals, "old")
 	code := leaveHit(t, dir, old)
-	if err := os.RemoveAll(old); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(old, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.RemoveAll(old))
+	must(t, os.WriteFile(old, nil, 0o600))
 	shunt(t, "", nil, "add", "https://example.org/b", "--data", dir).want(t, exitFailed, "", "--journal-dir")
 	wantHits(t, dir, code, "1", "cannot be replayed whole.*"+regexp.QuoteMeta(old))
 	p := startServer(t, dir, "--journal-dir", filepath.Join(journals, "new"))
@@ -100,15 +94,11 @@ func TestAnEmptiedFileOfTheJournalFolderCountsAsAbsent(t *testing.T) {
 			dir, journal := t.TempDir(), filepath.Join(t.TempDir(), "journal")
 			code := leaveHit(t, dir, journal)
 			remembered := filepath.Join(dir, rememberedJournal)
-			if err := os.WriteFile(remembered, []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(remembered, []byte(text), 0o600))
 			shunt(t, "", nil, "check", "--data", dir).want(t, exitFailed, ".*", regexp.QuoteMeta(remembered)+".*"+regexp.QuoteMeta(filepath.Join(dir, "journal")))
 			startServer(t, dir, "--journal-dir", journal).terminate() // makes it
 			wantHits(t, dir, code, "2", "^$")
-			if err := os.WriteFile(remembered, []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(remembered, []byte(text), 0o600))
 			shunt(t, "", nil, "stats", code, "--data", dir).want(t, exitDone, "^hits    2\n", regexp.QuoteMeta(remembered))
 			shunt(t, "", nil, "add", "https://example.org/b", "--data", dir).want(t, exitDone, "^http", regexp.QuoteMeta(remembered))
 			wantHits(t, dir, code, "2", "^$")

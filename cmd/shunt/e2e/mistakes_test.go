@@ -178,19 +178,13 @@ func TestTypicalMistakesGetHelpfulMessages(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range mistakeFiles {
 		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		must(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	createStore(t, filepath.Join(dir, "shunt-data"))
 	shunt(t, dir, nil, "token", "add", "--name", "a")
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer ln.Close()
 	_, port, _ := net.SplitHostPort(ln.Addr().String())
 	filled := strings.NewReplacer("DIR/", dir+"/", "TAKEN", ln.Addr().String(), "PORT", port)

@@ -87,15 +87,10 @@ type person struct {
 // bigSession signs in as a user of a big store and returns the cookie.
 func bigSession(t *testing.T, p *process, email string) string {
 	t.Helper()
-	body, _ := json.Marshal(map[string]string{"email": email, "password": bench.BigPassword})
-	response, err := http.Post(p.public+"/api/v1/session", "application/json", bytes.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	cookies := response.Cookies()
-	if response.StatusCode != http.StatusOK || len(cookies) != 1 {
-		t.Fatalf("POST /session: %s, %d cookies", response.Status, len(cookies))
+	r := do(t, "POST", p.public+"/api/v1/session", credentials(email, bench.BigPassword), "Content-Type", "application/json")
+	cookies := r.Cookies()
+	if r.StatusCode != http.StatusOK || len(cookies) != 1 {
+		t.Fatalf("POST /session: %s, %d cookies", r.Status, len(cookies))
 	}
 	return cookies[0].Name + "=" + cookies[0].Value
 }
@@ -105,17 +100,10 @@ func (m *pageTimes) signIn() {
 	for n := range m.people {
 		email := fmt.Sprintf("person%d@example.com", n)
 		body, _ := json.Marshal(map[string]string{"email": email, "role": "admin", "password": bench.BigPassword})
-		request, _ := http.NewRequest(http.MethodPost, m.server.public+"/api/v1/users", bytes.NewReader(body))
-		request.Header.Set("Content-Type", "application/json")
-		request.Header.Set("Cookie", m.cookie)
-		request.Header.Set("Sec-Fetch-Site", "same-origin")
-		response, err := http.DefaultClient.Do(request)
-		if err != nil {
-			m.t.Fatal(err)
-		}
-		response.Body.Close()
-		if s := response.StatusCode; s != http.StatusCreated && s != http.StatusUnprocessableEntity {
-			m.t.Fatalf("POST /users: %s", response.Status)
+		r := do(m.t, "POST", m.server.public+"/api/v1/users", string(body),
+			"Content-Type", "application/json", "Cookie", m.cookie, "Sec-Fetch-Site", "same-origin")
+		if r.StatusCode != http.StatusCreated && r.StatusCode != http.StatusUnprocessableEntity {
+			m.t.Fatalf("POST /users: %s", r.Status)
 		}
 		m.people[n] = person{newPageClient(), bigSession(m.t, m.server, email)}
 	}

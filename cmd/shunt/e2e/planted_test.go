@@ -147,9 +147,7 @@ func (p *plantation) await(path string, status int) {
 	line := fmt.Sprintf("HTTP/1.1 %d ", status)
 	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); {
 		conn, err := net.Dial("tcp", strings.TrimPrefix(p.server.public, "http://"))
-		if err != nil {
-			p.t.Fatal(err)
-		}
+		must(p.t, err)
 		fmt.Fprintf(conn, "HEAD %s HTTP/1.1\r\nHost: a\r\n\r\n", path)
 		answer := make([]byte, len(line))
 		_, err = conn.Read(answer)
@@ -216,9 +214,7 @@ var failureLine = regexp.MustCompile(`^time=\S+ level=WARN msg="(login failed|to
 
 func (p *plantation) put(path, text string) {
 	p.t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		p.t.Fatal(err)
-	}
+	must(p.t, os.WriteFile(path, []byte(text), 0o600))
 }
 
 // run runs a command on the data and keeps its output.
@@ -246,9 +242,7 @@ func (p *plantation) search(when string) {
 		p.needles.searchFolder(p.t, name, dir)
 	}
 	stdout, err := os.ReadFile(p.stdout)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	must(p.t, err)
 	p.needles.search("stdout", stdout)
 	for _, server := range p.said {
 		p.needles.search("log", []byte(server.stderr()))

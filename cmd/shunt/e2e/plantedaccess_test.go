@@ -68,8 +68,6 @@ func (p *plantation) accessLog(format string, args ...string) []byte {
 	}
 	p.server.terminate()
 	log, err := os.ReadFile(path)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	must(p.t, err)
 	return log
 }

@@ -21,22 +21,16 @@ func unpackPrerelease(t *testing.T) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
 	file, err := os.Open("../../../storage/testdata/prerelease.tar.gz")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer file.Close()
 	unpacked, err := gzip.NewReader(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for r := tar.NewReader(unpacked); ; {
 		h, err := r.Next()
 		if errors.Is(err, io.EOF) {
 			return dir
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		path := filepath.Join(dir, filepath.FromSlash(h.Name))
 		if h.Typeflag == tar.TypeDir {
 			err = os.MkdirAll(path, 0o700)
@@ -44,9 +38,7 @@ func unpackPrerelease(t *testing.T) (dir string) {
 			text, readErr := io.ReadAll(r)
 			err = errors.Join(readErr, os.WriteFile(path, text, 0o600))
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 }
 
@@ -63,9 +55,7 @@ func sums(t *testing.T, dir string) string {
 		fmt.Fprintf(&all, "%s %x\n", path, sha256.Sum256(text))
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return all.String()
 }
 

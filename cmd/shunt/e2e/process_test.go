@@ -116,9 +116,7 @@ func shunt(t *testing.T, dir string, env []string, args ...string) result {
 	cmd.Env = append(os.Environ(), env...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Start())
 	timeout := killAtDeadline(t, cmd.Process)
 	defer timeout.Stop()
 	_ = cmd.Wait() // its error is in the exit code
@@ -195,12 +193,8 @@ func launchCommand(t *testing.T, cmd *exec.Cmd, dir string) *process {
 	readSources()
 	p := &process{t: t, cmd: cmd, dir: dir, ended: make(chan struct{}), listening: make(chan struct{}), ready: make(chan struct{})}
 	stderr, err := p.cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, p.cmd.Start())
 	timeout := killAtDeadline(t, p.cmd.Process)
 	go func() {
 		p.read(stderr)
@@ -278,9 +272,7 @@ func journalInMemory(t *testing.T) []string {
 		return nil
 	}
 	journal, err := os.MkdirTemp(dir, "shunt-test-journal-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(journal) })
 	return []string{"--journal-dir", journal}
 }
@@ -304,9 +296,7 @@ func (p *process) token(scopes ...string) string {
 func killAfter(t *testing.T, p *process, moment time.Duration) (signalled time.Time) {
 	t.Helper()
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	cmd := exec.Command(self, moment.String(), strconv.Itoa(p.cmd.Process.Pid))
 	cmd.Args[0] = killerName
 	out, err := cmd.Output()
@@ -341,12 +331,18 @@ func standInForKiller(args []string, stdout io.Writer) (code int) {
 	return exitDone
 }
 
+// must ends the test if a step that it does not test has failed.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // writeFile writes a file into a new folder.
 func writeFile(t *testing.T, name, content string) (path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte(content), 0o600))
 	return path
 }

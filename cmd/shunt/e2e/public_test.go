@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -19,9 +18,7 @@ func TestAHostAddedToTheBlockListStopsRedirecting(t *testing.T) {
 	if got, _ := fetch(t, p.public+"/x"); got != http.StatusFound {
 		t.Fatalf("before: got %d, want 302", got)
 	}
-	if err := os.WriteFile(list, []byte("evil.example\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(list, []byte("evil.example\n"), 0o600))
 	status := 0
 	for patience := time.Now().Add(20 * time.Second); status != http.StatusForbidden && time.Now().Before(patience); {
 		status, _ = fetch(t, p.public+"/x")
@@ -67,27 +64,4 @@ func TestACountryHeaderNeedsATrustedProxy(t *testing.T) {
 		r := shunt(t, t.TempDir(), nil, append([]string{"serve"}, strings.Fields(args)...)...)
 		r.want(t, exitUsage, "", "--country-header")
 	}
-}
-
-// fetch makes a GET request with header lines (name, value, name, value…), follows no redirect, and
-// returns status and body.
-func fetch(t *testing.T, url string, lines ...string) (status int, body string) {
-	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := 0; i < len(lines); i += 2 {
-		req.Header.Set(lines[i], lines[i+1])
-	}
-	res, err := http.DefaultTransport.RoundTrip(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer res.Body.Close()
-	text, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return res.StatusCode, string(text)
 }

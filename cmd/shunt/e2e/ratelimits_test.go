@@ -1,8 +1,6 @@
 package e2e
 
 import (
-	"io"
-	"net/http"
 	"regexp"
 	"strings"
 	"testing"
@@ -25,7 +23,7 @@ func TestRateLimitsCanBeSet(t *testing.T) {
 	}
 	p := startServer(t, t.TempDir(), "--limit-misses", "2/h")
 	for i, want := range []int{404, 404, 429} {
-		if got := statusOf(t, p.public+"/nosuchcode"); got != want {
+		if got, _ := fetch(t, p.public+"/nosuchcode"); got != want {
 			t.Errorf("request %d: got %d, want %d", i+1, got, want)
 		}
 	}
@@ -43,19 +41,8 @@ func TestDefaultRateLimitsAreThoseOfTheContract(t *testing.T) {
 	}
 	p := startServer(t, t.TempDir(), "--limit-misses", "off")
 	for i := range 400 {
-		if got := statusOf(t, p.public+"/nosuchcode"); got != 404 {
+		if got, _ := fetch(t, p.public+"/nosuchcode"); got != 404 {
 			t.Fatalf("off, request %d: got %d", i+1, got)
 		}
 	}
-}
-
-func statusOf(t *testing.T, url string) int {
-	t.Helper()
-	r, err := http.Get(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Body.Close()
-	_, _ = io.Copy(io.Discard, r.Body)
-	return r.StatusCode
 }

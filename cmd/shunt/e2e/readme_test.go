@@ -27,14 +27,10 @@ type reader struct {
 // token that they make.
 func TestTheReadmeWorksAsWritten(t *testing.T) {
 	text, err := os.ReadFile("../../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	home := t.TempDir()
 	r := &reader{t: t, server: startServer(t, filepath.Join(home, "shunt-data")), home: home}
-	if err := os.Symlink(binary, filepath.Join(home, "shunt")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink(binary, filepath.Join(home, "shunt")))
 
 	commands := indented.FindAllStringSubmatch(string(text), -1)
 	first := slices.IndexFunc(commands, func(c []string) bool { return strings.HasPrefix(c[1], "TOKEN=") })
@@ -128,9 +124,7 @@ func curlPath(t *testing.T) string {
 	if err == nil {
 		err = os.Symlink(self, filepath.Join(dir, "curl"))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return dir
 }
 

@@ -14,9 +14,7 @@ func followed(t *testing.T, p *process, codes ...string) string {
 	var statuses []string
 	for _, code := range codes {
 		r, err := c.Get(p.public + "/" + code)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		_ = r.Body.Close()
 		statuses = append(statuses, r.Status[:3])
 	}

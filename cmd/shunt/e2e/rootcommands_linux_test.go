@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -47,14 +46,10 @@ func newTenant(t *testing.T) *tenant {
 	x := &tenant{t: t, program: filepath.Join(top, "shunt"), home: filepath.Join(top, "home")}
 	x.dir = filepath.Join(x.home, "data")
 	text, err := os.ReadFile(binary)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	err = errors.Join(os.Chmod(filepath.Dir(top), 0o755), os.Chmod(top, 0o755), os.WriteFile(x.program, text, 0o755), os.Chmod(x.program, 0o755),
 		os.Mkdir(x.home, 0o755), os.Chown(x.home, tenantUID, tenantUID))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return x
 }
 
@@ -80,19 +75,8 @@ func (x *tenant) visited() {
 		x.root("add", "http://target/"+alias, "--alias", alias, "--tag", "t").want(x.t, exitDone, "^http://sho.rt/"+alias, "")
 	}
 	for range 3 {
-		request, err := http.NewRequestWithContext(x.t.Context(), http.MethodGet, p.public+"/one", nil)
-		if err != nil {
-			x.t.Fatal(err)
-		}
-		request.Header.Set("Referer", "https://news.example/")
-		request.Header.Set("User-Agent", "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0")
-		response, err := new(http.Transport).RoundTrip(request)
-		if err != nil {
-			x.t.Fatal(err)
-		}
-		response.Body.Close()
-		if response.StatusCode != 302 {
-			x.t.Fatalf("got %d, want a redirect", response.StatusCode)
+		if r := do(x.t, "GET", p.public+"/one", "", "Referer", "https://news.example/", "User-Agent", browser); r.StatusCode != 302 {
+			x.t.Fatalf("got %d, want a redirect", r.StatusCode)
 		}
 	}
 	p.kill()
@@ -128,9 +112,7 @@ func (x *tenant) tree() map[string]string {
 		found[path] = fmt.Sprintf("%v of %d:%d, %d bytes, changed %v, %s", info.Mode(), stat.Uid, stat.Gid, info.Size(), info.ModTime(), hex.EncodeToString(sum[:8]))
 		return nil
 	})
-	if err != nil {
-		x.t.Fatal(err)
-	}
+	must(x.t, err)
 	return found
 }
 
@@ -234,9 +216,7 @@ func TestCommandsOfRootThatWriteLeaveTheFilesOfTheServer(t *testing.T) {
 	x := newTenant(t)
 	x.visited()
 	links := writeFile(t, "links.ndjson", `{"code":"three","url":"http://target/3"}`)
-	if err := os.Chmod(filepath.Dir(links), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chmod(filepath.Dir(links), 0o700))
 	for _, args := range [][]string{
 		{"add", "http://target/4", "--alias", "four"},
 		{"edit", "four", "--title", "T"},
@@ -281,9 +261,7 @@ func ran(t *testing.T, command ...string) result {
 	var stdout, stderr strings.Builder
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = "/root", &stdout, &stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Start())
 	defer killAtDeadline(t, cmd.Process).Stop()
 	_ = cmd.Wait() // its error is in the exit code
 	return result{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
@@ -354,17 +332,11 @@ func TestAServerNamesTheFileThatItMayNotUseAndWhatMendsIt(t *testing.T) {
 		if err == nil {
 			err = errors.Join(os.Chown(path, 0, 0), os.Chmod(path, info.Mode()&0o700))
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		refused(path)
-		if err := errors.Join(os.Chown(path, tenantUID, tenantUID), os.Chmod(path, info.Mode())); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(os.Chown(path, tenantUID, tenantUID), os.Chmod(path, info.Mode())))
 	}
-	if err := os.Chown(x.dir, 0, 0); err != nil { // with files of the user in it
-		t.Fatal(err)
-	}
+	must(t, os.Chown(x.dir, 0, 0)) // with files of the user in it
 	refused(x.dir)
 	ran(t, "chown", "-R", "65534:65534", x.dir).want(t, exitDone, "", "")
 	x.launch().waitReady().terminate()

@@ -50,19 +50,8 @@ func TestASetupLinkIsMadeOnlyWithTheFolder(t *testing.T) {
 	token := p.token("admin")
 	remote := []string{"SHUNT_TOKEN=" + token, "SHUNT_SERVER=" + p.public}
 	shunt(t, "", remote, "user", "setup-link").want(t, exitUsage, "", `in its data folder \(--data\), not with --server`)
-	request, err := http.NewRequest(http.MethodPost, p.public+"/api/v1/setup-links", strings.NewReader("{}"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	request.Header.Set("Authorization", "Bearer "+token)
-	request.Header.Set("Content-Type", "application/json")
-	response, err := http.DefaultTransport.RoundTrip(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusNotFound {
-		t.Errorf("over the network: got %d, want 404", response.StatusCode)
+	if r := do(t, "POST", p.public+"/api/v1/setup-links", "{}", withToken(token)...); r.StatusCode != http.StatusNotFound {
+		t.Errorf("over the network: got %d, want 404", r.StatusCode)
 	}
 	home := t.TempDir()
 	shunt(t, home, nil, "user", "setup-link").want(t, exitFailed, "", regexp.QuoteMeta(filepath.Join(home, "shunt-data")))

@@ -153,9 +153,7 @@ type orphan struct {
 // creates that were cut off.
 func (k *killing) findOrphans() (orphans []orphan) {
 	store, err := storage.Open(k.dir, storage.Options{})
-	if err != nil {
-		k.t.Fatal(err)
-	}
+	must(k.t, err)
 	defer store.Close()
 	drafts, known := map[string]draft{}, map[string]bool{}
 	for _, d := range k.nameless {
@@ -178,9 +176,7 @@ func (k *killing) findOrphans() (orphans []orphan) {
 		}
 		return nil
 	}))
-	if err != nil {
-		k.t.Fatal(err)
-	}
+	must(k.t, err)
 	return orphans
 }
 
