@@ -25,7 +25,8 @@ import (
 //
 // run gives its lines to a shell, in the folder, in which shunt is the program under test. Below ---- are its standard
 // output, its standard error with "! " before each line, and its exit status unless that is 0. serve starts a server
-// on the folder "data" with the flags in its lines, stop and kill end it, and get asks the server for paths, each with
+// on the folder "data" with the flags in its lines, and commands find its folder in SHUNT_DATA and its addresses in
+// PUBLIC and ADMIN; stop and kill end it, and get asks the server for paths, each with
 // header fields after it. What differs each time has a name (see named). `go test ./cmd/shunt/e2e -run NAME -rewrite`
 // writes what the program says now.
 type caseFolder struct {
@@ -36,13 +37,7 @@ type caseFolder struct {
 	names  []string // of what named replaces: what, name, …
 }
 
-// runCases runs the cases of a file.
-func runCases(t *testing.T, file string, env ...string) {
-	t.Helper()
-	newCaseFolder(t, env...).run(file)
-}
-
-func newCaseFolder(t *testing.T, env ...string) *caseFolder {
+func newCaseFolder(t *testing.T) *caseFolder {
 	t.Helper()
 	readSources()
 	c := &caseFolder{t: t, dir: t.TempDir()}
@@ -50,7 +45,6 @@ func newCaseFolder(t *testing.T, env ...string) *caseFolder {
 	must(t, os.Symlink(binary, filepath.Join(tools, "shunt")))
 	c.env = append(os.Environ(), "PATH="+tools+":"+os.Getenv("PATH"), "DIR="+c.dir)
 	c.name(c.dir, "$DIR")
-	c.env = append(c.env, env...)
 	return c
 }
 
@@ -66,6 +60,7 @@ func (c *caseFolder) takePort() {
 	_, port, _ := net.SplitHostPort(ln.Addr().String())
 	c.env = append(c.env, "TAKEN="+ln.Addr().String())
 	c.name(":"+port, ":$PORT")
+	c.name("port "+port, "port $PORT")
 	c.name(ln.Addr().String(), "$TAKEN")
 }
 
@@ -76,10 +71,7 @@ func (c *caseFolder) run(file string) {
 		case "run":
 			return c.shell(t, d.Input)
 		case "serve":
-			c.server = startServer(c.t, filepath.Join(c.dir, "data"), strings.Fields(d.Input)...)
-			c.env = append(c.env, "PUBLIC="+c.server.public, "ADMIN="+c.server.admin)
-			c.name(strings.TrimPrefix(c.server.public, "http://"), "$PUBLIC")
-			c.name(strings.TrimPrefix(c.server.admin, "http://"), "$ADMIN")
+			c.serve(filepath.Join(c.dir, "data"), strings.Fields(strings.ReplaceAll(d.Input, "$DIR", c.dir))...)
 		case "stop":
 			c.server.terminate()
 		case "kill":
@@ -91,6 +83,21 @@ func (c *caseFolder) run(file string) {
 		}
 		return ""
 	})
+}
+
+// serve starts a server, whose folder and addresses commands have in their environment from then on.
+func (c *caseFolder) serve(data string, args ...string) {
+	c.t.Helper()
+	p := startServer(c.t, data, args...)
+	c.server = p
+	c.t.Cleanup(func() {
+		if log := p.stderr(); strings.Contains(log, "code=") || secret.MatchString(log) {
+			c.t.Errorf("the server's log has a setup code or a token:\n%s", log)
+		}
+	})
+	c.env = append(c.env, "SHUNT_DATA="+data, "PUBLIC="+c.server.public, "ADMIN="+c.server.admin)
+	c.name(strings.TrimPrefix(c.server.public, "http://"), "$PUBLIC")
+	c.name(strings.TrimPrefix(c.server.admin, "http://"), "$ADMIN")
 }
 
 // shell runs lines of a shell, and returns what a person sees.
@@ -137,19 +144,24 @@ func (c *caseFolder) get(t *testing.T, lines string) string {
 	return c.named(seen)
 }
 
+// insides matches internals that no message to a user may have: functions and packages of Go and of
+// shunt, system calls, Go's types and numbers.
+var insides = regexp.MustCompile(`strconv\.|parsing|parse "|invalid syntax|0x|syscall|dial |lookup |read /|open /|stat /|mkdir |bind:|` +
+	`storage: |engine: |pebble|(?:^|[^.])toml: |tls: |x509: |\bjson: |%!|\*\w+\.|\[\]\w|<nil>|U\+00|goroutine`)
+
 var (
-	aTime  = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z`)
-	anID   = regexp.MustCompile(`\b[0-9A-Za-z]{16}\b`)
-	aWord  = regexp.MustCompile(`^[a-z]+$`)
-	drawn  = regexp.MustCompile(`((?:\$PUBLIC|127\.0\.0\.1:8080|sho\.rt)/)[0-9A-Za-z]{8}\b`)
-	secret = regexp.MustCompile(`shunt_[0-9A-Za-z]{36}\b`)
-	setup  = regexp.MustCompile(`/_/setup\?code=[\w-]{22}\b`)
-	clock  = regexp.MustCompile(`\b\d\d:\d\d UTC`)
-	size   = regexp.MustCompile(`\b\d+(?:\.\d+)? ?(?:[KMG]i?B|bytes)\b`)
+	aTime   = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z`)
+	anID    = regexp.MustCompile(`\b[0-9A-Za-z]{16}\b`)
+	aWord   = regexp.MustCompile(`^[a-z]+$`)
+	drawn   = regexp.MustCompile(`((?:\$PUBLIC|127\.0\.0\.1:8080|sho\.rt)/)[0-9A-Za-z]{8}\b`)
+	secret  = regexp.MustCompile(`shunt_[0-9A-Za-z]{36}\b`)
+	setup   = regexp.MustCompile(`/_/setup\?code=[\w-]{22}\b`)
+	clock   = regexp.MustCompile(`\b\d\d:\d\d UTC`)
+	version = regexp.MustCompile(`(?m)^shunt \S+ go\S+ \w+/\w+$`)
 )
 
-// named replaces what differs each time in what a person sees: addresses, the folder, times of today, ids, tokens,
-// drawn codes and sizes.
+// named replaces what differs each time in what a person sees: addresses, the folder, times of today, ids, tokens
+// and drawn codes.
 func (c *caseFolder) named(seen string) string {
 	seen = strings.NewReplacer(c.names...).Replace(seen)
 	seen = aTime.ReplaceAllStringFunc(seen, func(text string) string {
@@ -168,5 +180,5 @@ func (c *caseFolder) named(seen string) string {
 	seen = secret.ReplaceAllString(seen, "$$TOKEN")
 	seen = setup.ReplaceAllString(seen, "/_/setup?code=$$CODE")
 	seen = clock.ReplaceAllString(seen, "$$CLOCK")
-	return size.ReplaceAllString(seen, "$$SIZE")
+	return version.ReplaceAllString(seen, "shunt $$VERSION")
 }

@@ -130,8 +130,3 @@ func TestAnImportThatLosesItsServerIsResumedWithoutIt(t *testing.T) {
 	c.wantAllOnce()
 	shunt(t, "", nil, "check", "--data", c.server.dir).want(t, exitDone, `faults +0`, "")
 }
-
-func TestStandardInputIsNotResumed(t *testing.T) {
-	t.Parallel()
-	shunt(t, t.TempDir(), nil, "import", "--resume", "-").want(t, exitUsage, "", "--resume needs a file, because standard input can be read only once")
-}

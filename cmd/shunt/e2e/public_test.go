@@ -34,34 +34,3 @@ func TestAHostAddedToTheBlockListStopsRedirecting(t *testing.T) {
 		t.Errorf("got the log\n%s\nwant line 2 named once, and the change", log)
 	}
 }
-
-func TestAnUnreadableBlockListStopsTheStart(t *testing.T) {
-	dir := t.TempDir()
-	for name, path := range map[string]string{"it is not there": "/does/not/exist.txt", "it is a folder": t.TempDir()} {
-		t.Run(name, func(t *testing.T) {
-			r := shunt(t, dir, []string{"SHUNT_BLOCK_LIST=" + path}, "serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0")
-			r.want(t, exitFailed, "", "--block-list: ")
-		})
-	}
-	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
-		t.Errorf("the folder has %v, %v, want nothing made", entries, err)
-	}
-}
-
-func TestARootRedirectMustBeATarget(t *testing.T) {
-	dir := t.TempDir()
-	for _, bad := range []string{"home", "javascript:alert(1)", "https://user@example.org/"} {
-		r := shunt(t, dir, nil, "serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--root-redirect", bad)
-		r.want(t, exitUsage, "", "--root-redirect")
-	}
-	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
-		t.Errorf("the folder has %v, %v, want nothing made", entries, err)
-	}
-}
-
-func TestACountryHeaderNeedsATrustedProxy(t *testing.T) {
-	for _, args := range []string{"--country-header CF-IPCountry", "--country-header CF:IPCountry --trusted-proxy 127.0.0.1"} {
-		r := shunt(t, t.TempDir(), nil, append([]string{"serve"}, strings.Fields(args)...)...)
-		r.want(t, exitUsage, "", "--country-header")
-	}
-}
