@@ -180,7 +180,7 @@ func (l *sickLoad) createUntilStalled() {
 func (l *sickLoad) randomLink(random *rand.Rand) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return random.IntN(len(l.mu.survivors))
+	return random.IntN(len(l.mu.links))
 }
 
 // terminateSick sends SIGTERM to a server that cannot write: it must end in time, and log why it

@@ -186,7 +186,7 @@ func (f *fewFiles) newcomer(v visit, waits time.Duration) (redirected bool) {
 		err = response.Read(bufio.NewReaderSize(c, answerBytes))
 	}
 	if redirected = err == nil && response.StatusCode() != http.StatusServiceUnavailable; redirected || err != nil {
-		f.visited(v, response, begun, err)
+		f.visited(v, response, err)
 	}
 	if redirected {
 		f.spellOf(begun).newConns.add(time.Since(begun))

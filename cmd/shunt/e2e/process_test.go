@@ -346,3 +346,17 @@ func writeFile(t *testing.T, name, content string) (path string) {
 	must(t, os.WriteFile(path, []byte(content), 0o600))
 	return path
 }
+
+// numberOf returns the number in a variable of the environment.
+func numberOf(t *testing.T, variable string, byDefault uint64) uint64 {
+	t.Helper()
+	text := os.Getenv(variable)
+	if text == "" {
+		return byDefault
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		t.Fatalf("%s: %v", variable, err)
+	}
+	return n
+}
