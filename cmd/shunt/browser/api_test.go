@@ -20,14 +20,10 @@ func (s *server) ask(token, method, path string, body any) (*http.Response, stri
 	s.t.Helper()
 	var sent bytes.Buffer
 	if body != nil {
-		if err := json.NewEncoder(&sent).Encode(body); err != nil {
-			s.t.Fatal(err)
-		}
+		must(s.t, json.NewEncoder(&sent).Encode(body))
 	}
 	request, err := http.NewRequest(method, s.base+"/api/v1"+path, &sent)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	request.Header.Set("Content-Type", "application/json")
 	if token != "" {
 		request.Header.Set("Authorization", "Bearer "+token)
@@ -38,14 +34,10 @@ func (s *server) ask(token, method, path string, body any) (*http.Response, stri
 func (s *server) send(request *http.Request) (*http.Response, string) {
 	s.t.Helper()
 	response, err := s.client.Do(request)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	return response, string(text)
 }
 
@@ -103,9 +95,7 @@ func (s *server) hit(code string, n int, v visitor) {
 	s.t.Helper()
 	for range n {
 		request, err := http.NewRequest(http.MethodGet, s.base+"/"+code, nil)
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		must(s.t, err)
 		request.Header.Set("User-Agent", v.agent)
 		if v.referrer != "" {
 			request.Header.Set("Referer", v.referrer)

@@ -36,9 +36,7 @@ type eagerSite struct {
 func serveEagerly(t *testing.T, s *server) *eagerSite {
 	t.Helper()
 	base, err := url.Parse(s.base)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	short := httputil.NewSingleHostReverseProxy(base)
 	site := &eagerSite{ahead: make(map[string]int)}
 	page := func(w http.ResponseWriter, body string) {
