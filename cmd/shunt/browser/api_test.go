@@ -41,8 +41,8 @@ func (s *server) send(request *http.Request) (*http.Response, string) {
 	return response, string(text)
 }
 
-// must does what ask does, fails the test unless the call succeeds, and decodes the answer.
-func must[T any](s *server, token, method, path string, body any) (answer T) {
+// answerOf does what ask does, fails the test unless the call succeeds, and decodes the answer.
+func answerOf[T any](s *server, token, method, path string, body any) (answer T) {
 	s.t.Helper()
 	response, text := s.ask(token, method, path, body)
 	if response.StatusCode >= 300 {
@@ -65,13 +65,13 @@ type shortLink struct {
 // create makes a link of the token's owner.
 func (s *server) create(token string, fields map[string]any) shortLink {
 	s.t.Helper()
-	return must[shortLink](s, token, http.MethodPost, "/shorten", fields)
+	return answerOf[shortLink](s, token, http.MethodPost, "/shorten", fields)
 }
 
 // addUser makes a user, with the password of all users of these tests.
 func (s *server) addUser(token, email, role string) {
 	s.t.Helper()
-	must[any](s, token, http.MethodPost, "/users", map[string]any{"email": email, "role": role, "password": password})
+	answerOf[any](s, token, http.MethodPost, "/users", map[string]any{"email": email, "role": role, "password": password})
 }
 
 // password is that of all users of these tests.

@@ -102,7 +102,7 @@ func TestAClickAfterAPrefetchIsAHit(t *testing.T) {
 					Hits int
 					Bots struct{ Prefetches int }
 				}
-				got := must[figures](s, token, http.MethodGet, "/stats/"+code+"?include=bots", nil)
+				got := answerOf[figures](s, token, http.MethodGet, "/stats/"+code+"?include=bots", nil)
 				if through != want || got.Hits != want {
 					t.Errorf("%s: got %d of %d visitors at the target and %d hits, want %d of each", code, through, visitors, got.Hits, want)
 				}
