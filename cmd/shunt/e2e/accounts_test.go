@@ -2,8 +2,6 @@ package e2e
 
 import (
 	"net/http"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -14,19 +12,7 @@ const testPassword = " correct horse battery " // spaces are part of it
 // shuntWithInput runs shunt with input on its standard input.
 func shuntWithInput(t *testing.T, input string, env []string, args ...string) result {
 	t.Helper()
-	path := writeFile(t, "input", input)
-	in, err := os.Open(path)
-	must(t, err)
-	defer in.Close()
-	var stdout, stderr strings.Builder
-	cmd := exec.Command(binary, args...)
-	cmd.Env = append(os.Environ(), env...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, &stdout, &stderr
-	must(t, cmd.Start())
-	timeout := killAtDeadline(t, cmd.Process)
-	defer timeout.Stop()
-	_ = cmd.Wait() // its error is in the exit code
-	return result{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
+	return ran(t, "", env, strings.NewReader(input), append([]string{binary}, args...)...)
 }
 
 func TestAUserIsDeletedOnlyIfTheLinksMayStay(t *testing.T) {

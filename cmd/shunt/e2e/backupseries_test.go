@@ -1,22 +1,11 @@
 package e2e
 
 import (
-	"bytes"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 )
-
-// done fails the test if the command failed, and returns what it printed.
-func (r result) done(t *testing.T) string {
-	t.Helper()
-	if r.code != exitDone {
-		t.Fatalf("exit code %d: %s", r.code, r.stderr)
-	}
-	return r.stdout
-}
 
 // backupsIn returns the names of the backups of a series.
 func backupsIn(t *testing.T, dir string) (found []string) {
@@ -114,12 +103,9 @@ func TestABackupGoesThroughAPipeAndBack(t *testing.T) {
 		if r.code != exitDone || os.WriteFile(archive, []byte(r.stdout), 0o600) != nil {
 			t.Fatalf("exit code %d: %s", r.code, r.stderr)
 		}
-		cmd := exec.Command(binary, "restore", "--tar", "-", "--data", filepath.Join(home, "to", string(rune('a'+i))))
-		cmd.Stdin = strings.NewReader(r.stdout)
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
-		shunt(t, home, nil, "show", "here", "--data", cmd.Args[len(cmd.Args)-1]).done(t)
+		to := filepath.Join(home, "to", string(rune('a'+i)))
+		shuntWithInput(t, r.stdout, nil, "restore", "--tar", "-", "--data", to).done(t)
+		shunt(t, home, nil, "show", "here", "--data", to).done(t)
 		if i == 0 {
 			if p.figure("shunt_last_backup_timestamp_seconds") == "0" {
 				t.Error("the backup is not in the metrics")
@@ -130,11 +116,8 @@ func TestABackupGoesThroughAPipeAndBack(t *testing.T) {
 
 	text, err := os.ReadFile(archive)
 	must(t, err)
-	cmd := exec.Command(binary, "restore", "--tar", "-", "--data", filepath.Join(home, "half"))
-	cmd.Stdin = bytes.NewReader(text[:len(text)/2])
-	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "the stream ended before the backup was whole") {
-		t.Errorf("half an archive: got %v: %s", err, out)
-	}
+	shuntWithInput(t, string(text[:len(text)/2]), nil, "restore", "--tar", "-", "--data", filepath.Join(home, "half")).
+		want(t, exitFailed, "", "the stream ended before the backup was whole")
 	startServer(t, dir)
 	if left := backupsIn(t, dir); len(left) != 2 { // db and journal
 		t.Errorf("the data folder has %q", left)

@@ -97,12 +97,7 @@ func (s *site) followCapped(codes []string, clients int, nodes ...*siteNode) (re
 	var mu sync.Mutex
 	undecided := make(map[string]int64)
 	follow := func(n *siteNode, client int) {
-		for i := client; ; i++ {
-			select {
-			case <-stop:
-				return
-			default:
-			}
+		for i := client; !closed(stop); i++ {
 			code := codes[i%len(codes)]
 			switch status, _, _ := n.redirect(code); status {
 			case 302:

@@ -74,12 +74,7 @@ func TestAnAliasHasOneWinnerAcrossFailovers(t *testing.T) {
 	stop := make(chan struct{})
 	var chaos sync.WaitGroup
 	chaos.Go(func() {
-		for {
-			select {
-			case <-stop:
-				return
-			case <-time.After(3 * time.Second):
-			}
+		for rest(stop, 3*time.Second) {
 			if leader := s.leader(); leader != nil {
 				leader.kill()
 				time.Sleep(500 * time.Millisecond)

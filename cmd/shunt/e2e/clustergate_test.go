@@ -109,9 +109,7 @@ func TestARefusedCertificateGetsNothing(t *testing.T) {
 func (s *site) refuse(what string, more ...string) {
 	s.t.Helper()
 	args := append([]string{"cluster", "refuse", what}, append(s.nodes[0].flags(), more...)...)
-	if r := shunt(s.t, "", nil, args...); r.code != exitDone {
-		s.t.Fatalf("cluster refuse %s: exit code %d: %s", what, r.code, r.stderr)
-	}
+	shunt(s.t, "", nil, args...).done(s.t)
 }
 
 // talks opens a connection to a node's listener for the others, and asks over it.

@@ -33,9 +33,7 @@ func TestANodeBelowTheFloorJoinsAgain(t *testing.T) {
 		t.Errorf("a new folder of a known name says %q", said)
 	}
 	args := append([]string{"cluster", "forget", "c"}, c.flags()...)
-	if r := shunt(t, "", nil, args...); r.code != exitDone {
-		t.Fatalf("forget: exit code %d: %s", r.code, r.stderr)
-	}
+	shunt(t, "", nil, args...).done(t)
 	s.admit(c, a)
 	c.start()
 	s.nodes = append(s.nodes, c)

@@ -24,12 +24,7 @@ func TestRedirectsAndCountsOutliveALostMajorityOfEtcd(t *testing.T) {
 	var clients sync.WaitGroup
 	for _, n := range s.nodes {
 		clients.Go(func() {
-			for {
-				select {
-				case <-stop:
-					return
-				default:
-				}
+			for !closed(stop) {
 				if status, _, err := n.redirect("hot"); err != nil || status != 302 {
 					t.Errorf("%s: a redirect: %d, %v", n.name, status, err)
 					return

@@ -97,12 +97,7 @@ func (s *site) hammer(code, target string, out *atomic.Pointer[siteNode], stop <
 	var good, failed atomic.Int64
 	for _, n := range s.nodes {
 		wg.Go(func() {
-			for {
-				select {
-				case <-stop:
-					return
-				default:
-				}
+			for !closed(stop) {
 				if out.Load() == n {
 					time.Sleep(10 * time.Millisecond)
 					continue

@@ -159,17 +159,13 @@ func (s *site) join(n, from *siteNode) {
 		args = append(args, "--role", n.role)
 	}
 	s.admit(n, from)
-	if r := shunt(s.t, "", nil, args...); r.code != exitDone {
-		s.t.Fatalf("join: exit code %d: %s", r.code, r.stderr)
-	}
+	shunt(s.t, "", nil, args...).done(s.t)
 }
 
 // admit lets n take a copy once.
 func (s *site) admit(n, by *siteNode) {
 	s.t.Helper()
-	if r := shunt(s.t, "", nil, append([]string{"cluster", "admit", n.name}, by.flags()...)...); r.code != exitDone {
-		s.t.Fatalf("cluster admit %s: exit code %d: %s", n.name, r.code, r.stderr)
-	}
+	shunt(s.t, "", nil, append([]string{"cluster", "admit", n.name}, by.flags()...)...).done(s.t)
 }
 
 // await waits for what, which ok reports.

@@ -85,10 +85,8 @@ func (u *upgrade) write(writer int) {
 		code := fmt.Sprintf("made-%d-%d", writer, i)
 		fields := map[string]any{"url": "https://example.com/" + code, "alias": code}
 		for try := 0; ; try++ {
-			select {
-			case <-u.stop:
+			if closed(u.stop) {
 				return
-			default:
 			}
 			if u.nodes[(i+try)%len(u.nodes)].call("POST", "/shorten", fields, "Idempotency-Key", code).status == 201 {
 				break

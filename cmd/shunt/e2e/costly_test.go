@@ -55,12 +55,7 @@ func (c *costly) end() {
 
 // rest waits for d, and reports whether to continue.
 func (c *costly) rest(d time.Duration) bool {
-	select {
-	case <-c.over:
-		return false
-	case <-time.After(d):
-		return true
-	}
+	return rest(c.over, d)
 }
 
 func (c *costly) logIn(address string) {

@@ -159,12 +159,7 @@ func (d *drain) api(method, path, body string) (status int, text string) {
 // visit sends requests on one connection after the other, until none can be opened or over is
 // closed.
 func (d *drain) visit(random *rand.Rand, over <-chan struct{}) {
-	for {
-		select {
-		case <-over:
-			return
-		default:
-		}
+	for !closed(over) {
 		c, err := net.Dial("tcp", strings.TrimPrefix(d.server.public, "http://"))
 		if err != nil {
 			continue // the server is stopping

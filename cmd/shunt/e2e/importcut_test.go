@@ -58,7 +58,7 @@ func (c *cutImport) end() result {
 	timeout := killAtDeadline(c.t, c.cmd.Process)
 	defer timeout.Stop()
 	_ = c.cmd.Wait() // its error is in the exit code
-	return result{c.stdout.String(), c.stderr.String(), c.cmd.ProcessState.ExitCode()}
+	return result{c.stdout.String(), c.stderr.String(), c.cmd.ProcessState.ExitCode(), "import"}
 }
 
 // wantAllOnce checks that every link is there once, in the order of the file.

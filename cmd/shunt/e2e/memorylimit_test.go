@@ -43,16 +43,12 @@ func TestAtItsMemoryLimitAServerRefusesLinksOnly(t *testing.T) {
 	if !strings.Contains(p.stderr(), "the memory limit is reached") {
 		t.Errorf("the log does not say it:\n%s", p.lastWords())
 	}
-	if r := shunt(t, dir, env, "edit", "long0", "--title", "changed"); r.code != exitDone {
-		t.Errorf("edit: exit code %d:\n%s", r.code, r.stderr)
-	}
+	shunt(t, dir, env, "edit", "long0", "--title", "changed").done(t)
 	follow(t, p.public+"/long0", target(0))
 	p.terminate()
 
 	p = startServer(t, p.dir, "--memory-limit", "off")
-	if r := shunt(t, dir, env, "import", file); r.code != exitDone {
-		t.Fatalf("import without a limit: exit code %d:\n%s", r.code, r.stderr)
-	}
+	shunt(t, dir, env, "import", file).done(t)
 	p.terminate()
 
 	p = startServer(t, p.dir, limited...)

@@ -92,9 +92,7 @@ func startOverload(t *testing.T, g *cgroup) *overload {
 	o.server = launchThrough(t, g.starter(), filepath.Join(dir, "data"), "--limit-creates", "off", "--limit-calls", "off").waitReady()
 	file := filepath.Join(dir, "links.ndjson")
 	must(t, os.WriteFile(file, []byte(loadLinks(overloadLinks)), 0o600))
-	if r := shunt(t, dir, nil, "import", file, "--data", o.server.dir); r.code != exitDone {
-		t.Fatalf("import: exit code %d:\n%s", r.code, r.stderr)
-	}
+	shunt(t, dir, nil, "import", file, "--data", o.server.dir).done(t)
 	o.token = o.server.token()
 	o.client = &fasthttp.HostClient{
 		Addr: strings.TrimPrefix(o.server.public, "http://"), MaxConns: createsInFlight, ReadTimeout: 30 * time.Second, WriteTimeout: 30 * time.Second,

@@ -105,22 +105,37 @@ var readSources = sync.OnceFunc(func() {
 type result struct {
 	stdout, stderr string
 	code           int
+	command        string
+}
+
+// done ends the test if the command failed, and returns what it printed.
+func (r result) done(t testing.TB) string {
+	t.Helper()
+	if r.code != exitDone {
+		t.Fatalf("%s: exit code %d: %s%s", r.command, r.code, r.stdout, r.stderr)
+	}
+	return r.stdout
 }
 
 // shunt runs the binary to its end in folder dir, with env added to the environment.
 func shunt(t *testing.T, dir string, env []string, args ...string) result {
 	t.Helper()
+	return ran(t, dir, env, nil, append([]string{binary}, args...)...)
+}
+
+// ran runs a command to its end in folder dir, with env added to the environment.
+func ran(t *testing.T, dir string, env []string, stdin io.Reader, command ...string) result {
+	t.Helper()
 	readSources()
-	cmd := exec.Command(binary, args...)
+	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), env...)
 	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, &stdout, &stderr
 	must(t, cmd.Start())
-	timeout := killAtDeadline(t, cmd.Process)
-	defer timeout.Stop()
+	defer killAtDeadline(t, cmd.Process).Stop()
 	_ = cmd.Wait() // its error is in the exit code
-	return result{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
+	return result{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode(), strings.Join(command, " ")}
 }
 
 // A process is a running `shunt serve`.
@@ -359,4 +374,24 @@ func numberOf(t *testing.T, variable string, byDefault uint64) uint64 {
 		t.Fatalf("%s: %v", variable, err)
 	}
 	return n
+}
+
+// closed reports whether c, on which nothing is sent, is closed.
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// rest waits for d, and reports whether over is still open.
+func rest(over <-chan struct{}, d time.Duration) bool {
+	select {
+	case <-over:
+		return false
+	case <-time.After(d):
+		return true
+	}
 }

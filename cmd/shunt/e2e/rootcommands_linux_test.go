@@ -251,20 +251,10 @@ func TestCommandsOfRootThatWriteLeaveTheFilesOfTheServer(t *testing.T) {
 // shuntReading is shunt of root with a file as its standard input.
 func shuntReading(t *testing.T, file string, args ...string) result {
 	t.Helper()
-	return ran(t, append([]string{"sh", "-c", `file=$1; shift; exec "$@" <"$file"`, "sh", file, binary}, args...)...)
-}
-
-// ran runs a command line in a folder that only root may enter.
-func ran(t *testing.T, command ...string) result {
-	t.Helper()
-	readSources()
-	var stdout, stderr strings.Builder
-	cmd := exec.Command(command[0], command[1:]...)
-	cmd.Dir, cmd.Stdout, cmd.Stderr = "/root", &stdout, &stderr
-	must(t, cmd.Start())
-	defer killAtDeadline(t, cmd.Process).Stop()
-	_ = cmd.Wait() // its error is in the exit code
-	return result{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
+	in, err := os.Open(file)
+	must(t, err)
+	defer in.Close()
+	return ran(t, "/root", nil, in, append([]string{binary}, args...)...)
 }
 
 // Files that root makes belong to the owner of the folder that they are in.
@@ -279,12 +269,12 @@ func TestBackupsAndRestoresOfRootBelongToTheOwnerOfTheirFolder(t *testing.T) {
 	shunt(t, "/root", nil, "restore", single, "--data", restored).want(t, exitDone, "^restored", "the data belongs to the user")
 	x.owned("restore")
 	archive := filepath.Join(t.TempDir(), "shunt.tar")
-	ran(t, "sh", "-c", `"$0" backup --tar - --data "$1" >"$2"`, binary, x.dir, archive).want(t, exitDone, "", "sent 2 links")
+	ran(t, "/root", nil, nil, "sh", "-c", `"$0" backup --tar - --data "$1" >"$2"`, binary, x.dir, archive).want(t, exitDone, "", "sent 2 links")
 	shuntReading(t, archive, "restore", "--tar", "-", "--data", streamed).want(t, exitDone, "^restored", "the data belongs to the user")
 	x.owned("restore --tar")
 
 	x.launch().waitReady().terminate()
-	ran(t, append(asTenant(tenantUID), x.program, "backup", "--to", series, "--keep", "1", "--data", x.dir)...).
+	ran(t, "/root", nil, nil, append(asTenant(tenantUID), x.program, "backup", "--to", series, "--keep", "1", "--data", x.dir)...).
 		want(t, exitDone, "removed 1 older backup", "shares table files")
 	for _, dir := range []string{restored, streamed} {
 		x.dir = dir
@@ -301,13 +291,13 @@ func TestAUserWhoMayOnlyReadGetsFigures(t *testing.T) {
 	x.visited()
 	const reader = 65533
 	stats := append(asTenant(reader), x.program, "stats", "one", "--data", x.dir)
-	ran(t, stats...).want(t, exitFailed, "", `you may not open the data folder `+regexp.QuoteMeta(x.dir)+`; run the command as its owner \(sudo -u \S+\)`)
+	ran(t, "/root", nil, nil, stats...).want(t, exitFailed, "", `you may not open the data folder `+regexp.QuoteMeta(x.dir)+`; run the command as its owner \(sudo -u \S+\)`)
 	x.launch().waitReady().terminate() // the hits are in the store then, and no part of the journal in memory
-	ran(t, "chmod", "-R", "go+rX", x.dir).want(t, exitDone, "", "")
+	ran(t, "/root", nil, nil, "chmod", "-R", "go+rX", x.dir).want(t, exitDone, "", "")
 	before := x.tree()
-	ran(t, stats...).want(t, exitDone, `^hits +3\nunique +1\n$`, "")
+	ran(t, "/root", nil, nil, stats...).want(t, exitDone, `^hits +3\nunique +1\n$`, "")
 	x.unchanged("stats", before)
-	ran(t, append(asTenant(reader), x.program, "add", "http://target/5", "--data", x.dir)...).want(t, exitFailed, "", "you may not open the data folder")
+	ran(t, "/root", nil, nil, append(asTenant(reader), x.program, "add", "http://target/5", "--data", x.dir)...).want(t, exitFailed, "", "you may not open the data folder")
 	x.unchanged("add", before)
 }
 
@@ -338,7 +328,7 @@ func TestAServerNamesTheFileThatItMayNotUseAndWhatMendsIt(t *testing.T) {
 	}
 	must(t, os.Chown(x.dir, 0, 0)) // with files of the user in it
 	refused(x.dir)
-	ran(t, "chown", "-R", "65534:65534", x.dir).want(t, exitDone, "", "")
+	ran(t, "/root", nil, nil, "chown", "-R", "65534:65534", x.dir).want(t, exitDone, "", "")
 	x.launch().waitReady().terminate()
 }
 

@@ -165,12 +165,7 @@ func (l *sickLoad) startPaced(n int, interval time.Duration, do func(c *fasthttp
 }
 
 func (l *sickLoad) stopped() bool {
-	select {
-	case <-l.stopping:
-		return true
-	default:
-		return false
-	}
+	return closed(l.stopping)
 }
 
 // during counts what the clients see in spell s while step runs.

@@ -179,12 +179,7 @@ func (a *tally) at(percent int) time.Duration {
 func (a *tally) visit(url string, keep bool, over <-chan struct{}) {
 	transport := &http.Transport{DisableKeepAlives: !keep, ResponseHeaderTimeout: 10 * time.Second}
 	defer transport.CloseIdleConnections()
-	for {
-		select {
-		case <-over:
-			return
-		case <-time.After(5 * time.Millisecond): // a stream of visitors, not a load test
-		}
+	for rest(over, 5*time.Millisecond) {
 		start := time.Now()
 		err := visitOnce(transport, url)
 		a.took = append(a.took, time.Since(start))
