@@ -16,6 +16,7 @@ import (
 // TestAStuckAccessLogStopsNoRedirect gives the server a pipe as access log that nobody reads, which
 // holds a write as a disk does that does not answer.
 func TestAStuckAccessLogStopsNoRedirect(t *testing.T) {
+	t.Parallel()
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	must(t, syscall.Mkfifo(pipe, 0o600))
 	reader, err := os.OpenFile(pipe, os.O_RDWR, 0) // so that the server can open it
@@ -48,19 +49,14 @@ func TestAStuckAccessLogStopsNoRedirect(t *testing.T) {
 }
 
 func TestSIGHUPOpensTheAccessLogAgain(t *testing.T) {
+	t.Parallel()
 	dir, folder := t.TempDir(), t.TempDir()
 	path := filepath.Join(folder, "access")
 	p := launch(t, dir, "--access-log", path).waitReady()
 	ask(t, p.public+"/robots.txt", "")
 	must(t, os.Rename(path, path+".1"))
 	must(t, p.cmd.Process.Signal(syscall.SIGHUP))
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		if _, err := os.Stat(path); err == nil {
-			break
-		} else if time.Now().After(deadline) {
-			t.Fatalf("no new file: %v\n%s", err, p.stderr())
-		}
-	}
+	await(t, "there is a new file", 20*time.Second, func() bool { return exists(t, path) }, p)
 	ask(t, p.public+"/", "")
 	p.terminate()
 	for file, want := range map[string]string{path + ".1": `"path":"/robots.txt"`, path: `"path":"/"`} {

@@ -69,16 +69,6 @@ func (c *acmeClient) await(path string, not *big.Int) (location string, serial *
 	return "", nil
 }
 
-// awaitLog waits until c has logged text.
-func (c *acmeClient) awaitLog(text string) {
-	c.t.Helper()
-	for deadline := time.Now().Add(time.Minute); !strings.Contains(c.stderr(), text); time.Sleep(acmePollInterval) {
-		if time.Now().After(deadline) {
-			c.t.Fatalf("%q was not logged:\n%s", text, c.stderr())
-		}
-	}
-}
-
 func needACME(t *testing.T) {
 	if os.Getenv("SHUNTTEST_ACME") == "" {
 		t.Skip("make acme runs it: it needs an ACME authority")

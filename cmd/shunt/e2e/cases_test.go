@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -26,7 +27,8 @@ import (
 // run gives its lines to a shell, in the folder, in which shunt is the program under test. Below ---- are its standard
 // output, its standard error with "! " before each line, and its exit status unless that is 0. serve starts a server
 // on the folder "data" with the flags in its lines, and commands find its folder in SHUNT_DATA and its addresses in
-// PUBLIC and ADMIN; stop and kill end it, and get asks the server for paths, each with
+// PUBLIC and ADMIN; stop and kill end it, log counts the
+// lines of its log that have a text, and get asks the server for paths, each with
 // header fields after it. What differs each time has a name (see named). `go test ./cmd/shunt/e2e -run NAME -rewrite`
 // writes what the program says now.
 type caseFolder struct {
@@ -35,12 +37,19 @@ type caseFolder struct {
 	env    []string
 	server *process
 	names  []string // of what named replaces: what, name, …
+
+	data    string   // the folder of servers
+	cwd     string   // of the shell; "": dir
+	tools   string   // functions of the shell
+	starter []string // a command that becomes the server's program; nil: none
+	program string   // of servers
 }
 
 func newCaseFolder(t *testing.T) *caseFolder {
 	t.Helper()
 	readSources()
-	c := &caseFolder{t: t, dir: t.TempDir()}
+	dir := t.TempDir()
+	c := &caseFolder{t: t, dir: dir, cwd: dir, data: filepath.Join(dir, "data"), program: binary}
 	tools := t.TempDir()
 	must(t, os.Symlink(binary, filepath.Join(tools, "shunt")))
 	c.env = append(os.Environ(), "PATH="+tools+":"+os.Getenv("PATH"), "DIR="+c.dir)
@@ -71,11 +80,13 @@ func (c *caseFolder) run(file string) {
 		case "run":
 			return c.shell(t, d.Input)
 		case "serve":
-			c.serve(filepath.Join(c.dir, "data"), strings.Fields(strings.ReplaceAll(d.Input, "$DIR", c.dir))...)
+			c.serve(strings.Fields(strings.ReplaceAll(d.Input, "$DIR", c.dir))...)
 		case "stop":
 			c.server.terminate()
 		case "kill":
 			c.server.kill()
+		case "log":
+			return c.log(d.Input)
 		case "get":
 			return c.get(t, d.Input)
 		default:
@@ -86,16 +97,16 @@ func (c *caseFolder) run(file string) {
 }
 
 // serve starts a server, whose folder and addresses commands have in their environment from then on.
-func (c *caseFolder) serve(data string, args ...string) {
+func (c *caseFolder) serve(args ...string) {
 	c.t.Helper()
-	p := startServer(c.t, data, args...)
+	p := launchProgram(c.t, c.program, nil, c.starter, c.data, args...).waitReady()
 	c.server = p
 	c.t.Cleanup(func() {
 		if log := p.stderr(); strings.Contains(log, "code=") || secret.MatchString(log) {
 			c.t.Errorf("the server's log has a setup code or a token:\n%s", log)
 		}
 	})
-	c.env = append(c.env, "SHUNT_DATA="+data, "PUBLIC="+c.server.public, "ADMIN="+c.server.admin)
+	c.env = append(c.env, "SHUNT_DATA="+c.data, "PUBLIC="+c.server.public, "ADMIN="+c.server.admin)
 	c.name(strings.TrimPrefix(c.server.public, "http://"), "$PUBLIC")
 	c.name(strings.TrimPrefix(c.server.admin, "http://"), "$ADMIN")
 }
@@ -104,8 +115,8 @@ func (c *caseFolder) serve(data string, args ...string) {
 func (c *caseFolder) shell(t *testing.T, lines string) string {
 	t.Helper()
 	var stdout, stderr strings.Builder
-	cmd := exec.Command("sh", "-c", lines)
-	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = c.dir, c.env, &stdout, &stderr
+	cmd := exec.Command("sh", "-c", c.tools+lines)
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = c.cwd, c.env, &stdout, &stderr
 	must(t, cmd.Start())
 	defer killAtDeadline(t, cmd.Process).Stop()
 	err := cmd.Wait()
@@ -124,6 +135,21 @@ func (c *caseFolder) shell(t *testing.T, lines string) string {
 		seen += failed.Error() + "\n"
 	}
 	return c.named(seen)
+}
+
+// log returns how many lines of the server's log have each of the texts.
+func (c *caseFolder) log(texts string) (seen string) {
+	for text := range strings.Lines(texts) {
+		text = strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "$DIR", c.dir)
+		n := 0
+		for line := range strings.Lines(c.server.stderr()) {
+			if strings.Contains(line, text) {
+				n++
+			}
+		}
+		seen += fmt.Sprintln(n)
+	}
+	return seen
 }
 
 // get asks the server for paths, and returns the status of each answer and where it leads.
@@ -157,11 +183,14 @@ var (
 	secret  = regexp.MustCompile(`shunt_[0-9A-Za-z]{36}\b`)
 	setup   = regexp.MustCompile(`/_/setup\?code=[\w-]{22}\b`)
 	clock   = regexp.MustCompile(`\b\d\d:\d\d UTC`)
+	ring    = regexp.MustCompile(`ring-[0-9A-Za-z]{16}-\d+`)
+	rings   = regexp.MustCompile(`files=\d+ of=\d+`)
+	sent    = regexp.MustCompile(`\d+(?:\.\d+)? [KM]iB in \d+ files`)
 	version = regexp.MustCompile(`(?m)^shunt \S+ go\S+ \w+/\w+$`)
 )
 
-// named replaces what differs each time in what a person sees: addresses, the folder, times of today, ids, tokens
-// and drawn codes.
+// named replaces what differs each time in what a person sees: addresses, the folder, times of today, ids, tokens,
+// drawn codes, and the files of a journal or a backup.
 func (c *caseFolder) named(seen string) string {
 	seen = strings.NewReplacer(c.names...).Replace(seen)
 	seen = aTime.ReplaceAllStringFunc(seen, func(text string) string {
@@ -170,6 +199,9 @@ func (c *caseFolder) named(seen string) string {
 		}
 		return text
 	})
+	seen = ring.ReplaceAllString(seen, "ring-$$RING")
+	seen = rings.ReplaceAllString(seen, "files=$$N of=$$N")
+	seen = sent.ReplaceAllString(seen, "$$SIZE in $$N files")
 	seen = anID.ReplaceAllStringFunc(seen, func(text string) string {
 		if aWord.MatchString(text) {
 			return text

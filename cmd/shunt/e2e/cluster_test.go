@@ -21,7 +21,7 @@ func TestAnyNodeTakesWritesAndEachHasThem(t *testing.T) {
 	}
 	s.nodes[1].call("DELETE", "/links/by-a", nil).want(t, 204)
 	for _, n := range s.nodes {
-		s.await(func() bool { status, _, _ := n.redirect("by-a"); return status == 404 }, "a deleted link is gone at "+n.name)
+		s.await(func() bool { return n.redirects("by-a") == 404 }, "a deleted link is gone at "+n.name)
 	}
 	first := s.nodes[1].call("POST", "/shorten", map[string]any{"url": "https://example.com/once"}, "Idempotency-Key", "one").want(t, 201)
 	again := s.nodes[2].call("POST", "/shorten", map[string]any{"url": "https://example.com/once"}, "Idempotency-Key", "one").want(t, 201)

@@ -38,10 +38,7 @@ func TestACapIsNeverExceeded(t *testing.T) {
 		s.makeCapped(late, nil)
 		s.makeCapped(changed, 50)
 		for _, n := range s.nodes { // hits from before the cap
-			s.await(func() bool {
-				status, _, _ := n.redirect(late)
-				return status == 302
-			}, "an uncapped link is followed at "+n.name)
+			s.await(func() bool { return n.redirects(late) == 302 }, "an uncapped link is followed at "+n.name)
 		}
 		s.setCap(late, capOfTest)
 		rest := s.followCapped(codes, capClients, s.nodes...)
@@ -130,10 +127,7 @@ func (s *site) awaitUsedUp(codes []string, nodes ...*siteNode) {
 	s.t.Helper()
 	for _, code := range codes {
 		for _, n := range nodes {
-			s.await(func() bool {
-				status, _, _ := n.redirect(code)
-				return status == 410
-			}, fmt.Sprintf("%s says that %s is used up", n.name, code))
+			s.await(func() bool { return n.redirects(code) == 410 }, fmt.Sprintf("%s says that %s is used up", n.name, code))
 		}
 	}
 }
@@ -177,10 +171,7 @@ func TestLinksWithACapWaitForALeader(t *testing.T) {
 	for _, m := range s.etcd.Members {
 		m.Start()
 	}
-	s.await(func() bool {
-		status, _, _ := rest[0].redirect("capped")
-		return status == 302
-	}, "the link is followed again")
+	s.await(func() bool { return rest[0].redirects("capped") == 302 }, "the link is followed again")
 	rounds := s.followCapped([]string{"capped"}, 4, rest...)
 	s.awaitUsedUp([]string{"capped"}, rest...)
 	rounds()

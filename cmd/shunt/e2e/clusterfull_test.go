@@ -17,8 +17,7 @@ import (
 // room, writes come back, and everything is counted.
 func TestRedirectsOutliveFullServersOfEtcd(t *testing.T) {
 	s := newSiteOn(t, siteOptions{etcd: []string{"--quota-backend-bytes", "33554432"}}, "a", "b", "c")
-	s.nodes[0].call("POST", "/shorten", map[string]any{"url": "https://example.com/", "alias": "hot"}).want(t, 201)
-	s.leads("hot", "https://example.com/")
+	s.shorten("hot", "https://example.com/")
 	stop, out := make(chan struct{}), new(atomic.Pointer[siteNode])
 	done := s.hammer("hot", "https://example.com/", out, stop)
 	fill := s.fillEtcd()

@@ -131,17 +131,7 @@ func clockOf(t *testing.T, pid int) time.Duration {
 // memoryOf returns a line of /proc/PID/status in MiB: VmRSS is resident, VmHWM was at most.
 func memoryOf(t *testing.T, pid int, name string) float64 {
 	t.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	must(t, err)
-	for line := range strings.SplitSeq(string(text), "\n") {
-		if rest, found := strings.CutPrefix(line, name+":"); found {
-			kib, err := strconv.ParseFloat(strings.Fields(rest)[0], 64)
-			must(t, err)
-			return kib / 1024
-		}
-	}
-	t.Fatalf("process %d has no %s", pid, name)
-	return 0
+	return float64(field(t, fmt.Sprintf("/proc/%d/status", pid), name)) / 1024
 }
 
 // A spread is a number of measurements of the same.
@@ -152,7 +142,4 @@ func (s spread) String() string {
 	return fmt.Sprintf("%.3g (%.3g to %.3g)", s.median(), s[0], s[len(s)-1])
 }
 
-func (s spread) median() float64 {
-	s = slices.Sorted(slices.Values(s))
-	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
-}
+func (s spread) median() float64 { return median(s) }

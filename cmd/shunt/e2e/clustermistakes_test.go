@@ -3,7 +3,6 @@ package e2e
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -153,8 +152,7 @@ func TestANodeThatRunsWhileEtcdIsRestoredRedirectsOn(t *testing.T) {
 	s := newSite(t, "a", "b")
 	a := s.nodes[0]
 	yesterday := s.keys()
-	a.call("POST", "/shorten", map[string]any{"url": "https://example.com/1", "alias": "one"}).want(t, 201)
-	s.leads("one", "https://example.com/1")
+	s.shorten("one", "https://example.com/1")
 	s.restoreKeys(yesterday)
 	for _, n := range s.nodes {
 		a.call("POST", "/shorten", map[string]any{"url": "https://example.com/2"}) // nobody asks etcd without a write
@@ -169,23 +167,36 @@ func TestANodeThatRunsWhileEtcdIsRestoredRedirectsOn(t *testing.T) {
 // announceOther announces a full node that does nothing else, and whose clock is apart by an offset.
 func (s *site) announceOther(name string, offset time.Duration) {
 	s.t.Helper()
-	o := etcdlog.Options{Endpoints: s.etcd.Endpoints(), Now: func() time.Time { return time.Now().Add(offset) }}
+	log := s.openLog(etcdlog.Options{Now: func() time.Time { return time.Now().Add(offset) }})
+	s.announce(log, clusterlog.Node{
+		Name: name, Advertise: "https://" + freeAddress(s.t), Role: clusterlog.Full, Reads: replicate.ReadsEntries,
+	})
+}
+
+// openLog opens the log of the cluster as a node of this test's.
+func (s *site) openLog(o etcdlog.Options) *etcdlog.Log {
+	s.t.Helper()
+	o.Endpoints = s.etcd.Endpoints()
 	var err error
-	if o.ID, o.Key, err = etcdlog.Find(s.t.Context(), o); err != nil {
-		s.t.Fatal(err)
-	}
+	o.ID, o.Key, err = etcdlog.Find(s.t.Context(), o)
+	must(s.t, err)
 	log, err := etcdlog.New(o)
 	must(s.t, err)
-	announcement, err := log.Announce(s.t.Context(), clusterlog.Node{
-		Name: name, Advertise: "https://" + freeAddress(s.t), Role: clusterlog.Full, Reads: replicate.ReadsEntries,
-	}, clusterlog.Claim([]byte(fmt.Sprintf("%-16s", name))))
+	s.t.Cleanup(func() { must(s.t, log.Close()) })
+	return log
+}
+
+// announce announces a node until the test ends.
+func (s *site) announce(log *etcdlog.Log, n clusterlog.Node) {
+	s.t.Helper()
+	announcement, err := log.Announce(s.t.Context(), n, clusterlog.Claim(fmt.Appendf(nil, "%-16s", n.Name)))
 	must(s.t, err)
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- announcement.Run(ctx) }()
 	s.t.Cleanup(func() {
 		stop()
-		if err := errors.Join(<-ended, log.Close()); err != nil {
+		if err := <-ended; err != nil {
 			s.t.Error(err)
 		}
 	})

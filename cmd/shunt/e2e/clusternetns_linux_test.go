@@ -158,8 +158,7 @@ func TestANodeWhosePacketsAreLostRedirectsAndComesBack(t *testing.T) {
 	ns := newNamespace(t)
 	s := newSiteWithin(t, ns, "a", "b", "c")
 	lost := s.nodes[2]
-	s.nodes[0].call("POST", "/shorten", map[string]any{"url": hotTarget, "alias": "hot"}).want(t, 201)
-	s.leads("hot", hotTarget)
+	s.shorten("hot", hotTarget)
 	for round := range 2 {
 		s.makeLead(lost)
 		s.losePackets(ns, lost, fmt.Sprintf("leader-%d", round), 6*time.Second)

@@ -18,8 +18,7 @@ func TestRedirectsAndCountsOutliveALostMajorityOfEtcd(t *testing.T) {
 		outage = time.Duration(n) * time.Second
 	}
 	s := newSite(t, "a", "b", "c")
-	s.nodes[0].call("POST", "/shorten", map[string]any{"url": "https://example.com/", "alias": "hot"}).want(t, 201)
-	s.leads("hot", "https://example.com/")
+	s.shorten("hot", "https://example.com/")
 	stop := make(chan struct{})
 	var clients sync.WaitGroup
 	for _, n := range s.nodes {

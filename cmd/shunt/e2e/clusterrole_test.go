@@ -161,7 +161,7 @@ func TestARoleOnThePrefixIsEnough(t *testing.T) {
 	first.start()
 	s.await(s.caughtUp, "the node that was stopped has caught up")
 	for _, n := range []*siteNode{a, b, edge} {
-		s.await(func() bool { status, _, _ := n.redirect("hot"); return status == 302 }, "it redirects at "+n.name)
+		s.await(func() bool { return n.redirects("hot") == 302 }, "it redirects at "+n.name)
 	}
 	s.ledger("hot")
 	if r := shunt(t, "", nil, append([]string{"cluster"}, b.flags()...)...); r.code != exitDone || !strings.Contains(r.stdout, "leads") {

@@ -33,8 +33,7 @@ func TestNodesAreReplacedOneByOneByANewerVersion(t *testing.T) {
 	s := newSiteOn(t, siteOptions{program: os.Getenv(olderVariable)}, "a", "b", "c")
 	newer := filepath.Join(t.TempDir(), "shunt-newer")
 	must(t, build(newer, newerPayload))
-	s.nodes[0].call("POST", "/shorten", map[string]any{"url": "https://example.com/", "alias": "hot"}).want(t, 201)
-	s.leads("hot", "https://example.com/")
+	s.shorten("hot", "https://example.com/")
 	u := &upgrade{site: s, stop: make(chan struct{})}
 	redirects := s.hammer("hot", "https://example.com/", &u.out, u.stop)
 	for w := range 4 {

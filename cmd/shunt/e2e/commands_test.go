@@ -23,7 +23,7 @@ func TestCommandsNeedTheRightFolder(t *testing.T) {
 }
 
 func TestCommandsOnAFolder(t *testing.T) {
-	for _, file := range []string{"alone", "server", "several", "owners", "baseurl", "setuplink", "backup", "config", "importing", "complete", "help"} {
+	for _, file := range []string{"alone", "server", "several", "owners", "baseurl", "journalfile", "journalmoves", "journalcopied", "health", "setuplink", "backup", "config", "importing", "complete", "help"} {
 		t.Run(file, func(t *testing.T) {
 			t.Parallel()
 			newCaseFolder(t).run(file)
@@ -41,7 +41,19 @@ func TestHitsSurviveAKillAlthoughTheJournalMoves(t *testing.T) {
 	newCaseFolder(t).run("journal")
 }
 
+func TestAnEmptiedFileOfTheJournalFolderCountsAsAbsent(t *testing.T) {
+	for name, text := range map[string]string{"empty": "", "blank": ` \n`, "zeros": `\0\0\0`} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newCaseFolder(t)
+			c.env = append(c.env, "BLANK="+text)
+			c.run("journalblank")
+		})
+	}
+}
+
 func TestEveryCommandRefusesDataFromBeforeTheFirstRelease(t *testing.T) {
+	t.Parallel()
 	c := newCaseFolder(t)
 	unpackPrerelease(t, c.dir)
 	c.run("prerelease")
@@ -57,7 +69,7 @@ func TestCommandsWorkAlikeWhereverTheServerIs(t *testing.T) {
 				c.env = append(c.env, "SHUNT_DATA="+data, "SHUNT_BASE_URL=https://sho.rt")
 			},
 			"beside": func(c *caseFolder) {
-				c.serve(filepath.Join(c.dir, "data"), "--base-url", "https://sho.rt")
+				c.serve("--base-url", "https://sho.rt")
 				c.server.token()
 			},
 			"remote": func(c *caseFolder) {

@@ -7,6 +7,7 @@ import (
 )
 
 func TestEveryShellGetsAScript(t *testing.T) {
+	t.Parallel()
 	for _, shell := range shells {
 		r := shunt(t, "", nil, "completion", shell)
 		if r.code != exitDone || r.stderr != "" || len(r.stdout) < 1000 || !strings.Contains(r.stdout, "__complete") {

@@ -273,6 +273,7 @@ func (c *container) setUp(base string) {
 
 // TestTheComposeFileWorksAsShipped runs its service in a namespace where this machine is the bridge's address.
 func TestTheComposeFileWorksAsShipped(t *testing.T) {
+	t.Parallel()
 	if os.Getenv(insideEnv) == "" {
 		needsNamespaces(t)
 		runInside(t, "ip route add local 172.18.0.0/16 dev lo")

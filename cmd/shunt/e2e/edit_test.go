@@ -10,6 +10,7 @@ import (
 )
 
 func TestEditSetsAndResetsEveryFieldOfAPatch(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	p := startServer(t, dir)
 	run := func(args ...string) map[string]any {

@@ -43,6 +43,7 @@ func germany(t *testing.T) (path string) {
 // A server starts without an optional file, with a warning. It knows countries once there is a good file and
 // it gets SIGHUP.
 func TestAnOptionalFileThatCannotBeReadStopsNoStart(t *testing.T) {
+	t.Parallel()
 	good, err := os.ReadFile(germany(t))
 	must(t, err)
 	missing := filepath.Join(t.TempDir(), "none.mmdb")
@@ -67,11 +68,7 @@ func TestAnOptionalFileThatCannotBeReadStopsNoStart(t *testing.T) {
 			must(t, os.WriteFile(c.path+".new", good, 0o600))
 			must(t, os.Rename(c.path+".new", c.path))
 			must(t, p.cmd.Process.Signal(syscall.SIGHUP))
-			for deadline := time.Now().Add(10 * time.Second); p.figure("shunt_geoip_failing") != "0"; time.Sleep(5 * time.Millisecond) {
-				if time.Now().After(deadline) {
-					t.Fatalf("the good file is not read:\n%s", p.lastWords())
-				}
-			}
+			await(t, "the good file is read", 10*time.Second, func() bool { return p.figure("shunt_geoip_failing") == "0" }, p)
 			if !strings.Contains(p.stderr(), "the file of countries has been read again") {
 				t.Errorf("got\n%s\nwant a line about the file", p.stderr())
 			}

@@ -75,7 +75,7 @@ func runInside(t *testing.T, commands ...string) {
 	}
 	command := append(ns.starter(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
 	cmd := exec.Command(command[0], command[1:]...)
-	cmd.Env = append(os.Environ(), insideEnv+"=1")
+	cmd.Env = append(os.Environ(), insideEnv+"=1", binaryEnv+"="+binary)
 	out, err := cmd.CombinedOutput()
 	if t.Logf("%s", out); err != nil {
 		t.Error(err)

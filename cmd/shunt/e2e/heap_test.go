@@ -62,16 +62,5 @@ func manyLinks(t *testing.T, dir string, n uint64) (path string) {
 // residentBytes returns the resident memory of a server, including mapped files.
 func residentBytes(t *testing.T, p *process) uint64 {
 	t.Helper()
-	return statusBytes(t, p, "VmRSS:")
-}
-
-// statusBytes returns the bytes of a line of /proc/PID/status.
-func statusBytes(t *testing.T, p *process, line string) uint64 {
-	t.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
-	must(t, err)
-	_, rest, _ := strings.Cut(string(text), line)
-	kib, err := strconv.ParseUint(strings.Fields(rest)[0], 10, 64)
-	must(t, err)
-	return kib << 10
+	return field(t, fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid), "VmRSS") << 10
 }

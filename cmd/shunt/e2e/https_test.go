@@ -13,6 +13,7 @@ import (
 
 // This test runs the whole program, and replaces its certificate files meanwhile.
 func TestServeSpeaksHTTPSAndRedirectsPlainHTTP(t *testing.T) {
+	t.Parallel()
 	a := certtest.NewAuthority(t)
 	certPEM, keyPEM := a.Issue()
 	files := certtest.NewFolder(t, certPEM, keyPEM)

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 )
 
 // longLinks are n links with targets that hardly compress, so that a few take much memory.
@@ -52,11 +51,7 @@ func TestAtItsMemoryLimitAServerRefusesLinksOnly(t *testing.T) {
 	p.terminate()
 
 	p = startServer(t, p.dir, limited...)
-	for deadline := time.Now().Add(10 * time.Second); !strings.Contains(p.stderr(), "the store does not fit in the memory limit"); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("the log does not say that the store does not fit:\n%s", p.lastWords())
-		}
-	}
+	p.awaitLog("the store does not fit in the memory limit")
 	follow(t, p.public+fmt.Sprint("/long", links-1), target(links-1))
 	p.terminate()
 }

@@ -266,7 +266,9 @@ func (o *overload) newcomer() (status int) {
 }
 
 // memoryPeak returns the most that the server ever had resident, with mapped files.
-func (o *overload) memoryPeak() uint64 { return statusBytes(o.t, o.server, "VmHWM:") }
+func (o *overload) memoryPeak() uint64 {
+	return field(o.t, fmt.Sprintf("/proc/%d/status", o.server.cmd.Process.Pid), "VmHWM") << 10
+}
 
 // calmAfter waits until a redirect on a new connection and calmInARow creates are answered soon, and
 // returns how long after the overload that was.

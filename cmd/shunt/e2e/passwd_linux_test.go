@@ -71,6 +71,7 @@ func (p *prompts) Write(b []byte) (int, error) {
 }
 
 func TestATypedPasswordIsNotShown(t *testing.T) {
+	t.Parallel()
 	p := startServer(t, filepath.Join(t.TempDir(), "data"))
 	shunt(t, "", nil, "user", "ls", "--data", p.dir).want(t, exitDone, "admin", "")
 	for _, c := range []struct {

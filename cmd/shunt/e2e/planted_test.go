@@ -3,7 +3,6 @@ package e2e
 import (
 	"fmt"
 	"maps"
-	"net"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -50,6 +49,7 @@ var plantedControls = map[string]string{
 }
 
 func TestNothingAboutVisitorsIsKept(t *testing.T) {
+	t.Parallel()
 	root := t.TempDir()
 	p := &plantation{
 		t: t, dir: filepath.Join(root, "kept-data-folder"), journal: filepath.Join(root, "journal"), backups: filepath.Join(root, "backup"),
@@ -144,19 +144,9 @@ func (p *plantation) plant() {
 // await waits until path is answered with status.
 func (p *plantation) await(path string, status int) {
 	p.t.Helper()
-	line := fmt.Sprintf("HTTP/1.1 %d ", status)
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); {
-		conn, err := net.Dial("tcp", strings.TrimPrefix(p.server.public, "http://"))
-		must(p.t, err)
-		fmt.Fprintf(conn, "HEAD %s HTTP/1.1\r\nHost: a\r\n\r\n", path)
-		answer := make([]byte, len(line))
-		_, err = conn.Read(answer)
-		_ = conn.Close()
-		if err == nil && string(answer) == line {
-			return
-		}
-	}
-	p.t.Fatalf("%s is not answered with %d", path, status)
+	await(p.t, fmt.Sprintf("%s is answered with %d", path, status), 20*time.Second, func() bool {
+		return do(p.t, "HEAD", p.server.public+path, "").StatusCode == status
+	})
 }
 
 // passTLS starts the server with HTTPS, after a kill, and sends the requests of some clients over

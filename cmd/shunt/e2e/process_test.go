@@ -22,8 +22,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// binary is the path of the program under test, built by TestMain.
+// binary is the path of the program under test, built by TestMain, or by that of the test that runs this program
+// again.
 var binary string
+
+const binaryEnv = "SHUNTTEST_BINARY"
 
 // killAtDeadline kills a process that neither does what t waits for nor ends, shortly before go
 // test would end t and leave the process running. The limit is that of t itself, because a test
@@ -67,6 +70,9 @@ func buildAndRun(m *testing.M) int {
 		}
 	}
 	os.Setenv("TZ", "UTC") // a date is a day of the local zone
+	if binary = os.Getenv(binaryEnv); binary != "" {
+		return m.Run()
+	}
 	binary = filepath.Join(dir, "shunt")
 	// Never with -race: such builds keep the journal on the heap, so a killed process would lose its
 	// hits.
@@ -183,16 +189,10 @@ func launch(t *testing.T, dir string, args ...string) *process {
 // prlimit.
 func launchThrough(t *testing.T, starter []string, dir string, args ...string) *process {
 	t.Helper()
-	return launchWith(t, nil, starter, dir, args...)
+	return launchProgram(t, binary, nil, starter, dir, args...)
 }
 
-// launchWith does what launchThrough does, and passes files to the binary, from descriptor 3 on.
-func launchWith(t *testing.T, files []*os.File, starter []string, dir string, args ...string) *process {
-	t.Helper()
-	return launchProgram(t, binary, files, starter, dir, args...)
-}
-
-// launchProgram does what launchWith does with another binary.
+// launchProgram does what launchThrough does with any program, and passes files to it, from descriptor 3 on.
 func launchProgram(t *testing.T, program string, files []*os.File, starter []string, dir string, args ...string) *process {
 	t.Helper()
 	command := append(slices.Clone(starter), program, "serve",
@@ -394,4 +394,24 @@ func rest(over <-chan struct{}, d time.Duration) bool {
 	case <-time.After(d):
 		return true
 	}
+}
+
+// field returns the sum of a field of files such as /proc/PID/io.
+func field(t *testing.T, pattern, name string) (sum uint64) {
+	t.Helper()
+	paths, err := filepath.Glob(pattern)
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("%s: %d files, %v", pattern, len(paths), err)
+	}
+	for _, path := range paths {
+		text, _ := os.ReadFile(path) // a thread may have ended
+		for line := range strings.Lines(string(text)) {
+			if value, ok := strings.CutPrefix(line, name+":"); ok {
+				n, err := strconv.ParseUint(strings.TrimSpace(strings.TrimSuffix(value, " kB\n")), 10, 64)
+				must(t, err)
+				sum += n
+			}
+		}
+	}
+	return sum
 }

@@ -19,13 +19,10 @@ func TestAHostAddedToTheBlockListStopsRedirecting(t *testing.T) {
 		t.Fatalf("before: got %d, want 302", got)
 	}
 	must(t, os.WriteFile(list, []byte("evil.example\n"), 0o600))
-	status := 0
-	for patience := time.Now().Add(20 * time.Second); status != http.StatusForbidden && time.Now().Before(patience); {
-		status, _ = fetch(t, p.public+"/x")
-	}
-	if status != http.StatusForbidden {
-		t.Errorf("afterwards: got %d, want 403", status)
-	}
+	await(t, "the link is refused", 20*time.Second, func() bool {
+		status, _ := fetch(t, p.public+"/x")
+		return status == http.StatusForbidden
+	})
 	if got, _ := fetch(t, p.public+"/"); got != http.StatusFound {
 		t.Errorf("/: got %d, want 302", got)
 	}

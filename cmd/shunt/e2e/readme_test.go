@@ -26,6 +26,7 @@ type reader struct {
 // TestTheReadmeWorksAsWritten runs the lines of README.md in a shell, in their order, with the
 // token that they make.
 func TestTheReadmeWorksAsWritten(t *testing.T) {
+	t.Parallel()
 	text, err := os.ReadFile("../../../README.md")
 	must(t, err)
 	home := t.TempDir()
@@ -129,6 +130,7 @@ func curlPath(t *testing.T) string {
 }
 
 func TestTheStandInForCurlDoesWhatTheReadmeNeeds(t *testing.T) {
+	t.Parallel()
 	p := startServer(t, t.TempDir())
 	var out bytes.Buffer
 	args := []string{"--json", "{", "-i", "-H", "Authorization: Bearer " + p.token(), p.public + "/api/v1/shorten"}

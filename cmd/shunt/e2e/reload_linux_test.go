@@ -94,6 +94,7 @@ func (r *reloaded) limitsMisses() bool {
 }
 
 func TestSIGHUPReloadsAllThatItCanOrNothing(t *testing.T) {
+	t.Parallel()
 	const limited, unlimited = "limit-misses = \"1/h:1\"\n", "limit-misses = \"off\"\n"
 	r, a, files := newReloaded(t, unlimited)
 	if r.limitsMisses() {

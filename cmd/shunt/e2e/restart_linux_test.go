@@ -85,7 +85,7 @@ func newRestarts(t *testing.T, seed uint64, overTLS bool) *restarts {
 // start starts a server behind the socket, and does not wait for it.
 func (r *restarts) start(front string) {
 	pass := []string{"sh", "-c", `LISTEN_PID=$$ LISTEN_FDS=1 LISTEN_FDNAMES=public exec "$@"`, "sh"}
-	r.server = launchWith(r.t, []*os.File{r.socket}, pass, r.dir, append([]string{"--front", front}, r.args...)...)
+	r.server = launchProgram(r.t, binary, []*os.File{r.socket}, pass, r.dir, append([]string{"--front", front}, r.args...)...)
 }
 
 func (r *restarts) createLink(i int) {

@@ -110,6 +110,7 @@ func TestTheSocketIsNeverOpenToOthers(t *testing.T) {
 }
 
 func TestNobodyEntersTheSocketDuringRestarts(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	i := intrude(t, dir)
 	starts := numberOf(t, restartsVariable, 4)
@@ -162,6 +163,7 @@ func TestAFileAtTheSocketPathIsNotReplaced(t *testing.T) {
 // Commands and serve alike refuse a folder that every user may write to. A group may: Kubernetes
 // gives a volume to one (fsGroup).
 func TestAFolderThatEverybodyMayWriteToIsRefusedUnlessAllowed(t *testing.T) {
+	t.Parallel()
 	dir, journal := filepath.Join(t.TempDir(), "data"), filepath.Join(t.TempDir(), "journal")
 	shunt(t, "", nil, "token", "add", "--name", "a", "--init", "--data", dir).want(t, exitDone, tokenLine.String(), "made a store")
 	password := passwordFile(t)
@@ -258,6 +260,7 @@ func received(ln net.Listener) (all func() string) {
 }
 
 func TestACommandSendsNothingToAStrangerAtTheSocket(t *testing.T) {
+	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("only root can be another user (TestWhoMayListen needs no root)")
 	}
@@ -280,6 +283,7 @@ func TestACommandSendsNothingToAStrangerAtTheSocket(t *testing.T) {
 
 // A server runs as root or as the owner of its folder, and root gives it commands.
 func TestRootMayServeAFolderOfAnotherUser(t *testing.T) {
+	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("only root can give a folder away (TestWhoMayListen needs no root)")
 	}
@@ -300,6 +304,7 @@ func TestRootMayServeAFolderOfAnotherUser(t *testing.T) {
 }
 
 func TestAStartWarnsIfOthersMayEnterTheDataFolder(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	p := launchThrough(t, []string{"sh", "-c", `umask 000; exec "$0" "$@"`}, dir).waitReady()
 	p.terminate()
