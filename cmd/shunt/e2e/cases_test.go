@@ -181,7 +181,7 @@ var (
 	aWord   = regexp.MustCompile(`^[a-z]+$`)
 	drawn   = regexp.MustCompile(`((?:\$PUBLIC|127\.0\.0\.1:8080|sho\.rt)/)[0-9A-Za-z]{8}\b`)
 	secret  = regexp.MustCompile(`shunt_[0-9A-Za-z]{36}\b`)
-	setup   = regexp.MustCompile(`/_/setup\?code=[\w-]{22}\b`)
+	setup   = regexp.MustCompile(`/_/setup\?code=[\w-]{22}`)
 	clock   = regexp.MustCompile(`\b\d\d:\d\d UTC`)
 	ring    = regexp.MustCompile(`ring-[0-9A-Za-z]{16}-\d+`)
 	rings   = regexp.MustCompile(`files=\d+ of=\d+`)
@@ -199,6 +199,8 @@ func (c *caseFolder) named(seen string) string {
 		}
 		return text
 	})
+	seen = secret.ReplaceAllString(seen, "$$TOKEN")
+	seen = setup.ReplaceAllString(seen, "/_/setup?code=$$CODE")
 	seen = ring.ReplaceAllString(seen, "ring-$$RING")
 	seen = rings.ReplaceAllString(seen, "files=$$N of=$$N")
 	seen = sent.ReplaceAllString(seen, "$$SIZE in $$N files")
@@ -209,8 +211,6 @@ func (c *caseFolder) named(seen string) string {
 		return "$ID"
 	})
 	seen = drawn.ReplaceAllString(seen, "${1}$$CODE")
-	seen = secret.ReplaceAllString(seen, "$$TOKEN")
-	seen = setup.ReplaceAllString(seen, "/_/setup?code=$$CODE")
 	seen = clock.ReplaceAllString(seen, "$$CLOCK")
 	return version.ReplaceAllString(seen, "shunt $$VERSION")
 }
