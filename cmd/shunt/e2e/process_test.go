@@ -395,23 +395,3 @@ func rest(over <-chan struct{}, d time.Duration) bool {
 		return true
 	}
 }
-
-// field returns the sum of a field of files such as /proc/PID/io.
-func field(t *testing.T, pattern, name string) (sum uint64) {
-	t.Helper()
-	paths, err := filepath.Glob(pattern)
-	if err != nil || len(paths) == 0 {
-		t.Fatalf("%s: %d files, %v", pattern, len(paths), err)
-	}
-	for _, path := range paths {
-		text, _ := os.ReadFile(path) // a thread may have ended
-		for line := range strings.Lines(string(text)) {
-			if value, ok := strings.CutPrefix(line, name+":"); ok {
-				n, err := strconv.ParseUint(strings.TrimSpace(strings.TrimSuffix(value, " kB\n")), 10, 64)
-				must(t, err)
-				sum += n
-			}
-		}
-	}
-	return sum
-}
