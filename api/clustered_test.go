@@ -105,7 +105,7 @@ func TestTheLeaderDecidesRedirectsOfALinkWithACap(t *testing.T) {
 	want(410, "User-Agent: Googlebot/2.1")
 	state.leads.Store(false)
 	want(410) // all nodes know that it is used up
-	if d, err := st.engine.Read("capped"); err != nil || d.Hits != 3 || d.State != engine.StateExhausted {
+	if d, err := st.engine.Read(keyOf("capped")); err != nil || d.Hits != 3 || d.State != engine.StateExhausted {
 		t.Errorf("the link: %+v, %v", d, err)
 	}
 }

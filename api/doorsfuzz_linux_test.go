@@ -107,7 +107,7 @@ type figures struct {
 func (w *doorway) figures(t testing.TB) (f figures) {
 	f.front = w.redirects.Counts()
 	var err error
-	f.keep, err = w.engine.Stats(context.Background(), "keep") // folds
+	f.keep, err = w.engine.Stats(context.Background(), keyOf("keep")) // folds
 	check(t, err)
 	f.classes = w.engine.Metrics().Redirects
 	return f
@@ -343,7 +343,7 @@ func TestDoorsBreakHitsDownAlike(t *testing.T) {
 	}
 	var want string
 	for _, w := range all {
-		r, err := w.engine.LinkReport(t.Context(), "keep", engine.Query{AllTime: true, Parts: tally.Visitors | tally.Breakdowns})
+		r, err := w.engine.LinkReport(t.Context(), keyOf("keep"), engine.Query{AllTime: true, Parts: tally.Visitors | tally.Breakdowns})
 		check(t, err)
 		if got := fmt.Sprint(r.Stats, r.Dimensions); w == all[0] {
 			want = got

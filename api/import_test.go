@@ -191,7 +191,7 @@ func TestAnImportMakesLinksForAnotherUser(t *testing.T) {
 	if r := st.call("POST", fmt.Sprintf("/import?owner=%d", ann.ID), `[{"code":"hers","url":"https://a.example/"}]`); r.status != 200 {
 		t.Fatalf("got %+v", r)
 	}
-	d, err := st.engine.Read("hers")
+	d, err := st.engine.Read(keyOf("hers"))
 	if err != nil || d.Owner != ann.ID {
 		t.Errorf("got %+v, %v, want owner %d", d, err, ann.ID)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"shunt/api/admin"
+	"shunt/api/urlpath"
 	"shunt/engine"
 )
 
@@ -18,8 +19,8 @@ func (st *site) plant(code string, change func(*engine.Record)) {
 	id, err := st.store.AllocateIDs(1)
 	check(st.t, err)
 	r := engine.Record{
-		Hot:  engine.Hot{Code: code, ID: id, Owner: 1, Target: "https://example.com/" + code},
-		Cold: engine.Cold{Code: code, Version: 1, CreatedAtMs: 1000, UpdatedAtMs: 1000},
+		Hot:  engine.Hot{Key: keyOf(code), ID: id, Owner: 1, Target: "https://example.com/" + code},
+		Cold: engine.Cold{Key: keyOf(code), Version: 1, CreatedAtMs: 1000, UpdatedAtMs: 1000},
 	}
 	if change != nil {
 		change(&r)
@@ -98,7 +99,7 @@ func TestCodesAreNever404BeforeTheyAreLoaded(t *testing.T) {
 
 // spoiltCode returns the code that is meant by a path without its slash.
 func spoiltCode(path string) string {
-	code, _ := matchSpoiltCode([]byte("/"+path), nil)
+	code, _ := urlpath.SpoiltCode([]byte("/"+path), nil)
 	return string(code)
 }
 

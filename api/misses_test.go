@@ -43,10 +43,10 @@ func TestMissedCodesAreListedUntilTheyAreTaken(t *testing.T) {
 // decision with its count, and the whole answer.
 func BenchmarkMiss(b *testing.B) {
 	st := newSite(b, func(o *Options) { o.Now = nil })
-	r := redirect.Request{Code: []byte("favicon1"), Safe: true, NowMs: 1}
+	r := redirect.Request{KeyView: keyOf("favicon1").View(), Safe: true, NowMs: 1}
 	b.Run("counted=false", func(b *testing.B) {
 		for b.Loop() {
-			if _, ok := st.engine.Resolve(r.Code); ok || !st.engine.Ready() {
+			if _, ok := st.engine.Resolve(viewOf(r.Code)); ok || !st.engine.Ready() {
 				b.Fatal("found")
 			}
 			st.redirects.CountPath()

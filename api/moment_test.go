@@ -50,7 +50,7 @@ func TestALinkIsShownWithItsOwnHits(t *testing.T) {
 		})
 	}
 	for i := range uint64(links) {
-		check(t, st.engine.Delete(t.Context(), "x", engine.Guard{AnyOwner: true}))
+		check(t, st.engine.Delete(t.Context(), keyOf("x"), engine.Guard{AnyOwner: true}))
 		take(i + 1)
 	}
 }

@@ -18,7 +18,7 @@ import (
 // hit records each visit of a link n times, directly in the engine.
 func (st *site) hit(code string, n int, visits ...engine.Visit) {
 	st.t.Helper()
-	l, ok := st.engine.Resolve([]byte(code))
+	l, ok := st.engine.Resolve(keyOf(code).View())
 	if !ok {
 		st.t.Fatalf("%s: no such link", code)
 	}

@@ -217,7 +217,7 @@ func (m *bigMaker) hit(young uint64) {
 	if m.rng.Uint64N(10) == 0 {
 		v.Class = engine.ClassBot
 	}
-	if l, ok := m.engine.Resolve([]byte(BigCode(i))); ok {
+	if l, ok := m.engine.Resolve(keyOf(BigCode(i)).View()); ok {
 		m.engine.Hit(l, v)
 		l.Release()
 	}
@@ -309,7 +309,7 @@ func (m *bigMaker) deleteSome(ctx context.Context) error {
 	g.SetLimit(64)
 	for n := range min(bigDeleted, m.Links/100) {
 		g.Go(func() error {
-			return m.engine.Delete(ctx, BigCode(m.Links-1-n*7), engine.Guard{AnyOwner: true})
+			return m.engine.Delete(ctx, keyOf(BigCode(m.Links-1-n*7)), engine.Guard{AnyOwner: true})
 		})
 	}
 	return g.Wait()

@@ -88,7 +88,7 @@ func (f *figured) create(b *testing.B, n int) (codes []string) {
 
 // hit makes one redirect at the present time.
 func (f *figured) hit(b *testing.B, code []byte, v engine.Visit) {
-	l, ok := f.Resolve(code)
+	l, ok := f.Resolve(viewOf(code))
 	if !ok || !f.Hit(l, v) {
 		b.Fatal("a link is missing")
 	}
@@ -168,7 +168,7 @@ func BenchmarkPending(b *testing.B) {
 				must(b, e.Load(context.Background(), nil))
 				f := &figured{Engine: e}
 				f.dayHits(b, c.links, c.visitors, func(uint64) bool { return true })
-				if _, err := e.Stats(context.Background(), string(appendCode(nil, 0))); err != nil { // folds everything
+				if _, err := e.Stats(context.Background(), keyOf(string(appendCode(nil, 0)))); err != nil { // folds everything
 					b.Fatal(err)
 				}
 				b.ReportMetric(float64(e.Metrics().PendingBytes)/float64(c.links), "pending-B/link")
@@ -213,7 +213,7 @@ func BenchmarkReport(b *testing.B) {
 			f.days(b, codes, 400, visitors)
 			q := engine.Query{From: f.now().AddDate(0, 0, -399), Interval: engine.Daily, Parts: allParts}
 			for b.Loop() {
-				r, err := f.LinkReport(context.Background(), codes[0], q)
+				r, err := f.LinkReport(context.Background(), keyOf(codes[0]), q)
 				if err != nil || len(r.Series) != 400 || r.Hits != uint64(400*visitors) {
 					b.Fatalf("%d buckets, %d hits, %v", len(r.Series), r.Hits, err)
 				}

@@ -90,7 +90,7 @@ func runLoad(b *testing.B, e *engine.Engine, seconds int, store *storage.Store) 
 			for ; done < due; done++ {
 				code, visit := draw.next(), visits.next(nowMs)
 				before := time.Now()
-				l, ok := e.Resolve(code)
+				l, ok := e.Resolve(viewOf(code))
 				if !ok || !e.Hit(l, visit) {
 					b.Fatal("a link is missing")
 				}

@@ -169,7 +169,7 @@ func (h *heavyHour) hits(b *testing.B) (longest time.Duration) {
 	for ; h.done < due; h.done++ {
 		code, visit := h.draw.next(), h.visits.next(nowMs)
 		before := time.Now()
-		l, ok := h.engine.Resolve(code)
+		l, ok := h.engine.Resolve(viewOf(code))
 		if !ok || !h.engine.Hit(l, visit) {
 			b.Fatal("a link is missing")
 		}
@@ -184,8 +184,8 @@ func (h *heavyHour) commits(ctx context.Context) {
 		id := links() + 1<<20 + h.created.Add(1)
 		code := fmt.Sprintf("commit-%d", id)
 		m := engine.Mutation{
-			Hot:  engine.Hot{Code: code, ID: id, Owner: 2, Target: "https://www.example.com/"},
-			Cold: engine.Cold{Code: code, Version: 1},
+			Hot:  engine.Hot{Key: keyOf(code), ID: id, Owner: 2, Target: "https://www.example.com/"},
+			Cold: engine.Cold{Key: keyOf(code), Version: 1},
 		}
 		done := make(chan error, 1)
 		start := time.Now()

@@ -39,7 +39,7 @@ const drainEvery = engine.DefaultRings * engine.DefaultRingRecords / 4
 // drain folds and flushes all hits.
 func drain(b *testing.B, e *engine.Engine) {
 	b.Helper()
-	if _, err := e.Stats(context.Background(), string(appendCode(nil, 0))); err != nil { // folds everything
+	if _, err := e.Stats(context.Background(), keyOf(string(appendCode(nil, 0)))); err != nil { // folds everything
 		b.Fatal(err)
 	}
 	must(b, e.Flush())
@@ -77,7 +77,7 @@ func BenchmarkResolve(b *testing.B) {
 			b.ReportAllocs()
 			n := 0
 			for b.Loop() {
-				l, ok := e.Resolve(codes[n&(len(codes)-1)])
+				l, ok := e.Resolve(viewOf(codes[n&(len(codes)-1)]))
 				if !ok || l.ID() == 0 {
 					b.Fatal("a link is missing")
 				}
@@ -98,7 +98,7 @@ func BenchmarkTarget(b *testing.B) {
 			b.ReportAllocs()
 			n := 0
 			for b.Loop() {
-				l, ok := e.Resolve(codes[n&(len(codes)-1)])
+				l, ok := e.Resolve(viewOf(codes[n&(len(codes)-1)]))
 				if !ok {
 					b.Fatal("a link is missing")
 				}
@@ -188,7 +188,7 @@ func benchmarkResolveHit(b *testing.B, codes [][]byte, fold bool) {
 			drain(b, e)
 			b.StartTimer()
 		}
-		l, ok := e.Resolve(codes[n&(len(codes)-1)])
+		l, ok := e.Resolve(viewOf(codes[n&(len(codes)-1)]))
 		if !ok || !e.Hit(l, engine.Visit{Visitor: mix(uint64(n)), NowMs: nowMs}) {
 			b.Fatal("a link is missing")
 		}
@@ -308,4 +308,9 @@ func cpuTime() time.Duration {
 		panic(err)
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// viewOf returns a view of the same.
+func viewOf(code []byte) engine.KeyView {
+	return engine.KeyView{Domain: engine.DefaultDomain, Code: code}
 }

@@ -74,7 +74,7 @@ func warmCache(b *testing.B, s *storage.Store) {
 	const blockBytes = 16 << 10
 	const reads = 4 * storage.DefaultCacheBytes / blockBytes
 	for i := range uint64(reads) {
-		if _, err := s.ReadHot(string(appendCode(nil, mix(i)%links()))); err != nil {
+		if _, err := s.ReadHot(keyOf(string(appendCode(nil, mix(i)%links())))); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -96,8 +96,8 @@ func plantLinks(b *testing.B, dir string, n uint64, k kind) {
 	for i := range n {
 		code := string(appendCode(nil, i))
 		m := engine.Mutation{
-			Hot:  engine.Hot{Code: code, ID: first + i, Owner: 1, Target: string(k.append(nil, i))},
-			Cold: engine.Cold{Code: code, Version: 1, CreatedAtMs: 1000, UpdatedAtMs: 1000, ImportedHits: 1 + i%100},
+			Hot:  engine.Hot{Key: keyOf(code), ID: first + i, Owner: 1, Target: string(k.append(nil, i))},
+			Cold: engine.Cold{Key: keyOf(code), Version: 1, CreatedAtMs: 1000, UpdatedAtMs: 1000, ImportedHits: 1 + i%100},
 		}
 		slots <- struct{}{}
 		s.Apply(m, func(err error) {

@@ -78,6 +78,9 @@ func appendTarget(dst []byte, i uint64) []byte {
 	return dst
 }
 
+// keyOf returns the key of a code.
+func keyOf(code string) engine.Key { return engine.Key{Domain: engine.DefaultDomain, Code: code} }
+
 // idOf is the id of link i.
 func idOf(i uint64) uint64 { return i + 1 }
 
@@ -93,7 +96,7 @@ func generate(n uint64, k kind, fn func([]engine.HotView) error) error {
 				for ; filled < len(batch) && i < n; i += uint64(len(errs)) {
 					v := &batch[filled]
 					code, target := appendCode(v.Code[:0], i), k.append(v.Target[:0], i)
-					*v = engine.HotView{Code: code, Target: target, ID: idOf(i), Owner: 1}
+					*v = engine.HotView{KeyView: engine.KeyView{Domain: engine.DefaultDomain, Code: code}, Target: target, ID: idOf(i), Owner: 1}
 					filled++
 				}
 				errs[g] = fn(batch[:filled])
@@ -171,9 +174,9 @@ func (d *discard) Scanned() (share float64, records uint64) {
 	return float64(n) / float64(d.n), n
 }
 
-func (d *discard) ReadHot(string) (engine.Hot, error) { return engine.Hot{}, engine.ErrNotFound }
+func (d *discard) ReadHot(engine.Key) (engine.Hot, error) { return engine.Hot{}, engine.ErrNotFound }
 
-func (d *discard) ReadRecord(string) (engine.Record, error) {
+func (d *discard) ReadRecord(engine.Key) (engine.Record, error) {
 	return engine.Record{}, engine.ErrNotFound
 }
 
@@ -189,7 +192,7 @@ func (d *discard) Kept() (firstHour, firstDay uint32) { return 0, 0 }
 
 func (d *discard) LowerKept(uint32, uint32) error { return nil }
 
-func (d *discard) ListLinks(uint32, string, func(uint64, string) bool) error { return nil }
+func (d *discard) ListLinks(uint32, string, func(uint64, engine.Key) bool) error { return nil }
 
 func (d *discard) Listing(context.Context) (engine.Listing, error) { return nothing{}, nil }
 
@@ -251,7 +254,9 @@ func (nothing) CountTags(*engine.TagScan, int, func(engine.TagCount) bool) (bool
 	return false, nil
 }
 
-func (nothing) ReadRecord(string) (engine.Record, error) { return engine.Record{}, engine.ErrNotFound }
+func (nothing) ReadRecord(engine.Key) (engine.Record, error) {
+	return engine.Record{}, engine.ErrNotFound
+}
 
 func (nothing) Close() error { return nil }
 

@@ -79,7 +79,7 @@ func TestEachItemOfABulkHasItsOwnResult(t *testing.T) {
 			t.Errorf("%s: got %q, %v, want %q", c.words, outcomes(results), err, c.want)
 		}
 		for i, r := range results {
-			l, ok := e.Resolve([]byte(r.Detail.Code))
+			l, ok := e.Resolve(keyOf(r.Detail.Code).View())
 			if ok != (r.Err == nil) {
 				t.Errorf("%s: item %d is %+v, and redirects: %v", c.words, i, r, ok)
 			}
@@ -92,7 +92,7 @@ func TestEachItemOfABulkHasItsOwnResult(t *testing.T) {
 		t.Errorf("%d links, want 7", got)
 	}
 	e.make(t, engine.Draft{Alias: "theirs2"}) // all locks were released
-	if err := e.Delete(context.Background(), "theirs", engine.Guard{AnyOwner: true}); err != nil {
+	if err := e.Delete(context.Background(), keyOf("theirs"), engine.Guard{AnyOwner: true}); err != nil {
 		t.Error(err)
 	}
 }
@@ -177,18 +177,18 @@ func TestARepeatedBulkMakesNothingASecondTime(t *testing.T) {
 	}
 	links := e.Metrics().Links
 	for _, code := range []string{"b", "taken", "there"} {
-		if err := e.Delete(context.Background(), code, engine.Guard{AnyOwner: true}); err != nil {
+		if err := e.Delete(context.Background(), keyOf(code), engine.Guard{AnyOwner: true}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	_, err = e.Update(context.Background(), "a", engine.Guard{AnyOwner: true}, func(r *engine.Record) error {
+	_, err = e.Update(context.Background(), keyOf("a"), engine.Guard{AnyOwner: true}, func(r *engine.Record) error {
 		r.Cold.Title = "another"
 		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, _ := e.Resolve([]byte(first[1].Detail.Code))
+	l, _ := e.Resolve(keyOf(first[1].Detail.Code).View())
 	e.Hit(l, engine.Visit{})
 	l.Release()
 	got, again, err := e.bulkOnce("key", words)
@@ -247,7 +247,7 @@ func TestABulkOfUnknownOutcomeIsFoundByItsRepeat(t *testing.T) {
 		if _, _, err := e.bulkOnce("key", "a - b"); !errors.Is(err, engine.ErrOutcomeUnknown) || time.Since(start) != engine.CommitTimeout {
 			t.Errorf("got %v after %v, want ErrOutcomeUnknown after %v", err, time.Since(start), engine.CommitTimeout)
 		}
-		if _, ok := e.Resolve([]byte("a")); ok {
+		if _, ok := e.Resolve(keyOf("a").View()); ok {
 			t.Error("a link is visible that is not durable")
 		}
 		e.gate.apply.Store(nil)

@@ -12,7 +12,7 @@ import (
 
 func capAt(t *testing.T, e *testEngine, code string, maxHits uint64) engine.Detail {
 	t.Helper()
-	d, err := e.Update(context.Background(), code, engine.Guard{AnyOwner: true}, func(r *engine.Record) error {
+	d, err := e.Update(context.Background(), keyOf(code), engine.Guard{AnyOwner: true}, func(r *engine.Record) error {
 		r.Hot.MaxHits = maxHits
 		return nil
 	})
@@ -34,7 +34,7 @@ func TestANewCapCountsTheEarlierHits(t *testing.T) {
 	if d := capAt(t, e, "x", 150); d.Hits != 100 || d.State != engine.StateActive {
 		t.Errorf("after 100 hits the edit says %d hits, %s", d.Hits, d.State)
 	}
-	l, _ := e.Resolve([]byte("x"))
+	l, _ := e.Resolve(keyOf("x").View())
 	defer l.Release()
 	more := 0
 	for e.Hit(l, visit) {
@@ -46,7 +46,7 @@ func TestANewCapCountsTheEarlierHits(t *testing.T) {
 	if e.Hit(stale, visit) {
 		t.Error("a redirect that resolved the link before the edit comes on top of the cap")
 	}
-	d, err := e.Read("x")
+	d, err := e.Read(keyOf("x"))
 	if err != nil || d.Hits != 150 || d.State != engine.StateExhausted {
 		t.Errorf("at last the link has %d hits and is %s (%v)", d.Hits, d.State, err)
 	}
@@ -59,7 +59,7 @@ func TestAHitOfAnUnknownClassCountsNothing(t *testing.T) {
 		if code == "capped" {
 			l.Release()
 			capAt(t, e, code, 1)
-			l, _ = e.Resolve([]byte(code))
+			l, _ = e.Resolve(keyOf(code).View())
 		}
 		for _, class := range []engine.Class{4, 255} {
 			func() {
@@ -71,7 +71,7 @@ func TestAHitOfAnUnknownClassCountsNothing(t *testing.T) {
 				e.Hit(l, engine.Visit{NowMs: time.Now().UnixMilli(), Class: class})
 			}()
 		}
-		if s, err := e.Stats(context.Background(), code); err != nil || s != (engine.Stats{}) {
+		if s, err := e.Stats(context.Background(), keyOf(code)); err != nil || s != (engine.Stats{}) {
 			t.Errorf("%s: it counts as %+v (%v)", code, s, err)
 		}
 		if !e.Hit(l, engine.Visit{NowMs: time.Now().UnixMilli()}) {
@@ -95,7 +95,7 @@ func TestRacingForASlotIsNotCountedAsWaiting(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	s, err := e.Stats(context.Background(), "x")
+	s, err := e.Stats(context.Background(), keyOf("x"))
 	if waits := e.Metrics().JournalWaits; err != nil || s.Hits != writers*each || waits != 0 {
 		t.Errorf("%d hits are counted as %d, and %d waited (%v)", writers*each, s.Hits, waits, err)
 	}
@@ -107,7 +107,7 @@ func TestACapTakenAwayAndGivenAgainLosesNoHit(t *testing.T) {
 	e.stopEngine()
 	hit := func(n int) (answered int) {
 		for range n {
-			l, _ := e.Resolve([]byte("x"))
+			l, _ := e.Resolve(keyOf("x").View())
 			if e.Hit(l, engine.Visit{NowMs: time.Now().UnixMilli()}) {
 				answered++
 			}
@@ -141,7 +141,7 @@ func TestACapGivenUnderFireIsExact(t *testing.T) {
 	for range clients {
 		wg.Go(func() {
 			for {
-				l, _ := e.Resolve([]byte("x"))
+				l, _ := e.Resolve(keyOf("x").View())
 				ok := e.Hit(l, engine.Visit{NowMs: time.Now().UnixMilli()})
 				l.Release()
 				if !ok {

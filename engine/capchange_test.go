@@ -38,7 +38,7 @@ func TestACapHoldsForRedirectsAlreadyUnderWay(t *testing.T) {
 			e := newTestEngine(t, engine.Options{})
 			e.create(t, "x").Release()
 			capAt(t, e, "x", c.before)
-			stale, _ := e.Resolve([]byte("x"))
+			stale, _ := e.Resolve(keyOf("x").View())
 			defer stale.Release()
 			for range hits {
 				if !e.Hit(stale, visit) {
@@ -75,7 +75,7 @@ func TestALateRedirectCountsForTheDeletedLink(t *testing.T) {
 	e := newTestEngine(t, engine.Options{})
 	e.create(t, "x").Release()
 	capAt(t, e, "x", 1)
-	stale, _ := e.Resolve([]byte("x"))
+	stale, _ := e.Resolve(keyOf("x").View())
 	defer stale.Release()
 	e.delete(t, "x")
 	fresh := e.create(t, "x")
@@ -108,7 +108,7 @@ func setCapsUnderFire(t *testing.T, between uint64) {
 	for range clients {
 		wg.Go(func() {
 			for !stop.Load() {
-				l, _ := e.Resolve([]byte("x"))
+				l, _ := e.Resolve(keyOf("x").View())
 				runtime.Gosched()
 				if e.Hit(l, engine.Visit{NowMs: time.Now().UnixMilli()}) {
 					answered.Add(1)
@@ -141,7 +141,7 @@ func TestAnEditIsAnsweredWithTheHitsAtItsPublication(t *testing.T) {
 	e.create(t, "x").Release()
 	capAt(t, e, "x", 10)
 	hitsFirst := func(commit func()) {
-		l, _ := e.Resolve([]byte("x"))
+		l, _ := e.Resolve(keyOf("x").View())
 		for range 4 {
 			e.Hit(l, engine.Visit{NowMs: time.Now().UnixMilli()})
 		}
@@ -149,7 +149,7 @@ func TestAnEditIsAnsweredWithTheHitsAtItsPublication(t *testing.T) {
 		commit()
 	}
 	e.gate.apply.Store(&hitsFirst)
-	d, err := e.Update(context.Background(), "x", engine.Guard{AnyOwner: true}, func(r *engine.Record) error {
+	d, err := e.Update(context.Background(), keyOf("x"), engine.Guard{AnyOwner: true}, func(r *engine.Record) error {
 		r.Hot.MaxHits = 4
 		return nil
 	})

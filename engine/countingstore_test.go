@@ -31,9 +31,11 @@ func (c *counting) read() engine.Store {
 	return c.Store
 }
 
-func (c *counting) ReadHot(code string) (engine.Hot, error) { return c.read().ReadHot(code) }
+func (c *counting) ReadHot(k engine.Key) (engine.Hot, error) { return c.read().ReadHot(k) }
 
-func (c *counting) ReadRecord(code string) (engine.Record, error) { return c.read().ReadRecord(code) }
+func (c *counting) ReadRecord(k engine.Key) (engine.Record, error) {
+	return c.read().ReadRecord(k)
+}
 
 func (c *counting) ReadReceipt(k engine.RequestKey) (engine.Receipt, error) {
 	return c.read().ReadReceipt(k)
@@ -57,7 +59,7 @@ func (c *counting) Positions() (engine.Positions, error) { return c.read().Posit
 
 func (c *counting) Listing(ctx context.Context) (engine.Listing, error) { return c.read().Listing(ctx) }
 
-func (c *counting) ListLinks(owner uint32, tag string, fn func(id uint64, code string) bool) error {
+func (c *counting) ListLinks(owner uint32, tag string, fn func(id uint64, k engine.Key) bool) error {
 	return c.read().ListLinks(owner, tag, fn)
 }
 

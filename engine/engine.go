@@ -9,6 +9,7 @@ import (
 
 	"shunt/engine/caps"
 	"shunt/engine/hit"
+	"shunt/engine/index"
 	"shunt/engine/internal/clock"
 	"shunt/engine/internal/errs"
 	"shunt/engine/internal/settings"
@@ -56,8 +57,8 @@ func Open(store Store, o settings.Options) (*Engine, error) {
 }
 
 // origin is hit.Links.Origin. It takes no lock: what it reads of a link never changes.
-func (e *Engine) origin(code string, id uint64) (hit.Origin, error) {
-	rec, err := e.store.ReadRecord(code)
+func (e *Engine) origin(k index.Key, id uint64) (hit.Origin, error) {
+	rec, err := e.store.ReadRecord(k)
 	switch {
 	case errors.Is(err, errs.ErrNotFound), err == nil && rec.Hot.ID != id:
 		return hit.Origin{}, nil

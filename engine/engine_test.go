@@ -143,7 +143,7 @@ func (e *testEngine) create(t *testing.T, alias string) engine.Link {
 	if _, _, err := e.Create(context.Background(), engine.Draft{Alias: alias, Owner: 1, Target: "https://example.com/" + alias}); err != nil {
 		t.Fatal(err)
 	}
-	l, ok := e.Resolve([]byte(alias))
+	l, ok := e.Resolve(keyOf(alias).View())
 	if !ok {
 		t.Fatalf("%s does not resolve", alias)
 	}
@@ -152,7 +152,7 @@ func (e *testEngine) create(t *testing.T, alias string) engine.Link {
 
 func (e *testEngine) stats(t *testing.T, code string) engine.Stats {
 	t.Helper()
-	s, err := e.Stats(context.Background(), code)
+	s, err := e.Stats(context.Background(), keyOf(code))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +183,7 @@ func TestResolveAndHitAllocateNothing(t *testing.T) {
 	for _, code := range []string{"plain", "capped", "nosuchcode"} {
 		code := []byte(code)
 		allocs := testing.AllocsPerRun(1000, func() {
-			if l, ok := e.Resolve(code); ok && !l.Expired(1) {
+			if l, ok := e.Resolve(viewOf(code)); ok && !l.Expired(1) {
 				e.Hit(l, engine.Visit{Visitor: 1, NowMs: 1})
 				l.Release()
 			}
@@ -320,7 +320,7 @@ func TestStatsOutliveARewriteOfTheirShard(t *testing.T) {
 	onRead := func() {
 		reads++
 		for i := range 40 {
-			if _, err := e.Update(context.Background(), "x", engine.Guard{AnyOwner: true}, func(r *engine.Record) error {
+			if _, err := e.Update(context.Background(), keyOf("x"), engine.Guard{AnyOwner: true}, func(r *engine.Record) error {
 				r.Hot.Target = fmt.Sprintf("%s%d", long, i)
 				return nil
 			}); err != nil {
@@ -355,7 +355,7 @@ func TestACreateThatTheStoreDoesNotAnswerIsUnknown(t *testing.T) {
 		if took := time.Since(start); took != engine.CommitTimeout {
 			t.Errorf("it took %v", took)
 		}
-		if _, ok := e.Resolve([]byte("x")); ok {
+		if _, ok := e.Resolve(keyOf("x").View()); ok {
 			t.Error("it is visible before it is durable")
 		}
 		if _, _, err := e.Create(ctx, draft); !errors.Is(err, engine.ErrOverloaded) {
@@ -364,7 +364,7 @@ func TestACreateThatTheStoreDoesNotAnswerIsUnknown(t *testing.T) {
 		e.gate.apply.Store(nil)
 		held()
 		synctest.Wait()
-		if _, ok := e.Resolve([]byte("x")); !ok {
+		if _, ok := e.Resolve(keyOf("x").View()); !ok {
 			t.Error("it is durable and not visible")
 		}
 		if _, _, err := e.Create(ctx, draft); !errors.Is(err, engine.ErrTaken) {
@@ -385,11 +385,11 @@ func TestNothingIsServedOrWrittenBeforeLoading(t *testing.T) {
 	}
 	ctx := context.Background()
 	_, _, createErr := e.Create(ctx, engine.Draft{Target: "https://example.com"})
-	_, updateErr := e.Update(ctx, "x", engine.Guard{}, nil)
-	_, readErr := e.Read("x")
-	_, statsErr := e.Stats(ctx, "x")
+	_, updateErr := e.Update(ctx, keyOf("x"), engine.Guard{}, nil)
+	_, readErr := e.Read(keyOf("x"))
+	_, statsErr := e.Stats(ctx, keyOf("x"))
 	for what, err := range map[string]error{
-		"create": createErr, "update": updateErr, "read": readErr, "stats": statsErr, "delete": e.Delete(ctx, "x", engine.Guard{}),
+		"create": createErr, "update": updateErr, "read": readErr, "stats": statsErr, "delete": e.Delete(ctx, keyOf("x"), engine.Guard{}),
 	} {
 		if !errors.Is(err, engine.ErrLoading) {
 			t.Errorf("%s: %v, want ErrLoading", what, err)
@@ -427,15 +427,15 @@ func TestACodeIsDrawnAgainWhileItIsTaken(t *testing.T) {
 func TestAStaleVersionNeverMatchesALaterLink(t *testing.T) {
 	e, ctx := newTestEngine(t, engine.Options{}), context.Background()
 	e.create(t, "x").Release()
-	first, err := e.Read("x")
+	first, err := e.Read(keyOf("x"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := e.Delete(ctx, "x", engine.Guard{Owner: 1}); err != nil {
+	if err := e.Delete(ctx, keyOf("x"), engine.Guard{Owner: 1}); err != nil {
 		t.Fatal(err)
 	}
 	e.create(t, "x").Release()
-	if err := e.Delete(ctx, "x", engine.Guard{Owner: 1, Version: first.Version}); !errors.Is(err, engine.ErrVersion) {
+	if err := e.Delete(ctx, keyOf("x"), engine.Guard{Owner: 1, Version: first.Version}); !errors.Is(err, engine.ErrVersion) {
 		t.Errorf("deleting the second link by the first one's version: %v", err)
 	}
 }
@@ -475,4 +475,12 @@ func TestTooLargeFieldsAreRefused(t *testing.T) {
 	if n := e.Metrics().Links; n != 0 {
 		t.Errorf("%d links were made", n)
 	}
+}
+
+// keyOf returns the key of a code in the default domain.
+func keyOf(code string) engine.Key { return engine.Key{Domain: engine.DefaultDomain, Code: code} }
+
+// viewOf returns a view of the same.
+func viewOf(code []byte) engine.KeyView {
+	return engine.KeyView{Domain: engine.DefaultDomain, Code: code}
 }

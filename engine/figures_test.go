@@ -166,7 +166,7 @@ var figuredHosts = []string{"", "news.example", "a.example", "search.example"}
 
 // hit does one redirect now.
 func (f *figures) hit(link int, class engine.Class, visitor uint64) {
-	l, ok := f.e.Resolve([]byte(f.links[link].code))
+	l, ok := f.e.Resolve(keyOf(f.links[link].code).View())
 	if !ok {
 		f.t.Fatalf("%s is gone", f.links[link].code)
 	}
@@ -295,14 +295,14 @@ func (f *figures) check(rt fatal, q engine.Query) {
 			continue
 		}
 		this := func(x figuredLink, _ uint32) bool { return x == f.links[i] }
-		r, err := f.e.LinkReport(ctx, l.code, q)
+		r, err := f.e.LinkReport(ctx, keyOf(l.code), q)
 		if refused(err) || f.farBehind(&r) {
 			continue
 		} else if err != nil {
 			rt.Fatalf("%s: %v", l.code, err)
 		}
 		f.compare(rt, l.code, &r, this)
-		life, err := f.e.LinkReport(ctx, l.code, engine.Query{AllTime: true, Parts: allParts})
+		life, err := f.e.LinkReport(ctx, keyOf(l.code), engine.Query{AllTime: true, Parts: allParts})
 		if err != nil {
 			rt.Fatalf("%s: %v", l.code, err)
 		}
@@ -334,7 +334,7 @@ func (f *figures) checkTop(rt fatal, q engine.Query) {
 	for _, l := range f.links {
 		in := f.want(func(x figuredLink, _ uint32) bool { return x == l && x.owner == 1 && !x.deleted }, r.From, f.end(&r))
 		if in.hits > 0 {
-			want = append(want, engine.LinkHits{Code: l.code, Hits: in.hits, Unique: uint64(len(in.visitors))})
+			want = append(want, engine.LinkHits{Key: keyOf(l.code), Hits: in.hits, Unique: uint64(len(in.visitors))})
 		}
 	}
 	slices.SortFunc(want, func(a, b engine.LinkHits) int {
@@ -382,7 +382,7 @@ func TestEveryWindowHasItsHitsAndVisitors(t *testing.T) {
 			"delete": func(rt *rapid.T) {
 				if l := &f.links[1]; !l.deleted && rapid.IntRange(0, 3).Draw(rt, "really") == 0 {
 					l.deleted = true
-					if err := f.e.Delete(context.Background(), l.code, engine.Guard{AnyOwner: true}); err != nil {
+					if err := f.e.Delete(context.Background(), keyOf(l.code), engine.Guard{AnyOwner: true}); err != nil {
 						rt.Fatal(err)
 					}
 				}
@@ -410,7 +410,7 @@ func (f *figures) reset(rt *rapid.T) {
 	link := slices.IndexFunc(f.links, func(x figuredLink) bool { return x == *l })
 	before := *l
 	before.code, before.deleted = fmt.Sprintf("%s before %d", code, len(f.links)), true
-	if d, err := f.e.Reset(context.Background(), code, engine.Guard{Owner: l.owner}); err != nil || d.Hits != 0 {
+	if d, err := f.e.Reset(context.Background(), keyOf(code), engine.Guard{Owner: l.owner}); err != nil || d.Hits != 0 {
 		rt.Fatalf("reset of %s: %+v, %v", code, d, err)
 	}
 	f.links = append(f.links, before)
@@ -428,7 +428,7 @@ func (f *figures) reset(rt *rapid.T) {
 func (f *figures) give(rt *rapid.T) {
 	l := f.drawLive(rt)
 	to := 3 - l.owner
-	d, err := f.e.Give(context.Background(), l.code, engine.Guard{Owner: l.owner}, to, func(*engine.Record) error { return nil })
+	d, err := f.e.Give(context.Background(), keyOf(l.code), engine.Guard{Owner: l.owner}, to, func(*engine.Record) error { return nil })
 	if err != nil || d.Owner != to {
 		rt.Fatalf("giving %s away: %+v, %v", l.code, d, err)
 	}
@@ -516,8 +516,8 @@ func TestUniqueIsNeverAboveHits(t *testing.T) {
 			hits++
 			f.hit(0, engine.ClassHit, hits)
 		}
-		s, err := f.e.Stats(context.Background(), f.links[0].code)
-		r, err2 := f.e.LinkReport(context.Background(), f.links[0].code, engine.Query{From: f.now.Add(-time.Hour), Parts: allParts})
+		s, err := f.e.Stats(context.Background(), keyOf(f.links[0].code))
+		r, err2 := f.e.LinkReport(context.Background(), keyOf(f.links[0].code), engine.Query{From: f.now.Add(-time.Hour), Parts: allParts})
 		if err := errors.Join(err, err2); err != nil {
 			t.Fatal(err)
 		}

@@ -271,6 +271,9 @@ const MaxSeenRuns = seen.MaxRuns
 
 // Links in memory and their codes: see engine/index.
 type (
+	Domain  = index.Domain
+	Key     = index.Key
+	KeyView = index.KeyView
 	Link    = index.Link
 	Flags   = index.Flags
 	HotView = index.HotView
@@ -283,6 +286,7 @@ const (
 	FlagTombstone    = index.FlagTombstone
 	DurableFlags     = index.DurableFlags
 
+	DefaultDomain  = index.DefaultDomain
 	DrawnCodeBytes = index.DrawnCodeBytes
 )
 

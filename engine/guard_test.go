@@ -41,14 +41,14 @@ func TestAnEditThatIsRefusedChangesNothingOfTheLink(t *testing.T) {
 	e.create(t, "x").Release()
 	stopped := func(func()) {} // the store never answers
 	e.gate.apply.Store(&stopped)
-	_, err := e.Update(context.Background(), "x", engine.Guard{AnyOwner: true}, func(r *engine.Record) error {
+	_, err := e.Update(context.Background(), keyOf("x"), engine.Guard{AnyOwner: true}, func(r *engine.Record) error {
 		r.Hot.MaxHits = 5
 		return nil
 	})
 	if !errors.Is(err, engine.ErrOutcomeUnknown) {
 		t.Fatal(err)
 	}
-	l, _ := e.Resolve([]byte("x"))
+	l, _ := e.Resolve(keyOf("x").View())
 	defer l.Release()
 	if l.Flags()&engine.FlagCapped != 0 || l.MaxHits() != 0 {
 		t.Errorf("flags %b, cap %d", l.Flags(), l.MaxHits())
@@ -62,7 +62,7 @@ func TestAnEditThatIsRefusedChangesNothingOfTheLink(t *testing.T) {
 		t.Errorf("%d hits, want 10", s.Hits)
 	}
 	// Its figures can be read although the edit holds the code.
-	r, err := e.LinkReport(context.Background(), "x", engine.Query{Interval: engine.Daily})
+	r, err := e.LinkReport(context.Background(), keyOf("x"), engine.Query{Interval: engine.Daily})
 	if err != nil || r.Hits != 10 {
 		t.Errorf("%d hits in the report, %v", r.Hits, err)
 	}
@@ -75,7 +75,7 @@ func TestAnUnknownReferrerNumberIsShownAsOther(t *testing.T) {
 	for _, number := range []uint16{1, 0x7ffe, 0x7fff, 0x8000, 0x8001, 0xfffe, 0xffff} {
 		e.Hit(l, engine.Visit{NowMs: time.Now().UnixMilli(), Values: engine.Values{Referrer: number}})
 	}
-	r, err := e.LinkReport(context.Background(), "x", engine.Query{AllTime: true, Parts: engine.Breakdowns})
+	r, err := e.LinkReport(context.Background(), keyOf("x"), engine.Query{AllTime: true, Parts: engine.Breakdowns})
 	if err != nil || r.Hits != 7 || r.Dimensions[engine.Referrers].Sum() != 0 {
 		t.Errorf("%d hits, %v, %v", r.Hits, r.Dimensions, err)
 	}
@@ -102,11 +102,11 @@ func TestDeletedFiguresAreNotShownAsZero(t *testing.T) {
 		f.check(t, engine.Query{From: f.now.Add(-back * time.Hour), Interval: engine.Hourly})
 		f.check(t, engine.Query{From: f.now.Add(-back * time.Hour), Interval: engine.Daily})
 	}
-	_, err := f.e.LinkReport(context.Background(), "link0", engine.Query{From: f.now.Add(-20 * time.Hour), Interval: engine.Hourly})
+	_, err := f.e.LinkReport(context.Background(), keyOf("link0"), engine.Query{From: f.now.Add(-20 * time.Hour), Interval: engine.Hourly})
 	if !refused(err) {
 		t.Errorf("hours that went are shown: %v", err)
 	}
-	r, err := f.e.LinkReport(context.Background(), "link0", engine.Query{From: f.now.AddDate(0, 0, -9), Interval: engine.Daily})
+	r, err := f.e.LinkReport(context.Background(), keyOf("link0"), engine.Query{From: f.now.AddDate(0, 0, -9), Interval: engine.Daily})
 	if err != nil || len(r.Series) > 5 || r.Hits < 24*4 {
 		t.Errorf("%d days with %d hits, %v", len(r.Series), r.Hits, err)
 	}
@@ -121,7 +121,7 @@ func TestAClockAheadForAWhileClosesAndDeletesNothing(t *testing.T) {
 	defer l.Release()
 	e.stopEngine()
 	day := func() uint64 {
-		r, err := e.LinkReport(context.Background(), "x", engine.Query{From: time.Now().Add(-24 * time.Hour)})
+		r, err := e.LinkReport(context.Background(), keyOf("x"), engine.Query{From: time.Now().Add(-24 * time.Hour)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -74,7 +74,7 @@ func TestARepeatAfterAnUnknownOutcomeGetsTheLink(t *testing.T) {
 		if err != nil || again.Code == "" || details[0].Code != again.Code || details[1].Code != again.Code || details[2].Code != again.Code {
 			t.Errorf("repeats got %q, %q, %q and later %q, %v", details[0].Code, details[1].Code, details[2].Code, again.Code, err)
 		}
-		if l, ok := e.Resolve([]byte(again.Code)); !ok || e.Metrics().Links != links+1 {
+		if l, ok := e.Resolve(keyOf(again.Code).View()); !ok || e.Metrics().Links != links+1 {
 			t.Errorf("%d links more, want 1", e.Metrics().Links-links)
 		} else {
 			l.Release()

@@ -279,7 +279,7 @@ func (m *journalModel) check(rt *rapid.T) {
 	var sum uint64
 	for i, p := range m.pending {
 		want := m.durable[i] + uint64(len(p))
-		s, err := m.Stats(context.Background(), fmt.Sprintf("link%d", i))
+		s, err := m.Stats(context.Background(), keyOf(fmt.Sprintf("link%d", i)))
 		if err != nil || s.Hits != want {
 			rt.Fatalf("link %d shows %d hits (%v), want %d", i, s.Hits, err, want)
 		}

@@ -15,7 +15,7 @@ func TestAHitAfterCloseIsCountedAtTheNextStart(t *testing.T) {
 	l := newLife(t, 1)
 	l.open(engine.Options{})
 	l.hit(0, 5, 1)
-	link, _ := l.Resolve([]byte("link0"))
+	link, _ := l.Resolve(keyOf("link0").View())
 	l.close()
 	l.Hit(link, engine.Visit{Visitor: 2, NowMs: time.Now().UnixMilli()})
 	link.Release()

@@ -138,7 +138,7 @@ func (l *life) crash() {
 // hit counts n hits of link number i by one visitor.
 func (l *life) hit(i, n int, visitor uint64) {
 	l.t.Helper()
-	link, ok := l.Resolve(fmt.Appendf(nil, "link%d", i))
+	link, ok := l.Resolve(viewOf(fmt.Appendf(nil, "link%d", i)))
 	if !ok {
 		l.t.Fatalf("link%d does not resolve", i)
 	}

@@ -151,13 +151,13 @@ func TestAListReadByPagesHasEveryLastingLinkOnce(t *testing.T) {
 			}) {
 				switch rapid.IntRange(0, 4).Draw(rt, "what") {
 				case 0:
-					if err := e.Delete(context.Background(), code, engine.Guard{AnyOwner: true}); err != nil {
+					if err := e.Delete(context.Background(), keyOf(code), engine.Guard{AnyOwner: true}); err != nil {
 						rt.Fatal(err)
 					}
 					delete(live, code)
 					delete(throughout, code)
 				case 1:
-					_, err := e.Update(context.Background(), code, engine.Guard{AnyOwner: true}, func(r *engine.Record) error {
+					_, err := e.Update(context.Background(), keyOf(code), engine.Guard{AnyOwner: true}, func(r *engine.Record) error {
 						r.Cold.Title += "x"
 						return nil
 					})

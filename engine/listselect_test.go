@@ -17,9 +17,9 @@ type countedListing struct {
 	gate *gate
 }
 
-func (l countedListing) ReadRecord(code string) (engine.Record, error) {
+func (l countedListing) ReadRecord(k engine.Key) (engine.Record, error) {
 	l.gate.listed.Add(1)
-	return l.Listing.ReadRecord(code)
+	return l.Listing.ReadRecord(k)
 }
 
 func (g *gate) Listing(ctx context.Context) (engine.Listing, error) {
@@ -111,7 +111,7 @@ func TestASelectionLeavesOutLinksThatAreGone(t *testing.T) {
 	}
 	defer list.Close()
 	for _, code := range []string{"deleted", "again"} {
-		if err := e.Delete(context.Background(), code, engine.Guard{AnyOwner: true}); err != nil {
+		if err := e.Delete(context.Background(), keyOf(code), engine.Guard{AnyOwner: true}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -141,7 +141,7 @@ func TestASelectionHasEveryLinkThatStaysSelected(t *testing.T) {
 	for w := range 3 {
 		editors.Go(func() {
 			for n := 0; ctx.Err() == nil; n++ {
-				_, err := e.Update(context.Background(), fmt.Sprint("l", (3*n+w)%90), engine.Guard{AnyOwner: true}, func(r *engine.Record) error {
+				_, err := e.Update(context.Background(), keyOf(fmt.Sprint("l", (3*n+w)%90)), engine.Guard{AnyOwner: true}, func(r *engine.Record) error {
 					r.Cold.Title += "x"
 					if w > 0 {
 						r.SetDisabled(!r.Hot.Flags.Disabled())

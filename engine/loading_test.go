@@ -34,8 +34,8 @@ func (s *heldStore) View() (engine.View, error) {
 	return heldView{v, s.hits}, err
 }
 
-func (s *heldStore) ReadHot(code string) (engine.Hot, error) {
-	h, err := s.Store.ReadHot(code)
+func (s *heldStore) ReadHot(k engine.Key) (engine.Hot, error) {
+	h, err := s.Store.ReadHot(k)
 	if s.readHot != nil {
 		s.readHot()
 	}
@@ -159,12 +159,12 @@ func (l *loader) end(end func() error) {
 // fetched returns the link of code from memory or the store.
 func (l *loader) fetched(code string) (engine.Link, bool) {
 	l.t.Helper()
-	if found, err := l.Fetch(context.Background(), []byte(code)); err != nil {
+	if found, err := l.Fetch(context.Background(), keyOf(code).View()); err != nil {
 		l.t.Fatal(err)
 	} else if !found {
 		return engine.Link{}, false
 	}
-	return l.Resolve([]byte(code))
+	return l.Resolve(keyOf(code).View())
 }
 
 func (l *loader) create(d engine.Draft) {
@@ -194,7 +194,7 @@ func TestHitsCountOnceHoweverTheyMeetALoad(t *testing.T) {
 		var want [links]uint64
 		check := func() {
 			for i := range want {
-				if s, err := l.Stats(context.Background(), fmt.Sprintf("link%d", i)); err != nil || s.Hits != want[i] {
+				if s, err := l.Stats(context.Background(), keyOf(fmt.Sprintf("link%d", i))); err != nil || s.Hits != want[i] {
 					rt.Fatalf("link%d: got %d hits, %v, want %d", i, s.Hits, err, want[i])
 				}
 			}
@@ -266,14 +266,14 @@ func TestAnEditAfterTheLoadIsNotUndoneByAFetch(t *testing.T) {
 	}
 	fetched := make(chan error, 1)
 	go func() {
-		_, err := l.Fetch(context.Background(), []byte("edited"))
+		_, err := l.Fetch(context.Background(), keyOf("edited").View())
 		fetched <- err
 	}()
 	<-read // the fetch has the old record
 	l.finish()
 	updated := make(chan error, 1)
 	go func() {
-		_, err := l.Update(context.Background(), "edited", engine.Guard{Owner: 1}, func(r *engine.Record) error {
+		_, err := l.Update(context.Background(), keyOf("edited"), engine.Guard{Owner: 1}, func(r *engine.Record) error {
 			r.Hot.Target = "https://example.com/new"
 			return nil
 		})
@@ -289,7 +289,7 @@ func TestAnEditAfterTheLoadIsNotUndoneByAFetch(t *testing.T) {
 	if err := errors.Join(<-fetched, <-updated); err != nil {
 		t.Fatal(err)
 	}
-	link, ok := l.Resolve([]byte("edited"))
+	link, ok := l.Resolve(keyOf("edited").View())
 	if !ok || string(link.AppendTarget(nil)) != "https://example.com/new" {
 		t.Errorf("got %v, %q, want the edited target", ok, link.AppendTarget(nil))
 	}
@@ -305,7 +305,7 @@ func TestAFetchFindsExactlyTheLinksOfTheStore(t *testing.T) {
 		l.create(engine.Draft{Alias: code})
 	}
 	l.create(engine.Draft{Alias: "lIVE", Import: new(engine.Import)})
-	if err := l.Delete(context.Background(), "gone", engine.Guard{Owner: 1}); err != nil {
+	if err := l.Delete(context.Background(), keyOf("gone"), engine.Guard{Owner: 1}); err != nil {
 		t.Fatal(err)
 	}
 	l.end(l.Close)
@@ -362,7 +362,7 @@ func TestFetchesRaceALoadWithoutLoss(t *testing.T) {
 	l.finish()
 	running.Wait()
 	for i := range links {
-		if s, err := l.Stats(context.Background(), fmt.Sprintf("link%d", i)); err != nil || s.Hits != clients {
+		if s, err := l.Stats(context.Background(), keyOf(fmt.Sprintf("link%d", i))); err != nil || s.Hits != clients {
 			t.Errorf("link%d: got %d hits, %v, want %d", i, s.Hits, err, clients)
 		}
 	}

@@ -153,7 +153,7 @@ func (m *model) startReaders() {
 		m.readers.Go(func() {
 			for !m.stopped.Load() {
 				m.published.Range(func(code, targets any) bool {
-					if l, ok := e.Resolve([]byte(code.(string))); ok {
+					if l, ok := e.Resolve(keyOf(code.(string)).View()); ok {
 						if _, known := targets.(*sync.Map).Load(string(l.AppendTarget(nil))); !known {
 							m.t.Errorf("%s resolves to %q, which it never was", code, l.AppendTarget(nil))
 						}
@@ -426,7 +426,7 @@ func (m *model) edit(rt *rapid.T) {
 	if refuse && want == nil {
 		want = errRefused
 	}
-	got, err := m.e.Update(context.Background(), code, g, func(r *engine.Record) error {
+	got, err := m.e.Update(context.Background(), keyOf(code), g, func(r *engine.Record) error {
 		if refuse {
 			return errRefused
 		}
@@ -456,7 +456,7 @@ func (m *model) edit(rt *rapid.T) {
 func (m *model) delete(rt *rapid.T) {
 	code, l := m.pick(rt)
 	g, want := m.drawGuard(rt, l)
-	if err := m.e.Delete(context.Background(), code, g); !errors.Is(err, want) {
+	if err := m.e.Delete(context.Background(), keyOf(code), g); !errors.Is(err, want) {
 		rt.Fatalf("delete of %s: %v, want %v", code, err, want)
 	}
 	if want == nil {
@@ -467,8 +467,8 @@ func (m *model) delete(rt *rapid.T) {
 func (m *model) reset(rt *rapid.T) {
 	code, l := m.pick(rt)
 	g, want := m.drawGuard(rt, l)
-	late, resolved := m.e.Resolve([]byte(code))
-	got, err := m.e.Reset(context.Background(), code, g)
+	late, resolved := m.e.Resolve(keyOf(code).View())
+	got, err := m.e.Reset(context.Background(), keyOf(code), g)
 	if !errors.Is(err, want) {
 		rt.Fatalf("reset of %s: %v, want %v", code, err, want)
 	}
@@ -492,7 +492,7 @@ func (m *model) give(rt *rapid.T) {
 	code, l := m.pick(rt)
 	g, want := m.drawGuard(rt, l)
 	to := rapid.SampledFrom(owners).Draw(rt, "to")
-	got, err := m.e.Give(context.Background(), code, g, to, func(*engine.Record) error { return nil })
+	got, err := m.e.Give(context.Background(), keyOf(code), g, to, func(*engine.Record) error { return nil })
 	if !errors.Is(err, want) {
 		rt.Fatalf("giving %s away: %v, want %v", code, err, want)
 	}
@@ -530,7 +530,7 @@ func (m *model) redirect(code string, class engine.Class, visitor uint64) bool {
 
 // redirectLate is a redirect that was stamped a while before it is recorded.
 func (m *model) redirectLate(code string, class engine.Class, visitor uint64, lateMs int64) bool {
-	link, ok := m.e.Resolve([]byte(code))
+	link, ok := m.e.Resolve(keyOf(code).View())
 	if !ok || link.Expired(m.nowMs.Load()) {
 		return false
 	}
@@ -672,11 +672,11 @@ func (m *model) check(rt *rapid.T) {
 }
 
 func (m *model) checkLink(rt *rapid.T, code string, l *modelLink) {
-	link, ok := m.e.Resolve([]byte(code))
+	link, ok := m.e.Resolve(keyOf(code).View())
 	if ok != l.live() {
 		rt.Fatalf("%s resolves: %v, want %v", code, ok, l.live())
 	}
-	got, err := m.e.Read(code)
+	got, err := m.e.Read(keyOf(code))
 	if !ok {
 		if !errors.Is(err, engine.ErrNotFound) {
 			rt.Fatalf("reading %s, which is deleted: %v", code, err)
@@ -701,7 +701,7 @@ func (m *model) checkLink(rt *rapid.T, code string, l *modelLink) {
 	if err != nil || have != want {
 		rt.Fatalf("%s: %v\ngot  %s\nwant %s", code, err, have, want)
 	}
-	s, err := m.e.Stats(context.Background(), code)
+	s, err := m.e.Stats(context.Background(), keyOf(code))
 	wantStats := engine.Stats{Hits: l.hits, Unique: uint64(len(l.visitors)), Bots: l.bots, Prefetches: l.prefetches, Heads: l.heads}
 	if wantStats.Unique > engine.MaxExactVisitors { // an estimate
 		if !within(s.Unique, wantStats.Unique, 0.05) {

@@ -37,7 +37,7 @@ func TestALinkIsReadWithItsOwnHits(t *testing.T) {
 	for range readers {
 		wg.Go(func() {
 			for ctx.Err() == nil {
-				d, err := e.Read("x")
+				d, err := e.Read(keyOf("x"))
 				switch {
 				case errors.Is(err, engine.ErrNotFound):
 				case err != nil:
@@ -78,13 +78,13 @@ func TestNoUpdateIsBeforeTheCreationWhateverTheClockDoes(t *testing.T) {
 // wantTimesInOrder edits a link while the clock moves back and forth.
 func (e *testEngine) wantTimesInOrder(t *testing.T, now interface{ Add(int64) int64 }, code string) {
 	t.Helper()
-	last, err := e.Read(code)
+	last, err := e.Read(keyOf(code))
 	if err != nil || last.UpdatedAt.Before(last.CreatedAt) {
 		t.Errorf("%s was made at %v and updated at %v (%v)", code, last.CreatedAt, last.UpdatedAt, err)
 	}
 	for i, ms := range []int64{-7200_000, 60_000, -1, 7200_000, -86400_000} {
 		now.Add(ms)
-		d, err := e.Update(context.Background(), code, engine.Guard{AnyOwner: true}, func(r *engine.Record) error {
+		d, err := e.Update(context.Background(), keyOf(code), engine.Guard{AnyOwner: true}, func(r *engine.Record) error {
 			r.Cold.Title = fmt.Sprint(code, i)
 			r.Cold.UpdatedAtMs = 1 // an edit cannot change this
 			return nil

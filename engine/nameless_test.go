@@ -29,7 +29,7 @@ func TestReferrersLostToADamagedDictionaryAreCountedAndReported(t *testing.T) {
 		t.Fatal(err)
 	}
 	stopIDs()
-	l, _ := e.Resolve([]byte("code"))
+	l, _ := e.Resolve(keyOf("code").View())
 	for _, host := range []string{"whole.example", "", "broken.example", "broken.example"} {
 		e.Hit(l, engine.Visit{Visitor: 1, NowMs: 1, Values: engine.Values{Referrer: e.Referrer([]byte(host))}})
 	}

@@ -22,8 +22,8 @@ func TestFieldsOfANewerProgramAreKept(t *testing.T) {
 	stop := start(func(ctx context.Context) { _ = store.Run(ctx) })
 	applied := make(chan error, 1)
 	store.Apply(engine.Mutation{
-		Hot:  engine.Hot{Code: "code", ID: 9, Owner: 1, Target: "https://example.com/"},
-		Cold: engine.Cold{Code: "code", Version: 1, Title: "T", Newer: newer},
+		Hot:  engine.Hot{Key: keyOf("code"), ID: 9, Owner: 1, Target: "https://example.com/"},
+		Cold: engine.Cold{Key: keyOf("code"), Version: 1, Title: "T", Newer: newer},
 	}, func(err error) { applied <- err })
 	if err := <-applied; err != nil {
 		t.Fatal(err)
@@ -32,21 +32,21 @@ func TestFieldsOfANewerProgramAreKept(t *testing.T) {
 	stopIDs := start(e.RefillIDs)
 	kept := func(what string, s *storage.Store) {
 		t.Helper()
-		if rec, err := s.ReadRecord("code"); err != nil || rec.Cold.Newer != newer {
+		if rec, err := s.ReadRecord(keyOf("code")); err != nil || rec.Cold.Newer != newer {
 			t.Errorf("%s: got %q, %v, want %q", what, rec.Cold.Newer, err, newer)
 		}
 	}
 	kept("a start", store)
 	for what, change := range map[string]func() error{
 		"an edit": func() error {
-			_, err := e.Update(t.Context(), "code", engine.Guard{AnyOwner: true}, func(r *engine.Record) error { r.Cold.Title = "U"; return nil })
+			_, err := e.Update(t.Context(), keyOf("code"), engine.Guard{AnyOwner: true}, func(r *engine.Record) error { r.Cold.Title = "U"; return nil })
 			return err
 		},
 		"a gift": func() error {
-			_, err := e.Give(t.Context(), "code", engine.Guard{AnyOwner: true}, 2, func(*engine.Record) error { return nil })
+			_, err := e.Give(t.Context(), keyOf("code"), engine.Guard{AnyOwner: true}, 2, func(*engine.Record) error { return nil })
 			return err
 		},
-		"a reset": func() error { _, err := e.Reset(t.Context(), "code", engine.Guard{AnyOwner: true}); return err },
+		"a reset": func() error { _, err := e.Reset(t.Context(), keyOf("code"), engine.Guard{AnyOwner: true}); return err },
 	} {
 		if err := change(); err != nil {
 			t.Fatalf("%s: %v", what, err)

@@ -269,7 +269,7 @@ func (n *countedNode) hit(times int) {
 	now := c.now.Add(n.skew)
 	for range times {
 		i, visitor := c.rng.IntN(countedLinks), c.rng.Uint64N(200)
-		l, ok := n.Resolve(fmt.Appendf(nil, "link%d", i))
+		l, ok := n.Resolve(viewOf(fmt.Appendf(nil, "link%d", i)))
 		if !ok {
 			c.t.Fatalf("link%d does not resolve", i)
 		}
@@ -334,8 +334,8 @@ func (n *countedNode) hits() map[uint64]uint64 {
 	all := map[uint64]uint64{}
 	for i := range countedLinks {
 		code := fmt.Sprintf("link%d", i)
-		l, _ := n.Resolve([]byte(code))
-		s, err := n.Stats(context.Background(), code)
+		l, _ := n.Resolve(keyOf(code).View())
+		s, err := n.Stats(context.Background(), keyOf(code))
 		if err != nil {
 			n.c.t.Fatal(err)
 		}
@@ -403,13 +403,13 @@ func (n *countedNode) compareFigures(when string) {
 	kept, _ := n.KeptSince()
 	for i := range n.c.links {
 		code, want := fmt.Sprintf("link%d", i), &n.c.links[i]
-		s, err := n.Stats(ctx, code)
+		s, err := n.Stats(ctx, keyOf(code))
 		if err != nil || s.Hits != want.total() || s.Unique != uint64(len(want.visitors)) {
 			t.Errorf("%s: %s: %d hits of %d visitors, %v; want %d of %d", when, code, s.Hits, s.Unique, err, want.total(), len(want.visitors))
 		}
 		report := func(q engine.Query) engine.Report {
 			q.Parts = engine.Visitors
-			r, err := n.LinkReport(ctx, code, q)
+			r, err := n.LinkReport(ctx, keyOf(code), q)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -461,9 +461,9 @@ func TestHitsMayComeBeforeTheirLink(t *testing.T) {
 	}
 	err = e.Learn(&engine.Learned{
 		Links: []index.HotView{
-			{Code: []byte("seven"), Target: []byte("https://example.com/"), ID: 7, Owner: 1},
-			{Code: []byte("million"), Target: []byte("https://example.com/"), ID: 1 << 20, Owner: 1},
-			{Code: []byte("imported"), Target: []byte("https://example.com/"), ID: 8, Owner: 1},
+			{KeyView: keyOf("seven").View(), Target: []byte("https://example.com/"), ID: 7, Owner: 1},
+			{KeyView: keyOf("million").View(), Target: []byte("https://example.com/"), ID: 1 << 20, Owner: 1},
+			{KeyView: keyOf("imported").View(), Target: []byte("https://example.com/"), ID: 8, Owner: 1},
 		},
 		Hits: []engine.ImportedHits{{ID: 7, Hits: 100}, {ID: 8, Hits: 30}},
 	})

@@ -103,7 +103,7 @@ func (d *deletedCodes) pick(rt *rapid.T) (string, *deletedCode) {
 
 func (d *deletedCodes) delete(rt *rapid.T) {
 	code, c := d.pick(rt)
-	err := d.e.Delete(context.Background(), code, engine.Guard{Owner: c.owner})
+	err := d.e.Delete(context.Background(), keyOf(code), engine.Guard{Owner: c.owner})
 	if c.live != (err == nil) {
 		rt.Fatalf("delete of %s, which is live: %v: %v", code, c.live, err)
 	}
@@ -116,7 +116,7 @@ func (d *deletedCodes) delete(rt *rapid.T) {
 // reset gives a link another id; the rows of the former one are purged as those of a deleted link.
 func (d *deletedCodes) reset(rt *rapid.T) {
 	code, c := d.pick(rt)
-	got, err := d.e.Reset(context.Background(), code, engine.Guard{Owner: c.owner})
+	got, err := d.e.Reset(context.Background(), keyOf(code), engine.Guard{Owner: c.owner})
 	if c.live != (err == nil) {
 		rt.Fatalf("reset of %s, which is live: %v: %v", code, c.live, err)
 	}
@@ -128,7 +128,7 @@ func (d *deletedCodes) reset(rt *rapid.T) {
 
 func (d *deletedCodes) hitOne(rt *rapid.T) {
 	code, c := d.pick(rt)
-	l, ok := d.e.Resolve([]byte(code))
+	l, ok := d.e.Resolve(keyOf(code).View())
 	if ok != c.live {
 		rt.Fatalf("%s resolves: %v, want %v", code, ok, c.live)
 	}
@@ -155,14 +155,14 @@ func (d *deletedCodes) passToTheEnd(rt *rapid.T) {
 
 func (d *deletedCodes) check(rt *rapid.T) {
 	for code, c := range d.codes {
-		l, ok := d.e.Resolve([]byte(code))
+		l, ok := d.e.Resolve(keyOf(code).View())
 		if ok != c.live || ok && l.ID() != c.id {
 			rt.Fatalf("%s resolves: %v, want %v", code, ok, c.live)
 		}
 		if ok {
 			l.Release()
 		}
-		got, err := d.e.Read(code)
+		got, err := d.e.Read(keyOf(code))
 		if c.live && (err != nil || got.ID != c.id) || !c.live && !errors.Is(err, engine.ErrNotFound) {
 			rt.Fatalf("reading %s, which is live: %v: %+v, %v", code, c.live, got, err)
 		}
@@ -234,7 +234,7 @@ func TestADeletedCodeIsFreeAfterExactly90Days(t *testing.T) {
 	f := newFigures(t)
 	defer f.close()
 	deleted := f.now
-	if err := f.e.Delete(context.Background(), "link0", engine.Guard{Owner: 1}); err != nil {
+	if err := f.e.Delete(context.Background(), keyOf("link0"), engine.Guard{Owner: 1}); err != nil {
 		t.Fatal(err)
 	}
 	take := func() error {
@@ -277,7 +277,7 @@ func (e *testEngine) turn(t *testing.T) {
 
 func (e *testEngine) delete(t *testing.T, code string) {
 	t.Helper()
-	if err := e.Delete(context.Background(), code, engine.Guard{AnyOwner: true}); err != nil {
+	if err := e.Delete(context.Background(), keyOf(code), engine.Guard{AnyOwner: true}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -322,7 +322,7 @@ func TestATemporarilyWrongClockFreesNoCodeForGood(t *testing.T) {
 	if err := e.takes("mine", 2); !errors.Is(err, engine.ErrTaken) {
 		t.Errorf("got %v, want ErrTaken", err)
 	}
-	if rec, err := e.gate.ReadRecord("mine"); err != nil || rec.Hot.Flags&engine.FlagTombstone == 0 {
+	if rec, err := e.gate.ReadRecord(keyOf("mine")); err != nil || rec.Hot.Flags&engine.FlagTombstone == 0 {
 		t.Errorf("in the store: got %+v, %v, want a tombstone", rec, err)
 	}
 }
@@ -391,7 +391,7 @@ func TestAPurgePostponesACodeThatIsBeingWritten(t *testing.T) {
 	if due, err := e.gate.Deletions(0, 0, engine.Endless, 9); err != nil || len(due) != 0 {
 		t.Errorf("left to purge: %v, %v", due, err)
 	}
-	if d, err := e.Read("code"); err != nil || d.Owner != 2 {
+	if d, err := e.Read(keyOf("code")); err != nil || d.Owner != 2 {
 		t.Errorf("got %+v, %v, want the link of owner 2", d, err)
 	}
 }
@@ -445,7 +445,7 @@ func TestCreatesRaceAPurgeOfTheirCode(t *testing.T) {
 		if winner == nil {
 			t.Fatalf("round %d: nobody has won", round)
 		}
-		if got, err := e.Read(winner.Code); err != nil || got.ID != winner.ID {
+		if got, err := e.Read(keyOf(winner.Code)); err != nil || got.ID != winner.ID {
 			t.Fatalf("round %d: got %+v, %v, want %+v", round, got, err, winner)
 		}
 		e.delete(t, winner.Code)

@@ -101,14 +101,14 @@ func TestTagsAreAPlainMapThroughAnyHistory(t *testing.T) {
 				m.tags[code], m.codes = engine.DistinctTags(tags), append(m.codes, code)
 			case what == 2:
 				code, tags := rapid.SampledFrom(m.codes).Draw(rt, "code"), sent.Draw(rt, "tags")
-				d, err := m.Update(context.Background(), code, engine.Guard{Owner: 1}, func(rec *engine.Record) error { rec.Cold.Tags = tags; return nil })
+				d, err := m.Update(context.Background(), keyOf(code), engine.Guard{Owner: 1}, func(rec *engine.Record) error { rec.Cold.Tags = tags; return nil })
 				m.tags[code] = engine.DistinctTags(tags)
 				if err != nil || !slices.Equal(d.Tags, m.tags[code]) {
 					rt.Fatalf("got %q, %v, want %q", d.Tags, err, m.tags[code])
 				}
 			case what == 3:
 				code := rapid.SampledFrom(m.codes).Draw(rt, "code")
-				if err := m.Delete(context.Background(), code, engine.Guard{Owner: 1}); err != nil {
+				if err := m.Delete(context.Background(), keyOf(code), engine.Guard{Owner: 1}); err != nil {
 					rt.Fatal(err)
 				}
 				m.codes = slices.DeleteFunc(m.codes, func(c string) bool { return c == code })
@@ -184,7 +184,7 @@ func TestARenameThatIsCutOffGoesOnWhenItIsRepeated(t *testing.T) {
 	if got := e.tagList(t, engine.TagQuery{Owner: 1, Limit: 9}); !slices.Equal(got, []string{"new 2500"}) {
 		t.Errorf("got %q", got)
 	}
-	if d, err := e.Read("l7"); err != nil || d.Version != 2 {
+	if d, err := e.Read(keyOf("l7")); err != nil || d.Version != 2 {
 		t.Errorf("a link has version %d, %v, want 2: it is edited once", d.Version, err)
 	}
 }
@@ -201,9 +201,9 @@ func TestARenameLosesNoEditThatIsMadeMeanwhile(t *testing.T) {
 			code := fmt.Sprint("l", i)
 			var err error
 			if i%3 == 0 {
-				err = e.Delete(context.Background(), code, engine.Guard{Owner: 1})
+				err = e.Delete(context.Background(), keyOf(code), engine.Guard{Owner: 1})
 			} else {
-				_, err = e.Update(context.Background(), code, engine.Guard{Owner: 1}, func(rec *engine.Record) error {
+				_, err = e.Update(context.Background(), keyOf(code), engine.Guard{Owner: 1}, func(rec *engine.Record) error {
 					rec.Cold.Title, rec.Cold.Tags = "edited", append(rec.Cold.Tags, "more")
 					return nil
 				})
@@ -246,7 +246,7 @@ func TestARenameFindsLinksThatAreResetMeanwhile(t *testing.T) {
 	var resetting sync.WaitGroup
 	resetting.Go(func() {
 		for i := range 20 { // the oldest, which come last
-			if _, err := e.Reset(context.Background(), fmt.Sprint("l", i), engine.Guard{Owner: 1}); err != nil {
+			if _, err := e.Reset(context.Background(), keyOf(fmt.Sprint("l", i)), engine.Guard{Owner: 1}); err != nil {
 				t.Error(err)
 			}
 		}

@@ -36,7 +36,7 @@ func TestAStallKeepsBoundedDeltasAndCountsDroppedHits(t *testing.T) {
 	}
 	wantLive := func(i int, want uint64) {
 		t.Helper()
-		if s, err := l.Stats(context.Background(), fmt.Sprintf("link%d", i)); err != nil || s.Hits != want {
+		if s, err := l.Stats(context.Background(), keyOf(fmt.Sprintf("link%d", i))); err != nil || s.Hits != want {
 			t.Errorf("link%d shows %d hits, %v; want %d", i, s.Hits, err, want)
 		}
 	}

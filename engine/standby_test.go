@@ -71,7 +71,7 @@ func (l *life) wantUnprotected(want uint64) {
 
 func (l *life) wantHits(want uint64) {
 	l.t.Helper()
-	if s, err := l.Stats(context.Background(), "link0"); err != nil || s.Hits != want {
+	if s, err := l.Stats(context.Background(), keyOf("link0")); err != nil || s.Hits != want {
 		l.t.Errorf("got %d hits, %v; want %d", s.Hits, err, want)
 	}
 }

@@ -73,7 +73,7 @@ var takenCodes = []string{"ab", "aB", "Ab"}
 
 // record returns what the store itself has of a code.
 func (k *takings) record(rt *rapid.T, code string) (r engine.Record, ok bool) {
-	r, err := k.disk.ReadRecord(code)
+	r, err := k.disk.ReadRecord(keyOf(code))
 	if err != nil && !errors.Is(err, engine.ErrNotFound) {
 		rt.Fatal(err)
 	}
@@ -142,7 +142,7 @@ func (k *takings) create(rt *rapid.T) {
 
 func (k *takings) delete(rt *rapid.T) {
 	code := rapid.SampledFrom(takenCodes).Draw(rt, "code")
-	if err := k.e.Delete(context.Background(), code, engine.Guard{AnyOwner: true}); err != nil && !errors.Is(err, engine.ErrNotFound) {
+	if err := k.e.Delete(context.Background(), keyOf(code), engine.Guard{AnyOwner: true}); err != nil && !errors.Is(err, engine.ErrNotFound) {
 		rt.Fatal(err)
 	}
 }
@@ -181,7 +181,7 @@ func TestACreateAsksTheStoreNothingAboutACodeThatNeverWas(t *testing.T) {
 	create(engine.Draft{}, 0)
 	create(engine.Draft{Alias: "new"}, 0)
 	create(engine.Draft{Alias: "imported", Import: &engine.Import{CreatedAt: k.now, UpdatedAt: k.now}}, 0)
-	if err := k.e.Delete(t.Context(), "new", engine.Guard{AnyOwner: true}); err != nil {
+	if err := k.e.Delete(t.Context(), keyOf("new"), engine.Guard{AnyOwner: true}); err != nil {
 		t.Fatal(err)
 	}
 	create(engine.Draft{Alias: "New"}, 1) // a variant was there
@@ -215,7 +215,7 @@ func TestATombstoneWithoutSlotStillBlocksVariants(t *testing.T) {
 			t.Fatal(err)
 		}
 		k.now = k.now.Add(step.clock)
-		if err := k.e.Delete(t.Context(), step.code, engine.Guard{Owner: 1}); err != nil {
+		if err := k.e.Delete(t.Context(), keyOf(step.code), engine.Guard{Owner: 1}); err != nil {
 			t.Fatal(err)
 		}
 	}

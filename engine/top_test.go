@@ -50,7 +50,7 @@ func (f *topLinks) wantTop(from time.Time, n int, pass func(link int) bool) (wan
 	for i, l := range f.links {
 		in := f.want(func(x figuredLink, _ uint32) bool { return x == l && x.owner == 1 && !x.deleted }, from, f.now.Add(time.Hour))
 		if in.hits > 0 && pass(i) {
-			want = append(want, engine.LinkHits{Code: l.code, Hits: in.hits, Unique: uint64(len(in.visitors))})
+			want = append(want, engine.LinkHits{Key: keyOf(l.code), Hits: in.hits, Unique: uint64(len(in.visitors))})
 		}
 	}
 	slices.SortFunc(want, func(a, b engine.LinkHits) int {
@@ -111,7 +111,7 @@ func TestADeletedLinkIsInNoTopList(t *testing.T) {
 	f.day()
 	from := f.now.AddDate(0, 0, -1).Truncate(24 * time.Hour)
 	first := f.top(from, 3).Links[0].Code // the ranking is kept for a minute
-	if err := f.e.Delete(context.Background(), first, engine.Guard{AnyOwner: true}); err != nil {
+	if err := f.e.Delete(context.Background(), keyOf(first), engine.Guard{AnyOwner: true}); err != nil {
 		t.Fatal(err)
 	}
 	i := slices.IndexFunc(f.links, func(l figuredLink) bool { return l.code == first })
@@ -193,7 +193,7 @@ func TestAQueryForFiguresPausesAndEndsWithItsPause(t *testing.T) {
 	}}
 	for name, read := range map[string]func() error{
 		"owner": func() error { _, err := f.e.OwnerReport(context.Background(), []uint32{1}, "", q); return err },
-		"link":  func() error { _, err := f.e.LinkReport(context.Background(), "top0", q); return err },
+		"link":  func() error { _, err := f.e.LinkReport(context.Background(), keyOf("top0"), q); return err },
 		"top":   func() error { _, err := f.e.TopLinks(context.Background(), []uint32{1}, "", q, 3); return err },
 	} {
 		pauses = 0

@@ -34,19 +34,19 @@ func TestVariantsAreFoundAnywhereInTheirProbeSequence(t *testing.T) {
 			t.Fatalf("%s: %v", variant(i), r.Err)
 		}
 		if i%3 == 0 {
-			if err := e.Delete(t.Context(), variant(i), engine.Guard{AnyOwner: true}); err != nil {
+			if err := e.Delete(t.Context(), keyOf(variant(i)), engine.Guard{AnyOwner: true}); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
 	for i := range variants {
-		l, ok := e.Resolve([]byte(variant(i)))
+		l, ok := e.Resolve(keyOf(variant(i)).View())
 		if want := i%3 != 0; ok != want || ok && string(l.AppendTarget(nil)) != "https://example.com/"+variant(i) {
 			t.Errorf("%s: found %v, want %v", variant(i), ok, want)
 		}
 	}
 	for _, code := range []string{"abcdefgH", "abcdefg_", "abcdefg"} {
-		if _, ok := e.Resolve([]byte(code)); ok {
+		if _, ok := e.Resolve(keyOf(code).View()); ok {
 			t.Errorf("%s was found", code)
 		}
 	}
@@ -110,7 +110,7 @@ func TestEachOfTwoOwnersMayTakeItsOwnVariantAgain(t *testing.T) {
 				}
 			}
 			for code, owner := range codes {
-				if err := f.e.Delete(t.Context(), code, engine.Guard{Owner: owner}); err != nil {
+				if err := f.e.Delete(t.Context(), keyOf(code), engine.Guard{Owner: owner}); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -134,7 +134,7 @@ func TestEachOfTwoOwnersMayTakeItsOwnVariantAgain(t *testing.T) {
 				take("aBc", 1, engine.ErrTaken) // they have a live link that differs only by case
 			}
 			for code, owner := range map[string]uint32{"abc": 1, "ABC": 2} {
-				if l, ok := f.e.Resolve([]byte(code)); !ok || l.Owner() != owner {
+				if l, ok := f.e.Resolve(keyOf(code).View()); !ok || l.Owner() != owner {
 					t.Errorf("%s does not resolve", code)
 				}
 			}
@@ -162,7 +162,7 @@ func TestAFormerOwnerLosesPriorityAfter90Days(t *testing.T) {
 		}
 	}
 	for _, d := range deletions { // ABC an hour after abc
-		if err := f.e.Delete(t.Context(), d.code, engine.Guard{Owner: d.owner}); err != nil {
+		if err := f.e.Delete(t.Context(), keyOf(d.code), engine.Guard{Owner: d.owner}); err != nil {
 			t.Fatal(err)
 		}
 		f.now = f.now.Add(time.Hour)

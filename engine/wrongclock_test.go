@@ -168,7 +168,7 @@ func (w *wrongClock) create(code string) {
 }
 
 func (w *wrongClock) delete(code string) {
-	if err := w.e.Delete(context.Background(), code, engine.Guard{AnyOwner: true}); err != nil {
+	if err := w.e.Delete(context.Background(), keyOf(code), engine.Guard{AnyOwner: true}); err != nil {
 		w.t.Fatal(err)
 	}
 	w.deleted = append(w.deleted, keptThing{code, w.ran, 0})
@@ -183,7 +183,7 @@ func (w *wrongClock) hit(link, n int) {
 	if hour/24 < firstDay {
 		hour = uint32(w.used.Unix() / 3600)
 	}
-	l, ok := w.e.Resolve([]byte(w.links[link]))
+	l, ok := w.e.Resolve(keyOf(w.links[link]).View())
 	if !ok {
 		w.t.Fatal("no link")
 	}
@@ -216,7 +216,7 @@ func (w *wrongClock) checkKept(kept map[dayOfLink]*keptHits, width uint32, keep 
 	}
 	defer func() { _ = v.Close() }()
 	for key, want := range kept {
-		d, err := w.e.Read(w.links[key.link])
+		d, err := w.e.Read(keyOf(w.links[key.link]))
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -243,7 +243,7 @@ func (w *wrongClock) checkKept(kept map[dayOfLink]*keptHits, width uint32, keep 
 func (w *wrongClock) checkAnswers() {
 	for _, q := range []engine.Query{{}, {Interval: engine.Daily}, {Interval: engine.Hourly}, {AllTime: true}, {From: w.e.Now().Add(-24 * time.Hour)}} {
 		for link, code := range w.links {
-			r, err := w.e.LinkReport(context.Background(), code, q)
+			r, err := w.e.LinkReport(context.Background(), keyOf(code), q)
 			if err != nil {
 				w.t.Fatalf("after %v, %v ahead: %+v of %s: %v", w.passed, w.wrong, q, code, err)
 			}
@@ -266,7 +266,7 @@ func (w *wrongClock) checkAnswers() {
 
 func (w *wrongClock) checkTotals(want [3]uint64) {
 	for i, code := range w.links {
-		if s, err := w.e.Stats(context.Background(), code); err != nil || s.Hits != want[i] {
+		if s, err := w.e.Stats(context.Background(), keyOf(code)); err != nil || s.Hits != want[i] {
 			w.t.Fatalf("after %v: %s has %d hits, %v, want %d", w.passed, code, s.Hits, err, want[i])
 		}
 	}
@@ -494,7 +494,7 @@ func TestHitsOfAClockThreeYearsAheadStayOnTheirDay(t *testing.T) {
 	}
 	on := func(when time.Time) uint64 {
 		t.Helper()
-		r, err := w.e.LinkReport(context.Background(), w.links[0], engine.Query{Interval: engine.Daily, From: when})
+		r, err := w.e.LinkReport(context.Background(), keyOf(w.links[0]), engine.Query{Interval: engine.Daily, From: when})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -543,7 +543,7 @@ func TestAClockThreeYearsBehindIsNotUsed(t *testing.T) {
 	w.wrong = 0
 	w.run(time.Hour)
 	w.checkAnswers()
-	r, err := w.e.LinkReport(context.Background(), w.links[0], engine.Query{From: w.wall().Add(-24 * time.Hour)})
+	r, err := w.e.LinkReport(context.Background(), keyOf(w.links[0]), engine.Query{From: w.wall().Add(-24 * time.Hour)})
 	if err != nil || r.Hits != 10 {
 		t.Errorf("the last day has %d hits, %v, want 10", r.Hits, err)
 	}

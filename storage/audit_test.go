@@ -19,7 +19,7 @@ func auditLog(t *testing.T, s *Store) (all []engine.AuditEntry) {
 
 func audited(code string, id uint64, atMs int64) engine.Mutation {
 	return engine.Mutation{
-		Hot: engine.Hot{Code: code, ID: id, Owner: 7, Target: "http://a/"}, Cold: engine.Cold{Code: code, Version: 1},
+		Hot: engine.Hot{Key: keyOf(code), ID: id, Owner: 7, Target: "http://a/"}, Cold: engine.Cold{Key: keyOf(code), Version: 1},
 		By: &engine.By{AtMs: atMs, User: 7, Name: "ann", RequestID: "r"},
 	}
 }
@@ -40,11 +40,11 @@ func TestEachChangeLeavesAnEntryInTheAuditLog(t *testing.T) {
 	apply(t, s, quiet)
 	gone := audited("a", 1, at+1)
 	gone.Before = &engine.Record{Hot: edited.Hot, Cold: edited.Cold}
-	gone.Hot = engine.Hot{Code: "a", ID: 1, Owner: 7, Flags: engine.FlagTombstone, DeletedAtMs: at + 1}
+	gone.Hot = engine.Hot{Key: keyOf("a"), ID: 1, Owner: 7, Flags: engine.FlagTombstone, DeletedAtMs: at + 1}
 	apply(t, s, gone)
 	if err := tryApplyAll(s, engine.Bulk{
-		Creations: []engine.Mutation{{Hot: engine.Hot{Code: "z", ID: 5, Owner: 7, Target: "http://z/"}, Cold: engine.Cold{Code: "z", Version: 1}},
-			{Hot: engine.Hot{Code: "m", ID: 6, Owner: 7, Target: "http://m/"}, Cold: engine.Cold{Code: "m", Version: 1}}},
+		Creations: []engine.Mutation{{Hot: engine.Hot{Key: keyOf("z"), ID: 5, Owner: 7, Target: "http://z/"}, Cold: engine.Cold{Key: keyOf("z"), Version: 1}},
+			{Hot: engine.Hot{Key: keyOf("m"), ID: 6, Owner: 7, Target: "http://m/"}, Cold: engine.Cold{Key: keyOf("m"), Version: 1}}},
 		By: made.By, Existing: 1, Failed: 2,
 	}); err != nil {
 		t.Fatal(err)
@@ -93,7 +93,7 @@ func TestEachChangeLeavesAnEntryInTheAuditLog(t *testing.T) {
 	if e := log[4]; e.Before.Hot.Target != "http://a/" || e.After.Hot.Target != "http://b/" || e.By.Name != "ann" {
 		t.Errorf("the edit: got %+v", e)
 	}
-	if e := log[2]; e.Created != 2 || e.Existing != 1 || e.Failed != 2 || e.FirstCode != "m" || e.LastCode != "z" {
+	if e := log[2]; e.Created != 2 || e.Existing != 1 || e.Failed != 2 || e.First != keyOf("m") || e.Last != keyOf("z") {
 		t.Errorf("the bulk: got %+v", e)
 	}
 	closeStore(t, s)

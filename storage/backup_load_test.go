@@ -60,7 +60,7 @@ func (l *load) write(t *testing.T, writer int) {
 			continue
 		}
 		l.did(func() { delete(l.live, code) }) // from here on it may exist or not
-		if err := l.e.Delete(context.Background(), code, engine.Guard{AnyOwner: true}); err != nil {
+		if err := l.e.Delete(context.Background(), keyOf(code), engine.Guard{AnyOwner: true}); err != nil {
 			t.Error(err)
 			return
 		}
@@ -70,7 +70,7 @@ func (l *load) write(t *testing.T, writer int) {
 
 func (l *load) visit() {
 	for i := uint64(0); !l.stop.Load(); i++ {
-		link, ok := l.e.Resolve(fmt.Appendf(nil, "w%d-%d", i%3, i%50))
+		link, ok := l.e.Resolve(viewOf(fmt.Appendf(nil, "w%d-%d", i%3, i%50)))
 		if !ok {
 			continue
 		}
@@ -109,7 +109,7 @@ func (l *load) compare(t *testing.T, dir string, before acknowledged) {
 		t.Errorf("got %d faults:\n%s", total, tell(faults))
 	}
 	for code, target := range before.live {
-		rec, err := readRecord(v.r, code)
+		rec, err := readRecord(v.r, keyOf(code))
 		if err == nil && rec.Hot.Flags&engine.FlagTombstone != 0 {
 			continue // deleted since
 		}
@@ -118,7 +118,7 @@ func (l *load) compare(t *testing.T, dir string, before acknowledged) {
 		}
 	}
 	for code := range before.dead {
-		if rec, err := readRecord(v.r, code); err != nil || rec.Hot.Flags&engine.FlagTombstone == 0 {
+		if rec, err := readRecord(v.r, keyOf(code)); err != nil || rec.Hot.Flags&engine.FlagTombstone == 0 {
 			t.Errorf("%s was deleted: got %+v, %v", code, rec, err)
 		}
 	}

@@ -391,7 +391,7 @@ func TestABackupOfAJustOpenedStoreIsWhole(t *testing.T) {
 		t.Fatal(err)
 	}
 	restored := open(t, "/restored", Options{FS: mem})
-	if _, err := restored.ReadRecord("kept"); err != nil {
+	if _, err := restored.ReadRecord(keyOf("kept")); err != nil {
 		t.Error(err)
 	}
 	closeStore(t, restored)

@@ -53,7 +53,7 @@ func listAll(b *testing.B, s *Store, n int) {
 	defer l.Close()
 	for r := (engine.ListRange{Owner: 1}); n > 0; n -= 1000 {
 		last, _, err := l.Scan(r, 1000, func(entry engine.LinkEntry) bool {
-			if _, err := l.ReadRecord(string(entry.Code)); err != nil {
+			if _, err := l.ReadRecord(keyOf(string(entry.Code))); err != nil {
 				b.Fatal(err)
 			}
 			return true

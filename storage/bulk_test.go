@@ -20,7 +20,7 @@ func bulkOf(k engine.RequestKey, ids ...uint64) engine.Bulk {
 	for _, id := range ids {
 		rec := rowtest.Link(fmt.Sprintf("c%d", id), id, 1, "tag")
 		b.Creations = append(b.Creations, rowtest.Creation(rec))
-		b.Receipt.Items = append(b.Receipt.Items, engine.ReceiptItem{ID: id, Code: rec.Hot.Code})
+		b.Receipt.Items = append(b.Receipt.Items, engine.ReceiptItem{ID: id, Key: keyOf(rec.Hot.Code)})
 	}
 	return b
 }
@@ -53,7 +53,7 @@ func TestABulkAndItsReceiptAreStoredBothOrNeither(t *testing.T) {
 			for i := range bulks {
 				receipt, err := after.ReadReceipt(requestKey(1, i))
 				for id := i*size + 1; id <= (i+1)*size; id++ {
-					if _, linkErr := after.ReadRecord(fmt.Sprintf("c%d", id)); (linkErr == nil) != (err == nil) {
+					if _, linkErr := after.ReadRecord(keyOf(fmt.Sprintf("c%d", id))); (linkErr == nil) != (err == nil) {
 						t.Fatalf("bulk %d: link %d: %v, receipt %+v: %v", i, id, linkErr, receipt, err)
 					}
 				}

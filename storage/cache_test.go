@@ -109,7 +109,7 @@ func (c *cachedStore) readAll(t *testing.T) {
 	t.Helper()
 	for id := uint64(1); id <= cachedLinks; id++ {
 		for _, code := range []string{cachedCode(id), cachedCode(id) + "x"} {
-			if _, err := c.ReadRecord(code); err != nil && !strings.HasSuffix(code, "x") {
+			if _, err := c.ReadRecord(keyOf(code)); err != nil && !strings.HasSuffix(code, "x") {
 				t.Fatalf("ReadRecord(%q): %v", code, err)
 			}
 		}

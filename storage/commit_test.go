@@ -43,7 +43,7 @@ func TestConcurrentMutationsAreAllDurableAndShareCommits(t *testing.T) {
 	defer closeStore(t, s)
 	for w := range writers {
 		for i := range each {
-			if _, err := s.ReadRecord(fmt.Sprintf("w%d-%d", w, i)); err != nil {
+			if _, err := s.ReadRecord(keyOf(fmt.Sprintf("w%d-%d", w, i))); err != nil {
 				t.Fatalf("after reopening: %v", err)
 			}
 		}

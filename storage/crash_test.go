@@ -149,7 +149,7 @@ func TestAcknowledgedMutationsSurviveACrashAtAnyMoment(t *testing.T) {
 		}
 		after := openMem(t, mem.CrashClone(loseAll()))
 		for j := range i + 1 {
-			got, err := after.ReadRecord(fmt.Sprintf("c%d", j))
+			got, err := after.ReadRecord(keyOf(fmt.Sprintf("c%d", j)))
 			if deleted := got.Hot.Flags == engine.FlagTombstone; err != nil || deleted != (j%5 == 4) {
 				t.Fatalf("link %d after crash %d: got %+v, %v", j, i, got, err)
 			}

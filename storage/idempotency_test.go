@@ -45,7 +45,7 @@ func TestALinkAndItsReceiptAreStoredBothOrNeither(t *testing.T) {
 			after := openMem(t, clone)
 			found := 0
 			for i := range links {
-				rec, linkErr := after.ReadRecord(fmt.Sprintf("c%d", i))
+				rec, linkErr := after.ReadRecord(keyOf(fmt.Sprintf("c%d", i)))
 				receipt, err := after.ReadReceipt(requestKey(1, i))
 				if (err == nil) != (linkErr == nil) || err == nil && (receipt.Link.Hot != rec.Hot || receipt.CreatedAtMs != 1000) {
 					t.Fatalf("link %d: got %+v, %v, and its receipt %+v, %v", i, rec, linkErr, receipt, err)

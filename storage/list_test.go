@@ -171,10 +171,10 @@ func TestAListingIsOfOneMoment(t *testing.T) {
 			t.Errorf("got %q, want a alone", entries)
 		}
 	}
-	if got, err := l.ReadRecord("a"); err != nil || got.Hot.Target != rec.Hot.Target {
+	if got, err := l.ReadRecord(keyOf("a")); err != nil || got.Hot.Target != rec.Hot.Target {
 		t.Errorf("got %+v, %v", got, err)
 	}
-	if _, err := l.ReadRecord("b"); !errors.Is(err, engine.ErrNotFound) {
+	if _, err := l.ReadRecord(keyOf("b")); !errors.Is(err, engine.ErrNotFound) {
 		t.Errorf("b: got %v, want ErrNotFound", err)
 	}
 }
@@ -241,16 +241,16 @@ func TestAScanReadsNoMoreOfUnwantedLinks(t *testing.T) {
 		apply(t, s, rowtest.Creation(rowtest.Link("c"+strconv.Itoa(int(id)), id, 1)))
 	}
 	b := s.db.NewBatch()
-	kv.Set(b, row.AppendHotKey(nil, "c4"), []byte{9})
+	kv.Set(b, row.AppendHotKey(nil, keyOf("c4")), []byte{9})
 	if err := s.writer.Sync(b, "test"); err != nil {
 		t.Fatal(err)
 	}
 	l := openListing(t, s)
 	for _, any := range []bool{false, true} {
 		r, asked := engine.ListRange{Owner: 1, AnyOwner: any}, 0
-		r.Wanted = func(id uint64, code []byte) bool {
-			if want := "c" + strconv.Itoa(int(id)); string(code) != want {
-				t.Errorf("of all owners %v: asked about %q, want %q", any, code, want)
+		r.Wanted = func(id uint64, k engine.KeyView) bool {
+			if want := "c" + strconv.Itoa(int(id)); string(k.Code) != want {
+				t.Errorf("of all owners %v: asked about %q, want %q", any, k.Code, want)
 			}
 			asked++
 			return id%3 == 0
@@ -259,7 +259,7 @@ func TestAScanReadsNoMoreOfUnwantedLinks(t *testing.T) {
 			t.Errorf("of all owners %v: got %q and %d asked, last %d, more %v, want 6 and 3 of five rows", any, entries, asked, last, more)
 		}
 	}
-	r := engine.ListRange{AnyOwner: true, Wanted: func(id uint64, _ []byte) bool { return id == 4 }}
+	r := engine.ListRange{AnyOwner: true, Wanted: func(id uint64, _ engine.KeyView) bool { return id == 4 }}
 	if _, _, err := l.Scan(r, 9, func(engine.LinkEntry) bool { return true }); !errors.Is(err, ErrCorrupt) {
 		t.Errorf("a wanted link with a damaged record: got %v, want ErrCorrupt", err)
 	}

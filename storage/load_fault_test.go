@@ -37,7 +37,7 @@ func (b *badRead) before(op errorfs.Op) error {
 // an error, and a range whose first block cannot be read must not count as empty.
 func TestAScanThatCannotReadABlockFails(t *testing.T) {
 	mem := manyBlocks(t)
-	fives := row.Range{Lower: row.AppendHotKey(nil, "code5"), Upper: row.AppendHotKey(nil, "code6")} // not in the first block of the table, which an opening reads
+	fives := row.Range{Lower: row.AppendHotKey(nil, keyOf("code5")), Upper: row.AppendHotKey(nil, keyOf("code6"))} // not in the first block of the table, which an opening reads
 	failures := 0
 	for k := int64(1); ; k++ {
 		loaded, failed, err := scanWithBadRead(t, mem, fives, k)

@@ -253,3 +253,11 @@ func long(t *testing.T) {
 		t.Skip("it takes seconds, so -short leaves it out")
 	}
 }
+
+// keyOf returns the key of a code in the default domain.
+func keyOf(code string) engine.Key { return engine.Key{Domain: engine.DefaultDomain, Code: code} }
+
+// viewOf returns a view of the same.
+func viewOf(code []byte) engine.KeyView {
+	return engine.KeyView{Domain: engine.DefaultDomain, Code: code}
+}

@@ -23,7 +23,7 @@ func rowsOfLinks(t testing.TB, s *Store) map[uint64]int {
 	t.Helper()
 	found := map[uint64]int{}
 	for key, value := range rows(t, s, row.TableHot) {
-		h, err := row.DecodeHot([]byte(key[1:]), []byte(value))
+		h, err := row.DecodeHot(keyOf(key[1:]).View(), []byte(value))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -84,7 +84,7 @@ func TestDeletionsComeOldestFirstUpToHourAndLimit(t *testing.T) {
 		apply(t, s, rowtest.Creation(rec))
 		apply(t, s, deletedAt(rec, hour))
 	}
-	all := []engine.Deletion{{Hour: 0, ID: 2, Code: "c2"}, {Hour: 300, ID: 3, Code: "c3"}, {Hour: 300, ID: 4, Code: "c4"}, {Hour: 700, ID: 1, Code: "c1"}}
+	all := []engine.Deletion{{Hour: 0, ID: 2, Key: keyOf("c2")}, {Hour: 300, ID: 3, Key: keyOf("c3")}, {Hour: 300, ID: 4, Key: keyOf("c4")}, {Hour: 700, ID: 1, Key: keyOf("c1")}}
 	for _, c := range []struct {
 		before uint32
 		limit  int
@@ -146,9 +146,9 @@ func TestAPurgeLeavesALinkThatTookTheCodeAgain(t *testing.T) {
 	apply(t, s, rowtest.Creation(old))
 	apply(t, s, deletedAt(old, 5))
 	apply(t, s, rowtest.Creation(renewed))
-	apply(t, s, purgeOf(engine.Deletion{Hour: 5, ID: 1, Code: "c"}, false))
+	apply(t, s, purgeOf(engine.Deletion{Hour: 5, ID: 1, Key: keyOf("c")}, false))
 	wantRowsOf(t, s, 2)
-	if rec, err := s.ReadRecord("c"); err != nil || rec.Hot.ID != 2 || rec.Cold.Title != renewed.Cold.Title {
+	if rec, err := s.ReadRecord(keyOf("c")); err != nil || rec.Hot.ID != 2 || rec.Cold.Title != renewed.Cold.Title {
 		t.Errorf("got %+v, %v", rec, err)
 	}
 }
@@ -156,7 +156,7 @@ func TestAPurgeLeavesALinkThatTookTheCodeAgain(t *testing.T) {
 func TestAPurgeWithoutAValidCodeIsRefused(t *testing.T) {
 	s := openTemp(t)
 	for _, code := range []string{"", string(make([]byte, engine.MaxCodeBytes+1))} {
-		if err := tryApply(s, purgeOf(engine.Deletion{ID: 1, Code: code}, true)); err == nil {
+		if err := tryApply(s, purgeOf(engine.Deletion{ID: 1, Key: keyOf(code)}, true)); err == nil {
 			t.Errorf("a code of %d bytes was accepted", len(code))
 		}
 	}

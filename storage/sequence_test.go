@@ -254,7 +254,7 @@ func TestAFlippedBitInLogOrManifestLosesNothingSilently(t *testing.T) {
 				continue
 			}
 			for i := range links {
-				if _, err := s.ReadRecord("c" + strings.Repeat("x", i)); err != nil {
+				if _, err := s.ReadRecord(keyOf("c" + strings.Repeat("x", i))); err != nil {
 					t.Errorf("%s, byte %d of %d: link %d: %v", name, at, size, i, err)
 				}
 			}

@@ -169,7 +169,7 @@ func TestAStoreWithoutSpaceDoesNotOpenAndLosesNothing(t *testing.T) {
 		t.Errorf("got %v, %v, want ENOSPC", s, err)
 	}
 	s = openMem(t, mem)
-	if _, err := s.ReadRecord("kept"); err != nil {
+	if _, err := s.ReadRecord(keyOf("kept")); err != nil {
 		t.Error(err)
 	}
 	closeStore(t, s)
@@ -220,7 +220,7 @@ func closeOnAFullDisk(t *testing.T) {
 	closeStore(t, s)
 	full.Store(false)
 	s = openMem(t, mem)
-	if _, err := s.ReadRecord("kept"); err != nil {
+	if _, err := s.ReadRecord(keyOf("kept")); err != nil {
 		t.Error(err)
 	}
 	closeStore(t, s)

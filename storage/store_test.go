@@ -27,10 +27,10 @@ func TestALinkIsReadAsItWasApplied(t *testing.T) {
 	rec.Hot.Flags = engine.FlagExpires | engine.FlagCapped | engine.FlagForwardQuery | 3
 	rec.Hot.ExpiresAtMs, rec.Hot.MaxHits, rec.Cold.ImportedHits = 5000, 10, 4
 	apply(t, s, rowtest.Creation(rec))
-	if got, err := s.ReadRecord("promo"); err != nil || !reflect.DeepEqual(got, rec) {
+	if got, err := s.ReadRecord(keyOf("promo")); err != nil || !reflect.DeepEqual(got, rec) {
 		t.Errorf("got %+v, %v, want %+v", got, err, rec)
 	}
-	if _, err := s.ReadRecord("Promo"); !errors.Is(err, engine.ErrNotFound) {
+	if _, err := s.ReadRecord(keyOf("Promo")); !errors.Is(err, engine.ErrNotFound) {
 		t.Errorf("another code: got %v, want ErrNotFound", err)
 	}
 }
@@ -40,7 +40,7 @@ func TestATombstoneKeepsTheColdRecord(t *testing.T) {
 	rec := rowtest.Link("gone", 1, 7, "spring")
 	apply(t, s, rowtest.Creation(rec))
 	apply(t, s, rowtest.Deletion(rec))
-	got, err := s.ReadRecord("gone")
+	got, err := s.ReadRecord(keyOf("gone"))
 	if err != nil || got.Hot.Flags != engine.FlagTombstone || got.Hot.DeletedAtMs != 2000 || got.Hot.Target != "" {
 		t.Errorf("got %+v, %v, want a tombstone", got, err)
 	}
@@ -91,7 +91,7 @@ func wantIndexes(t testing.TB, s *Store, links map[string]engine.Record) {
 	t.Helper()
 	want := map[string]string{}
 	for _, r := range links {
-		value := string(row.AppendIndexValue(nil, row.IndexValue{Code: r.Hot.Code, Host: row.HostOf(r.Hot.Target), Title: r.Cold.Title}))
+		value := string(row.AppendIndexValue(nil, row.IndexValue{Key: keyOf(r.Hot.Code), Host: row.HostOf(r.Hot.Target), Title: r.Cold.Title}))
 		want[string(row.AppendByOwnerKey(nil, r.Hot.Owner, r.Hot.ID))] = value
 		for _, tag := range r.Cold.Tags {
 			want[string(row.AppendByTagKey(nil, r.Hot.Owner, tag, r.Hot.ID))] = value
@@ -134,7 +134,7 @@ func TestIndexesFollowLinksThroughAnyHistory(t *testing.T) {
 			wantIndexes(t, s, live)
 		}
 		for code, want := range live {
-			got, err := s.ReadRecord(code)
+			got, err := s.ReadRecord(keyOf(code))
 			if err != nil || got.Hot != want.Hot || !slices.Equal(got.Cold.Tags, want.Cold.Tags) {
 				t.Fatalf("ReadRecord(%q): got %+v, %v, want %+v", code, got, err, want)
 			}
@@ -145,8 +145,8 @@ func TestIndexesFollowLinksThroughAnyHistory(t *testing.T) {
 // listed returns the links that ListLinks yields, at most limit, as "id code".
 func listed(t testing.TB, s *Store, owner uint32, tag string, limit int) (found []string) {
 	t.Helper()
-	err := s.ListLinks(owner, tag, func(id uint64, code string) bool {
-		found = append(found, fmt.Sprint(id, " ", code))
+	err := s.ListLinks(owner, tag, func(id uint64, k engine.Key) bool {
+		found = append(found, fmt.Sprint(id, " ", k.Code))
 		return len(found) < limit
 	})
 	if err != nil {
@@ -189,7 +189,7 @@ func TestLinksAreListedNewestFirst(t *testing.T) {
 func TestACorruptIndexRowIsAnErrorOfTheList(t *testing.T) {
 	for name, put := range map[string][2][]byte{
 		"value": {row.AppendByOwnerKey(nil, 7, 1), {2, 0}},
-		"key":   {append(row.AppendByOwnerKey(nil, 7, 1), 0), row.AppendIndexValue(nil, row.IndexValue{Code: "a", Host: "b", Title: "c"})},
+		"key":   {append(row.AppendByOwnerKey(nil, 7, 1), 0), row.AppendIndexValue(nil, row.IndexValue{Key: keyOf("a"), Host: "b", Title: "c"})},
 	} {
 		s := openMem(t, vfs.NewMem())
 		b := s.db.NewBatch()
@@ -197,7 +197,7 @@ func TestACorruptIndexRowIsAnErrorOfTheList(t *testing.T) {
 		if err := s.writer.Sync(b, "test"); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.ListLinks(7, "", func(uint64, string) bool { return true }); !errors.Is(err, ErrCorrupt) {
+		if err := s.ListLinks(7, "", func(uint64, engine.Key) bool { return true }); !errors.Is(err, ErrCorrupt) {
 			t.Errorf("%s: got %v, want ErrCorrupt", name, err)
 		}
 		closeStore(t, s)
@@ -337,11 +337,11 @@ func TestMetricsCountCommitsAndBytes(t *testing.T) {
 func TestACorruptRecordIsAnErrorThatNamesItsCode(t *testing.T) {
 	s := openTemp(t)
 	b := s.db.NewBatch()
-	kv.Set(b, row.AppendHotKey(nil, "bad"), []byte{1, 0})
+	kv.Set(b, row.AppendHotKey(nil, keyOf("bad")), []byte{1, 0})
 	if err := s.writer.Sync(b, "test"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.ReadRecord("bad"); !errors.Is(err, ErrCorrupt) {
+	if _, err := s.ReadRecord(keyOf("bad")); !errors.Is(err, ErrCorrupt) {
 		t.Errorf("ReadRecord: got %v, want ErrCorrupt", err)
 	}
 	err := s.LoadLinks(context.Background(), engine.EachLink(func(engine.HotView) error { return nil }))

@@ -188,21 +188,22 @@ func (q *AuditQuery) wants(e *engine.AuditEntry) bool {
 		(e.By.User == 0 || q.Actor != strconv.FormatUint(uint64(e.By.User), 10)) {
 		return false
 	}
+	key := keyOf(q.Code)
 	switch {
 	case q.Code == "":
 		return true
 	case e.After != nil:
-		return e.After.Hot.Code == q.Code
+		return e.After.Hot.Key == key
 	case e.Before != nil:
-		return e.Before.Hot.Code == q.Code
+		return e.Before.Hot.Key == key
 	}
-	return e.FirstCode != "" && e.FirstCode <= q.Code && q.Code <= e.LastCode
+	return e.First.Code != "" && e.First.Compare(key) <= 0 && key.Compare(e.Last) <= 0
 }
 
 func (c *Calls) auditEntry(e *engine.AuditEntry) AuditEntry {
 	x := AuditEntry{
 		ID: strconv.FormatUint(e.Stamp, 10), At: e.At(), Action: auditActions[e.Action], Actor: auditActor(&e.By),
-		Code: e.FirstCode, LastCode: e.LastCode, User: e.User, TokenID: e.TokenID, RequestID: e.By.RequestID,
+		Code: e.First.Code, LastCode: e.Last.Code, User: e.User, TokenID: e.TokenID, RequestID: e.By.RequestID,
 	}
 	if e.By.Network.IsValid() {
 		x.Network = e.By.Network.String()

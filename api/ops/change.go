@@ -29,12 +29,15 @@ func ParseCode(text string) (string, error) {
 	return strings.Clone(text), nil
 }
 
+// keyOf returns the key of the link that a call names.
+func keyOf(code string) engine.Key { return engine.Key{Domain: engine.DefaultDomain, Code: code} }
+
 // Read returns a link that g admits, with its visitors.
 func (c *Calls) Read(caller account.Caller, code string, g engine.Guard) (Link, error) {
 	if err := mayUse(caller, g); err != nil {
 		return Link{}, err
 	}
-	d, err := c.engine.Read(code)
+	d, err := c.engine.Read(keyOf(code))
 	if err != nil {
 		return Link{}, err
 	}
@@ -72,7 +75,7 @@ func (c *Calls) Update(
 		return Link{}, err
 	}
 	g.By = c.by(caller)
-	d, err := c.engine.Give(context.Background(), code, g, owner, p.apply)
+	d, err := c.engine.Give(context.Background(), keyOf(code), g, owner, p.apply)
 	c.wrote("update", 1, err)
 	if errors.Is(err, engine.ErrOwnerGone) {
 		return Link{}, errUnknownOwner
@@ -114,7 +117,7 @@ func (c *Calls) Reset(caller account.Caller, code string, g engine.Guard, versio
 		return Link{}, err
 	}
 	g.By = c.by(caller)
-	d, err := c.engine.Reset(context.Background(), code, g)
+	d, err := c.engine.Reset(context.Background(), keyOf(code), g)
 	c.wrote("reset", 1, err)
 	if err != nil {
 		return Link{}, err
@@ -132,7 +135,7 @@ func (c *Calls) Delete(caller account.Caller, code string, g engine.Guard, versi
 		return err
 	}
 	g.By = c.by(caller)
-	err = c.engine.Delete(context.Background(), code, g)
+	err = c.engine.Delete(context.Background(), keyOf(code), g)
 	c.wrote("delete", 1, err)
 	return err
 }
@@ -147,7 +150,7 @@ func (c *Calls) demanded(code string, g engine.Guard, versions []uint64) (uint64
 	case 1:
 		return versions[0], nil
 	}
-	d, err := c.engine.Read(code)
+	d, err := c.engine.Read(keyOf(code))
 	if err != nil {
 		return 0, err
 	}

@@ -7,13 +7,14 @@ import (
 	"encoding/binary"
 
 	"shunt/api/jsonbody"
+	"shunt/engine"
 )
 
 // A cursor marks the place where a list continues. It is base64url without padding of
 //
 //	┌───────────┬────────────────────┬────────────────────────────────────────────┐
 //	│ version 1 │ id of a link 8     │ first 16 bytes of an HMAC-SHA256 over both │
-//	│           │ big-endian         │ and the list: owner, state, tag, prefix    │
+//	│           │ big-endian         │ and the list: domain, owner, state, tag …  │
 //	└───────────┴────────────────────┴────────────────────────────────────────────┘
 //
 // under a key that is derived from the store's secret one. So it is accepted only for the list that
@@ -56,8 +57,7 @@ func (c *cursors) decode(q *ListQuery, text string) (below uint64, ok bool) {
 	return below, below != 0 && hmac.Equal(mac, c.mac(q, head))
 }
 
-// The first byte of what is authenticated of a list says which fields follow. A list without a
-// state has the bytes that it had before lists had states, so that old cursors remain valid.
+// The first byte of what is authenticated of a list says which fields follow the domain.
 const (
 	cursorAnyOwner = 1 << iota // no owner follows
 	cursorState                // a state follows
@@ -67,7 +67,7 @@ const (
 // fields follow, and every field but the last has a fixed width or its length before it, so no two
 // lists share a code.
 func (c *cursors) mac(q *ListQuery, head []byte) []byte {
-	list := []byte{0}
+	list := binary.BigEndian.AppendUint16([]byte{0}, uint16(engine.DefaultDomain))
 	if q.Guard.AnyOwner {
 		list[0] |= cursorAnyOwner
 	} else {

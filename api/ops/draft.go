@@ -83,7 +83,7 @@ func (r *linkReader) read(text []byte, fields jsonbody.Fields[askedLink]) error 
 
 // putDraft makes d what r has read.
 func (r *linkReader) putDraft(d *engine.Draft) {
-	r.asked.Owner = r.owner
+	r.asked.Domain, r.asked.Owner = engine.DefaultDomain, r.owner
 	*d = r.asked.Draft
 	if d.Alias != "" {
 		asked, sent := *d, slices.Clone(r.sent)

@@ -72,7 +72,7 @@ func (c *Calls) Find(caller account.Caller, code string, g engine.Guard) (id uin
 	if !c.engine.Ready() {
 		return 0, engine.ErrLoading
 	}
-	l, ok := c.engine.Resolve([]byte(code))
+	l, ok := c.engine.Resolve(keyOf(code).View())
 	if !ok || !g.AnyOwner && l.Owner() != g.Owner {
 		return 0, engine.ErrNotFound
 	}
@@ -89,12 +89,12 @@ func (c *Calls) Figures(caller account.Caller, code string, q FiguresQuery) (f F
 		return f, err
 	}
 	if !q.Heavy() {
-		counts, err := c.engine.Stats(context.Background(), code)
+		counts, err := c.engine.Stats(context.Background(), keyOf(code))
 		return Figures{Hits: counts.Hits, Unique: counts.Unique}, err
 	}
 	err = c.inSteps(caller, func(pause func() error) error {
 		q.Pause = pause
-		r, err := c.engine.LinkReport(context.Background(), code, q.Query)
+		r, err := c.engine.LinkReport(context.Background(), keyOf(code), q.Query)
 		if err == nil {
 			f = q.answer(&r)
 		}
@@ -116,7 +116,7 @@ func (c *Calls) Watch(caller account.Caller, code string, g engine.Guard) (*Watc
 	if _, err := c.Find(caller, code, g); err != nil {
 		return nil, err
 	}
-	id, created, err := c.engine.Made(code)
+	id, created, err := c.engine.Made(keyOf(code))
 	return &Watched{code, g, id, created}, err
 }
 
@@ -129,7 +129,7 @@ func (c *Calls) Hits(caller account.Caller, w *Watched) (uint64, error) {
 		return 0, err
 	}
 	if now != w.id {
-		id, created, err := c.engine.Made(w.code)
+		id, created, err := c.engine.Made(keyOf(w.code))
 		if err != nil {
 			return 0, err
 		}
@@ -138,7 +138,7 @@ func (c *Calls) Hits(caller account.Caller, w *Watched) (uint64, error) {
 		}
 		w.id = id
 	}
-	r, err := c.engine.LinkReport(context.Background(), w.code, engine.Query{AllTime: true})
+	r, err := c.engine.LinkReport(context.Background(), keyOf(w.code), engine.Query{AllTime: true})
 	return r.Hits, err
 }
 
@@ -235,7 +235,7 @@ func (c *Calls) topLinks(q *FiguresQuery, owners []uint32, r *engine.Report) (to
 	}
 	top = make([]LinkFigures, len(found.Links))
 	for i, l := range found.Links {
-		top[i] = LinkFigures(l)
+		top[i] = LinkFigures{Code: l.Code, Hits: l.Hits, Unique: l.Unique}
 	}
 	return top, found.Among, nil
 }

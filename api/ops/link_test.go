@@ -75,7 +75,7 @@ var (
 // drawLink draws a link with any values, also those that no link has.
 func drawLink(t *rapid.T) Link {
 	l := Link{ShortURL: anyText.Draw(t, "short url"), Counted: rapid.Bool().Draw(t, "counted"), Detail: engine.Detail{
-		Code: anyText.Draw(t, "code"), Owner: rapid.Uint32().Draw(t, "owner"), Target: anyText.Draw(t, "target"),
+		Key: keyOf(anyText.Draw(t, "code")), Owner: rapid.Uint32().Draw(t, "owner"), Target: anyText.Draw(t, "target"),
 		RedirectStatus: rapid.Int().Draw(t, "status"), ForwardQuery: rapid.Bool().Draw(t, "forward"),
 		State: engine.State(anyText.Draw(t, "state")), MaxHits: rapid.Uint64().Draw(t, "cap"),
 		CreatedAt: anyMoment.Draw(t, "created"), UpdatedAt: anyMoment.Draw(t, "updated"), Title: anyText.Draw(t, "title"),
@@ -109,7 +109,7 @@ func listOf(n int) []Link {
 	for i := range links {
 		code := fmt.Sprintf("code%04d", i)
 		links[i] = Link{ShortURL: "https://sho.rt/" + code, Detail: engine.Detail{
-			Code: code, Owner: 1, Target: "https://example.org/" + strings.Repeat("path/", 12) + code, RedirectStatus: 302, State: engine.StateActive,
+			Key: keyOf(code), Owner: 1, Target: "https://example.org/" + strings.Repeat("path/", 12) + code, RedirectStatus: 302, State: engine.StateActive,
 			CreatedAt: time.UnixMilli(1_767_322_000_123), UpdatedAt: time.UnixMilli(1_767_322_000_123), Title: "Größe 1", Tags: []string{"a", "b"}, Hits: 7,
 		}}
 	}

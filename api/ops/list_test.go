@@ -16,7 +16,7 @@ func TestALinkThatLeftItsStateIsNotListed(t *testing.T) {
 		return d.State
 	}}
 	read := engine.LinkPage{Next: 7, Links: []engine.Detail{
-		{Code: "a", State: engine.StateActive}, {Code: "b", State: engine.StateActive}, {Code: "c", State: engine.StateExpired},
+		{Key: keyOf("a"), State: engine.StateActive}, {Key: keyOf("b"), State: engine.StateActive}, {Key: keyOf("c"), State: engine.StateExpired},
 	}}
 	for state, want := range map[engine.State]string{"": "abc", engine.StateActive: "a", engine.StateBlocked: "b", engine.StateExhausted: ""} {
 		q, got := ListQuery{State: state}, ""

@@ -29,7 +29,7 @@ func newUnread() *turnstile.Turnstile {
 // decideLoading is Decide before all links are loaded. The hits of a link with a cap are known only
 // when all are; until then nobody can say whether it redirects, unless it does not for another reason.
 func (r *Redirector) decideLoading(buf []byte, q *Request) (Decision, []byte) {
-	l, ok := r.engine.Resolve(q.Code)
+	l, ok := r.engine.Resolve(q.KeyView)
 	switch {
 	case ok:
 	case r.engine.Ready(): // it is by now, so that this was not the last word
@@ -51,19 +51,19 @@ func (r *Redirector) decideLoading(buf []byte, q *Request) (Decision, []byte) {
 // that of the client, and the turnstile is fair to keys. Without a turn or an answer of the store the
 // outcome is StillLoading.
 func (r *Redirector) DecideUnread(key turnstile.Key, buf []byte, q *Request) (Decision, []byte) {
-	if o := r.fetch(key, q.Code); o != Redirected {
+	if o := r.fetch(key, q.KeyView); o != Redirected {
 		return Decision{Outcome: o}, buf
 	}
 	return r.Decide(buf, q)
 }
 
-// fetch has the engine read the link of code. Redirected means that the link can be decided about now.
-func (r *Redirector) fetch(key turnstile.Key, code []byte) Outcome {
+// fetch has the engine read the link of k. Redirected means that the link can be decided about now.
+func (r *Redirector) fetch(key turnstile.Key, k engine.KeyView) Outcome {
 	var found bool
 	err := r.unread.Do(key, func() (err error) {
 		ctx, cancel := context.WithTimeout(context.Background(), unreadPatience)
 		defer cancel()
-		found, err = r.engine.Fetch(ctx, code)
+		found, err = r.engine.Fetch(ctx, k)
 		return err
 	})
 	switch {

@@ -1,7 +1,6 @@
 package redirect
 
 import (
-	"bytes"
 	"cmp"
 	"hash/maphash"
 	"slices"
@@ -57,24 +56,31 @@ type missCounter struct {
 	hash uint64
 	next uint16 // counter of the same chain, plus 1; 0: none
 	at   uint16 // in the heap
-	size uint8  // of the code
-	code [engine.MaxCodeBytes]byte
+
+	domain engine.Domain
+	size   uint8 // of the code
+	code   [engine.MaxCodeBytes]byte
 }
 
-func (c *missCounter) is(hash uint64, code []byte) bool {
-	return c.hash == hash && string(c.code[:c.size]) == string(code)
+func (c *missCounter) is(hash uint64, k engine.KeyView) bool {
+	return c.hash == hash && c.domain == k.Domain && string(c.code[:c.size]) == string(k.Code)
 }
 
 func newMisses(since time.Time) *misses { return &misses{seed: maphash.MakeSeed(), since: since} }
 
-// add counts a request for code, which must be valid. It takes a lock and allocates nothing.
-func (m *misses) add(code []byte) {
-	hash := maphash.Bytes(m.seed, code)
+// hash differs between the domains as between codes.
+func (m *misses) hash(k engine.KeyView) uint64 {
+	return maphash.Bytes(m.seed, k.Code) ^ uint64(k.Domain)*0x9e3779b97f4a7c15
+}
+
+// add counts a request for k, which must be valid. It takes a lock and allocates nothing.
+func (m *misses) add(k engine.KeyView) {
+	hash := m.hash(k)
 	m.mu.Lock()
 	m.total++
 	chain := &m.chains[hash%missChains]
 	for i := *chain; i != 0; i = m.counters[i-1].next {
-		if c := &m.counters[i-1]; c.is(hash, code) {
+		if c := &m.counters[i-1]; c.is(hash, k) {
 			m.heap[c.at].count++
 			m.siftDown(int(c.at))
 			m.mu.Unlock()
@@ -83,7 +89,7 @@ func (m *misses) add(code []byte) {
 	}
 	i := m.take()
 	c := &m.counters[i]
-	c.hash, c.size, c.next = hash, uint8(copy(c.code[:], code)), *chain
+	c.hash, c.domain, c.size, c.next = hash, k.Domain, uint8(copy(c.code[:], k.Code)), *chain
 	*chain = i + 1
 	m.mu.Unlock()
 }
@@ -149,19 +155,19 @@ func (m *misses) swap(a, b int) {
 
 // A MissedCode is one row of GET /misses.
 type MissedCode struct {
-	Code  string `json:"code"`
-	Count uint64 `json:"count"`
-	Error uint64 `json:"error"` // how much too high the count may be
+	engine.Key
+	Count uint64
+	Error uint64 // how much too high the count may be
 }
 
 // Missed returns the n most-missed codes that still have no link, and the number of all misses
 // since a time. Call it only once the engine is ready.
 func (r *Redirector) Missed(n int) (top []MissedCode, total uint64, since time.Time) {
-	top, total = r.missed.top(n, func(code []byte) bool {
-		if bytes.Contains(code, []byte("shunt_")) { // perhaps a token that somebody sent as a code
+	top, total = r.missed.top(n, func(k engine.Key) bool {
+		if strings.Contains(k.Code, "shunt_") { // perhaps a token that somebody sent as a code
 			return false
 		}
-		l, ok := r.engine.Resolve(code)
+		l, ok := r.engine.Resolve(k.View())
 		l.Release()
 		return !ok
 	})
@@ -171,17 +177,17 @@ func (r *Redirector) Missed(n int) (top []MissedCode, total uint64, since time.T
 // top returns the n most-missed codes accepted by keep, ordered by guaranteed misses (count −
 // error), so that a scan does not push down codes that are missed again and again; and the number
 // of all misses. It costs a millisecond or two, and holds the lock for a fraction of one.
-func (m *misses) top(n int, keep func(code []byte) bool) (top []MissedCode, total uint64) {
+func (m *misses) top(n int, keep func(engine.Key) bool) (top []MissedCode, total uint64) {
 	rows, total := m.rows()
 	slices.SortFunc(rows, func(a, b MissedCode) int {
-		return cmp.Or(cmp.Compare(b.Count-b.Error, a.Count-a.Error), cmp.Compare(b.Count, a.Count), strings.Compare(a.Code, b.Code))
+		return cmp.Or(cmp.Compare(b.Count-b.Error, a.Count-a.Error), cmp.Compare(b.Count, a.Count), a.Key.Compare(b.Key))
 	})
 	top = make([]MissedCode, 0, min(n, len(rows)))
 	for _, row := range rows {
 		if len(top) == n {
 			break
 		}
-		if keep([]byte(row.Code)) {
+		if keep(row.Key) {
 			top = append(top, row)
 		}
 	}
@@ -194,7 +200,7 @@ func (m *misses) rows() (rows []MissedCode, total uint64) {
 	defer m.mu.Unlock()
 	for _, e := range m.heap[:m.used] {
 		c := &m.counters[e.counter]
-		rows = append(rows, MissedCode{string(c.code[:c.size]), e.count, c.err})
+		rows = append(rows, MissedCode{engine.Key{Domain: c.domain, Code: string(c.code[:c.size])}, e.count, c.err})
 	}
 	return rows, m.total
 }

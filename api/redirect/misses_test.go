@@ -7,10 +7,12 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"shunt/engine"
 )
 
 // everyCode keeps every code.
-func everyCode([]byte) bool { return true }
+func everyCode(engine.Key) bool { return true }
 
 // checkGuarantee checks what misses promises of its counts against the true ones.
 func checkGuarantee(t *testing.T, m *misses, truth map[string]uint64, misses uint64) {
@@ -49,7 +51,7 @@ func TestMissesOfFewCodesAreExact(t *testing.T) {
 	for i := range 1000 {
 		code := strings.Repeat("x", i%60) + fmt.Sprint(i)
 		for range i%7 + 1 {
-			m.add([]byte(code))
+			m.add(keyOf(code).View())
 			truth[code]++
 			total++
 		}
@@ -64,7 +66,7 @@ func TestMissesOfFewCodesAreExact(t *testing.T) {
 			t.Errorf("%+v: want %d, exactly", row, truth[row.Code])
 		}
 	}
-	odd, _ := m.top(3, func(code []byte) bool { return code[len(code)-1]%2 == 1 })
+	odd, _ := m.top(3, func(k engine.Key) bool { return k.Code[len(k.Code)-1]%2 == 1 })
 	if len(odd) != 3 || odd[0].Count < odd[2].Count {
 		t.Errorf("got %+v", odd)
 	}
@@ -80,7 +82,7 @@ func TestAMissAllocatesNothing(t *testing.T) {
 			}
 			code[i] = '0'
 		}
-		m.add(code)
+		m.add(viewOf(code))
 	}); n != 0 {
 		t.Errorf("got %v allocations, want 0", n)
 	}
@@ -98,7 +100,7 @@ func TestMissesAreCountedByManyAtOnceAndReadMeanwhile(t *testing.T) {
 				if i%2 == 1 {
 					code = fmt.Sprint(random.Uint32())
 				}
-				m.add([]byte(code))
+				m.add(keyOf(code).View())
 			}
 		})
 	}
@@ -134,16 +136,24 @@ func BenchmarkMisses(b *testing.B) {
 			m := newMisses(time.Now())
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
-				m.add(codes[i%n])
+				m.add(viewOf(codes[i%n]))
 			}
 		})
 		b.Run("codes="+c.name+"/parallel", func(b *testing.B) {
 			m := newMisses(time.Now())
 			b.RunParallel(func(pb *testing.PB) {
 				for i := rand.IntN(n); pb.Next(); i++ {
-					m.add(codes[i%n])
+					m.add(viewOf(codes[i%n]))
 				}
 			})
 		})
 	}
+}
+
+// keyOf returns the key of a code in the default domain.
+func keyOf(code string) engine.Key { return engine.Key{Domain: engine.DefaultDomain, Code: code} }
+
+// viewOf returns a view of the same.
+func viewOf(code []byte) engine.KeyView {
+	return engine.KeyView{Domain: engine.DefaultDomain, Code: code}
 }

@@ -30,7 +30,7 @@ func TestMissesKeepTheirGuaranteeOnAnySequence(t *testing.T) {
 			for i := range misses {
 				code := next(i)
 				truth[code]++
-				m.add([]byte(code))
+				m.add(keyOf(code).View())
 			}
 			checkGuarantee(t, m, truth, uint64(misses))
 		})

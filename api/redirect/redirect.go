@@ -18,17 +18,17 @@ const maxLocationBytes = engine.MaxTargetBytes
 // A Request is what a redirect needs of an HTTP request. Its slices are read during Decide and
 // Commit only.
 type Request struct {
-	Code      []byte
-	Query     []byte // what follows the first '?', without it
-	UserAgent []byte
-	Referrer  []byte // the Referer header
-	Country   []byte // the country's code, if a trusted proxy says one
-	Client    netip.Addr
-	NowMs     int64
-	Safe      bool // GET or HEAD: what every link redirects
-	Head      bool
-	Prefetch  bool // see IsPrefetch
-	Quick     bool // who asks must not wait: see MustAsk
+	engine.KeyView        // of the link
+	Query          []byte // what follows the first '?', without it
+	UserAgent      []byte
+	Referrer       []byte // the Referer header
+	Country        []byte // the country's code, if a trusted proxy says one
+	Client         netip.Addr
+	NowMs          int64
+	Safe           bool // GET or HEAD: what every link redirects
+	Head           bool
+	Prefetch       bool // see IsPrefetch
+	Quick          bool // who asks must not wait: see MustAsk
 
 	Heads *Heads     // of the answer; nil: Decide appends the location only
 	Memo  *[2]uint64 // what visit has found out about who asks; zero: nothing yet; nil: it is not kept
@@ -87,7 +87,7 @@ func (r *Redirector) Decide(buf []byte, q *Request) (Decision, []byte) {
 	if !r.engine.Ready() {
 		return r.decideLoading(buf, q)
 	}
-	l, ok := r.engine.Resolve(q.Code)
+	l, ok := r.engine.Resolve(q.KeyView)
 	if !ok {
 		return Decision{Outcome: UnknownCode}, buf
 	}
@@ -148,7 +148,7 @@ func (r *Redirector) Commit(d Decision, q *Request) Outcome {
 	switch d.Outcome {
 	case Redirected:
 	case UnknownCode:
-		return r.unknown(q.Code)
+		return r.unknown(q.KeyView)
 	case Prefetched:
 		return r.prefetched(d, q)
 	default:
@@ -197,8 +197,8 @@ func (r *Redirector) prefetched(d Decision, q *Request) Outcome {
 }
 
 // unknown counts a request for a code that no link has.
-func (r *Redirector) unknown(code []byte) Outcome {
-	r.missed.add(code)
+func (r *Redirector) unknown(k engine.KeyView) Outcome {
+	r.missed.add(k)
 	return r.miss(UnknownCode)
 }
 

@@ -115,20 +115,20 @@ type Peeked struct {
 	Capped bool
 }
 
-// Peek returns the link of code if a redirect that forwards no query would follow it now; otherwise
+// Peek returns the link of k if a redirect that forwards no query would follow it now; otherwise
 // the outcome is that of such a redirect. It counts only unknown codes. While links are loaded it reads
 // the store as DecideUnread does, for the client with key.
-func (r *Redirector) Peek(key turnstile.Key, code []byte, nowMs int64) (Peeked, Outcome) {
+func (r *Redirector) Peek(key turnstile.Key, k engine.KeyView, nowMs int64) (Peeked, Outcome) {
 	ready := r.engine.Ready() // before Resolve: then that is the last word
-	l, ok := r.engine.Resolve(code)
+	l, ok := r.engine.Resolve(k)
 	if !ok && !ready {
-		if o := r.fetch(key, code); o == StillLoading {
+		if o := r.fetch(key, k); o == StillLoading {
 			return Peeked{}, o
 		}
-		l, ok = r.engine.Resolve(code)
+		l, ok = r.engine.Resolve(k)
 	}
 	if !ok {
-		return Peeked{}, r.unknown(code)
+		return Peeked{}, r.unknown(k)
 	}
 	defer l.Release()
 	uncounted := l.Flags()&engine.FlagCapped != 0 && !r.engine.HitsLoaded()

@@ -4,14 +4,20 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"shunt/engine/index"
 )
 
 // Ask is a question to the node that leads: how many of a number of hits of a link may be admitted.
 type Ask struct {
-	ID   uint64 `json:"id"`
-	Code string `json:"code"`
-	Hits uint64 `json:"hits"` // at least 1
+	ID     uint64       `json:"id"`
+	Domain index.Domain `json:"domain,omitempty"`
+	Code   string       `json:"code"`
+	Hits   uint64       `json:"hits"` // at least 1
 }
+
+// Key returns the key of the link.
+func (a *Ask) Key() index.Key { return index.Key{Domain: a.Domain, Code: a.Code} }
 
 // Answer is the answer to an Ask. If not all hits are granted, nobody can say at present whether the others
 // may be, unless Spent.
@@ -47,7 +53,7 @@ type Asks struct {
 
 // waiting are the redirects of one link that wait.
 type waiting struct {
-	code string
+	key  index.Key
 	hits []hit // the oldest first
 }
 
@@ -61,15 +67,15 @@ func (a *Asks) Init() { a.wake = make(chan struct{}, 1) }
 
 // Hit asks for one hit of a link, and waits for the answer. It does not wait longer than Run's send does, and
 // patience: nothing is granted then, or if Run is not running.
-func (a *Asks) Hit(id uint64, code string) Answer {
+func (a *Asks) Hit(id uint64, k index.Key) Answer {
 	answer := make(chan Answer, 1)
-	if !a.add(id, code, hit{time.Now(), answer}) {
+	if !a.add(id, k, hit{time.Now(), answer}) {
 		return Answer{}
 	}
 	return <-answer
 }
 
-func (a *Asks) add(id uint64, code string, h hit) bool {
+func (a *Asks) add(id uint64, k index.Key, h hit) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if !a.mu.running || a.mu.waiting >= maxWaiting {
@@ -77,7 +83,7 @@ func (a *Asks) add(id uint64, code string, h hit) bool {
 	}
 	w := a.mu.links[id]
 	if w == nil {
-		w = &waiting{code: code}
+		w = &waiting{key: k}
 		a.mu.links[id] = w
 	}
 	w.hits = append(w.hits, h)
@@ -144,7 +150,7 @@ func (a *Asks) take() (asks []Ask, taken []*waiting) {
 			w.hits = w.hits[1:]
 		}
 		if len(w.hits) > 0 {
-			asks = append(asks, Ask{ID: id, Code: w.code, Hits: uint64(len(w.hits))})
+			asks = append(asks, Ask{ID: id, Domain: w.key.Domain, Code: w.key.Code, Hits: uint64(len(w.hits))})
 			taken = append(taken, w)
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"shunt/engine/index"
 )
 
 // asker runs Asks with a leader that the test plays.
@@ -31,7 +33,7 @@ func (a *asker) hits(id uint64, n int) func() []Answer {
 	answers := make([]Answer, n)
 	var waiting sync.WaitGroup
 	for i := range n {
-		waiting.Go(func() { answers[i] = a.Hit(id, "code") })
+		waiting.Go(func() { answers[i] = a.Hit(id, keyOf("code")) })
 		synctest.Wait()
 	}
 	return func() []Answer {
@@ -84,7 +86,7 @@ func TestNothingIsGrantedWithoutTheLeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var never Asks
 		never.Init()
-		if a := never.Hit(1, "code"); a != (Answer{}) {
+		if a := never.Hit(1, keyOf("code")); a != (Answer{}) {
 			t.Errorf("before Run: %+v", a)
 		}
 		a := startAsks(t, func([]Ask) ([]Answer, error) { return nil, errors.New("gone") })
@@ -99,7 +101,7 @@ func TestNothingIsGrantedWithoutTheLeader(t *testing.T) {
 		}
 		a.stop()
 		synctest.Wait()
-		if got := a.Hit(1, "code"); got != (Answer{}) {
+		if got := a.Hit(1, keyOf("code")); got != (Answer{}) {
 			t.Errorf("after Run: %+v", got)
 		}
 	})
@@ -153,7 +155,7 @@ func TestAMessageAndTheQueueHaveLimits(t *testing.T) {
 		all := make([]Answer, 0, maxWaiting+1)
 		for i := range maxWaiting + 1 {
 			waiting.Go(func() {
-				one := a.Hit(uint64(1+i%(2*MaxAsks)), "code")
+				one := a.Hit(uint64(1+i%(2*MaxAsks)), keyOf("code"))
 				mu.Lock()
 				defer mu.Unlock()
 				all = append(all, one)
@@ -185,3 +187,6 @@ func TestAGrantOfAnEarlierCapIsNotUsed(t *testing.T) {
 		t.Errorf("a link without a cap has %+v", c)
 	}
 }
+
+// keyOf returns the key of a code in the default domain.
+func keyOf(code string) index.Key { return index.Key{Domain: index.DefaultDomain, Code: code} }

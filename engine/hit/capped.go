@@ -53,7 +53,7 @@ func (hs *Hits) CapAsks(l index.Link) bool { return hs.caps.Exists && !hs.UsedUp
 // cluster's log, or some seconds at most. decided is false if nobody could say whether the link may be followed.
 func (hs *Hits) HitAsked(l index.Link, v journal.Visit) (admitted, decided bool) {
 	id := l.ID()
-	switch answer := hs.caps.Asks.Hit(id, string(l.AppendCode(nil))); {
+	switch answer := hs.caps.Asks.Hit(id, l.Key(nil).Own()); {
 	case answer.Granted == 0:
 		return false, answer.Spent
 	default:

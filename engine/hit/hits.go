@@ -48,7 +48,7 @@ type Links struct {
 	Ready func() bool
 
 	// Origin returns what figures must know of the link with a code and an id; of one that is gone, the zero value.
-	Origin func(code string, id uint64) (Origin, error)
+	Origin func(k index.Key, id uint64) (Origin, error)
 
 	// CleanUp deletes what was kept long enough of links. It is called after a roll-up, while the clock runs evenly;
 	// rolledUp: no row is still to be rolled up. more: it should be called again soon. nil: somebody else does that.

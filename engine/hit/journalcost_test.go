@@ -44,7 +44,7 @@ func BenchmarkJournalCost(b *testing.B) {
 			for b.Loop() {
 				var code [8]byte
 				costCode(&code, draw.Uint64N(links))
-				l, ok := hs.index.Resolve(code[:])
+				l, ok := hs.index.Resolve(viewOf(code[:]))
 				if !ok {
 					b.Fatalf("%s does not resolve", code)
 				}
@@ -80,7 +80,7 @@ func costHits(b *testing.B, links uint64) *Hits {
 	for i := range links {
 		var code [8]byte
 		costCode(&code, i)
-		if err := hs.index.Put(&index.HotView{Code: code[:], Target: target, ID: i + 1, Owner: 1}); err != nil {
+		if err := hs.index.Put(&index.HotView{KeyView: viewOf(code[:]), Target: target, ID: i + 1, Owner: 1}); err != nil {
 			b.Fatal(err)
 		}
 	}

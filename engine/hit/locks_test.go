@@ -18,15 +18,15 @@ func TestResolveAndHitTakeNoLock(t *testing.T) {
 	j, err := journal.Create(journal.NewFolder([16]byte{}, t.TempDir()), journal.Spec{Epoch: 1, Rings: 2, Records: 256, Now: time.Now})
 	must(t, err)
 	hs := &Hits{index: &x, journal: j, caps: new(caps.Shared), pending: newPending(j, &x, Positions{}, countedHours{}, settings.DefaultPendingEntries)}
-	must(t, x.Put(&index.HotView{Code: []byte("capped"), Target: []byte("https://x"), ID: 5, Flags: index.FlagCapped, MaxHits: 9}))
-	must(t, x.Put(&index.HotView{Code: []byte("plain"), Target: []byte("https://x"), ID: 6}))
+	must(t, x.Put(&index.HotView{KeyView: keyOf("capped").View(), Target: []byte("https://x"), ID: 5, Flags: index.FlagCapped, MaxHits: 9}))
+	must(t, x.Put(&index.HotView{KeyView: keyOf("plain").View(), Target: []byte("https://x"), ID: 6}))
 
 	hs.pending.mu.Lock()
 	for _, code := range []string{"capped", "plain"} {
-		x.Variants(code, func(index.HotView) { // with the lock of the shard held
+		x.Variants(keyOf(code), func(index.HotView) { // with the lock of the shard held
 			done := make(chan bool)
 			go func() {
-				l, ok := x.Resolve([]byte(code))
+				l, ok := x.Resolve(keyOf(code).View())
 				done <- ok && hs.Hit(l, journal.Visit{})
 			}()
 			select {
@@ -49,3 +49,9 @@ func must(t *testing.T, err error) {
 		t.Fatal(err)
 	}
 }
+
+// keyOf returns the key of a code in the default domain.
+func keyOf(code string) index.Key { return index.Key{Domain: index.DefaultDomain, Code: code} }
+
+// viewOf returns a view of the same.
+func viewOf(code []byte) index.KeyView { return index.KeyView{Domain: index.DefaultDomain, Code: code} }

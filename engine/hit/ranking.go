@@ -25,7 +25,7 @@ import (
 // rankedLink is a link with its hits of all time.
 type rankedLink struct {
 	id, hits uint64
-	code     string
+	key      index.Key
 }
 
 // ranking is the links with the most hits of all time, in descending order, at most
@@ -54,7 +54,7 @@ func (hs *Hits) rankLinks(owners []uint32, tag string) (r ranking, err error) {
 	}
 	for i, id := range owned.ids {
 		if hits := hs.index.Hits(id); hits > 0 {
-			r.links = append(r.links, rankedLink{id, hits, owned.codes[i]})
+			r.links = append(r.links, rankedLink{id, hits, owned.keys[i]})
 		}
 	}
 	r.sort()
@@ -101,7 +101,7 @@ func (hs *Hits) rankAll(owners []uint32, pause func()) (r ranking) {
 		links, r.beyond = cutToMostHit(links, r.beyond)
 	}
 	for _, x := range links {
-		r.links = append(r.links, rankedLink{x.link.ID(), x.hits, string(x.link.AppendCode(nil))})
+		r.links = append(r.links, rankedLink{x.link.ID(), x.hits, x.link.Key(nil).Own()})
 		x.link.Release()
 	}
 	r.sort()

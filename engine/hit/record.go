@@ -14,7 +14,7 @@ import (
 // present cap is used up: then the caller must not redirect. It takes no lock and allocates
 // nothing, unless the journal's ring is full: then it waits for room, see appendSlow.
 func (hs *Hits) Hit(l index.Link, v journal.Visit) bool {
-	if v.Class >= tally.NumClasses || l.Flags().CountAtOnce() {
+	if v.Class >= tally.NumClasses || l.CountsAtOnce() {
 		return hs.hitAtOnce(l, v)
 	}
 	id, owner, class := l.ID(), v.PackOwner(l.Owner()), v.PackClass()

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"shunt/engine/index"
 	"shunt/engine/internal/clock"
 	"shunt/engine/internal/errs"
 	"shunt/engine/internal/seams"
@@ -38,13 +39,13 @@ type Report struct {
 const MaxScannedLinks = 10_000
 
 // LinkReport returns the figures of a link. They include every redirect that was answered before
-// the call. Errors: ErrNotFound if code has no live link, InvalidError if the window is impossible,
+// the call. Errors: ErrNotFound if k has no live link, InvalidError if the window is impossible,
 // ErrLoading.
-func (hs *Hits) LinkReport(ctx context.Context, code string, q Query) (Report, error) {
+func (hs *Hits) LinkReport(ctx context.Context, k index.Key, q Query) (Report, error) {
 	if !hs.links.Ready() {
 		return Report{}, errs.ErrLoading
 	}
-	l, ok := hs.index.Resolve([]byte(code))
+	l, ok := hs.index.Resolve(k.View())
 	if !ok {
 		return Report{}, errs.ErrNotFound
 	}
@@ -53,18 +54,18 @@ func (hs *Hits) LinkReport(ctx context.Context, code string, q Query) (Report, e
 	if err := hs.FoldNow(ctx); err != nil {
 		return Report{}, err
 	}
-	r, err := hs.linkReport(ctx, code, id, q)
+	r, err := hs.linkReport(ctx, k, id, q)
 	if err != nil {
-		return Report{}, fmt.Errorf("figures of %q: %w", code, err)
+		return Report{}, fmt.Errorf("figures of %q: %w", k.Code, err)
 	}
 	return r, nil
 }
 
-func (hs *Hits) linkReport(ctx context.Context, code string, id uint64, q Query) (Report, error) {
+func (hs *Hits) linkReport(ctx context.Context, k index.Key, id uint64, q Query) (Report, error) {
 	if q.AllTime {
 		return hs.lifeReport(ctx, id, q.Parts)
 	}
-	o, err := hs.links.Origin(code, id)
+	o, err := hs.links.Origin(k, id)
 	if err != nil {
 		return Report{}, err
 	}
@@ -97,7 +98,7 @@ func (o *Origin) importedSince(from time.Time) uint64 {
 }
 
 // importedHits returns the hits that the links of s brought along, for a window that begins at from.
-func (hs *Hits) importedHits(ctx context.Context, q *Query, s *source, codes []string, from time.Time) (hits uint64, err error) {
+func (hs *Hits) importedHits(ctx context.Context, q *Query, s *source, keys []index.Key, from time.Time) (hits uint64, err error) {
 	add := func(more uint64) { hits += min(more, math.MaxUint64-hits) }
 	for _, owner := range s.owners {
 		more, err := hs.store.ReadImported(owner, clock.HourOf(from))
@@ -112,7 +113,7 @@ func (hs *Hits) importedHits(ctx context.Context, q *Query, s *source, codes []s
 				return 0, err
 			}
 		}
-		o, err := hs.links.Origin(codes[i], id)
+		o, err := hs.links.Origin(keys[i], id)
 		if err != nil {
 			return 0, err
 		}
@@ -155,7 +156,7 @@ func (hs *Hits) OwnerReport(ctx context.Context, owners []uint32, tag string, q 
 	}
 	r, err := hs.windowReport(ctx, q, time.Time{}, source)
 	if err == nil {
-		r.ImportedHits, err = hs.importedHits(ctx, &q, &source, links.codes, r.From)
+		r.ImportedHits, err = hs.importedHits(ctx, &q, &source, links.keys, r.From)
 	}
 	if err != nil {
 		return Report{}, fmt.Errorf("figures of owners: %w", err)
@@ -164,19 +165,19 @@ func (hs *Hits) OwnerReport(ctx context.Context, owners []uint32, tag string, q 
 }
 
 type ownedLinks struct {
-	ids   []uint64
-	codes []string
+	ids  []uint64
+	keys []index.Key
 }
 
 func (hs *Hits) scanLinks(owners []uint32, tag string) (links ownedLinks, err error) {
 	tooMany := false
 	for _, owner := range owners {
-		err := hs.store.ListLinks(owner, tag, func(id uint64, code string) bool {
+		err := hs.store.ListLinks(owner, tag, func(id uint64, k index.Key) bool {
 			if len(links.ids) == seams.MaxScannedLinks {
 				tooMany = true
 				return false
 			}
-			links.ids, links.codes = append(links.ids, id), append(links.codes, code)
+			links.ids, links.keys = append(links.ids, id), append(links.keys, k)
 			return true
 		})
 		switch {

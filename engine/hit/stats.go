@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"shunt/engine/index"
 	"shunt/engine/internal/errs"
 	"shunt/engine/tally"
 )
@@ -20,12 +21,12 @@ type Stats struct {
 
 // Stats returns a link's figures over all time. They include every redirect that was answered
 // before the call. It folds and reads the store; it does not wait for a flush. It returns
-// ErrNotFound if code has no live link.
-func (hs *Hits) Stats(ctx context.Context, code string) (Stats, error) {
+// ErrNotFound if k has no live link.
+func (hs *Hits) Stats(ctx context.Context, k index.Key) (Stats, error) {
 	if !hs.links.Ready() {
 		return Stats{}, errs.ErrLoading
 	}
-	l, ok := hs.index.Resolve([]byte(code))
+	l, ok := hs.index.Resolve(k.View())
 	if !ok {
 		return Stats{}, errs.ErrNotFound
 	}
@@ -36,7 +37,7 @@ func (hs *Hits) Stats(ctx context.Context, code string) (Stats, error) {
 	}
 	t, _, err := hs.life(ctx, id, tally.Visitors)
 	if err != nil {
-		return Stats{}, fmt.Errorf("reading the tally of %q: %w", code, err)
+		return Stats{}, fmt.Errorf("reading the tally of %q: %w", k.Code, err)
 	}
 	hits := hs.index.Hits(id)
 	return Stats{

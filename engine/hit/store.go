@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"shunt/engine/caps"
+	"shunt/engine/index"
 	"shunt/engine/seen"
 	"shunt/engine/tally"
 )
@@ -53,7 +54,7 @@ type Store interface {
 
 	// ListLinks calls fn for the live links of owner, newest first, until it returns false; with a
 	// tag only for those that have it, in any case.
-	ListLinks(owner uint32, tag string, fn func(id uint64, code string) bool) error
+	ListLinks(owner uint32, tag string, fn func(id uint64, k index.Key) bool) error
 }
 
 // RollUpLimits say which rows RollUp rolls up and which it deletes.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"shunt/engine/index"
 	"shunt/engine/internal/clock"
 	"shunt/engine/internal/errs"
 	"shunt/engine/tally"
@@ -31,7 +32,7 @@ import (
 
 // LinkHits is one row of a list of the most-hit links.
 type LinkHits struct {
-	Code         string
+	index.Key
 	Hits, Unique uint64
 }
 
@@ -166,14 +167,14 @@ func (t *topSearch) rank(links []windowHits) {
 		}
 	}
 	slices.SortFunc(t.top, func(a, b windowHits) int {
-		return cmp.Or(cmp.Compare(b.hits, a.hits), cmp.Compare(t.ranking.links[a.i].code, t.ranking.links[b.i].code))
+		return cmp.Or(cmp.Compare(b.hits, a.hits), t.ranking.links[a.i].key.Compare(t.ranking.links[b.i].key))
 	})
 	t.top = t.top[:min(t.n, len(t.top))]
 }
 
 // stillNames reports whether a link that was ranked is not deleted.
 func (hs *Hits) stillNames(r *rankedLink) bool {
-	l, ok := hs.index.Resolve([]byte(r.code))
+	l, ok := hs.index.Resolve(r.key.View())
 	if !ok {
 		return false
 	}
@@ -182,7 +183,7 @@ func (hs *Hits) stillNames(r *rankedLink) bool {
 }
 
 // certain reports whether no link that was not read can be in the list. A link with as many hits as
-// the last one might come before it, by its code.
+// the last one might come before it, by its key.
 func (t *topSearch) certain() bool {
 	next := t.ranking.beyond
 	if t.read < len(t.ranking.links) {
@@ -208,7 +209,7 @@ func (t *topSearch) list(ctx context.Context) (found TopLinks, err error) {
 	found.Links = make([]LinkHits, len(ids))
 	for at := range totals {
 		x := &totals[at]
-		found.Links[at] = LinkHits{Code: t.ranking.links[t.top[at].i].code, Hits: x.Hits, Unique: min(x.Visitors.Count(), x.Hits)}
+		found.Links[at] = LinkHits{Key: t.ranking.links[t.top[at].i].key, Hits: x.Hits, Unique: min(x.Visitors.Count(), x.Hits)}
 	}
 	return found, nil
 }

@@ -7,22 +7,23 @@ import (
 	"shunt/engine/internal/limits"
 )
 
-// CodeLock is the right to write one code and all codes that differ from it only by case. A writer
+// CodeLock is the right to write one code and all codes that differ from it only by case, in one domain. A writer
 // holds it from before it reads the link until its write is published or has failed, so that racing
 // writers of a code have one order. The index does not ask for it: its users agree on it.
 type CodeLock struct {
 	shard  *shard
 	tag    uint64
+	domain Domain
 	word   uint64 // the case-folded code of at most eight bytes, filled up; 0: the code is longer
 	folded string // a longer one
 }
 
-// CodeLock returns the lock of code. It does not take it.
-func (x *Index) CodeLock(code string) CodeLock {
+// CodeLock returns the lock of a key. It does not take it.
+func (x *Index) CodeLock(k Key) CodeLock {
 	var plain, folded [limits.MaxCodeBytes]byte
-	b := plain[:copy(plain[:], code)]
-	p := placeOf(&x.key, b)
-	l := CodeLock{shard: &x.shards[p.shard], tag: p.tag}
+	b := plain[:copy(plain[:], k.Code)]
+	p := placeOf(&x.key, KeyView{Domain: k.Domain, Code: b})
+	l := CodeLock{shard: &x.shards[p.shard], tag: p.tag, domain: k.Domain}
 	if len(b) <= wordBytes {
 		l.word = hash.FoldCase(wordOf(b)) // fills up with spaces, which no code has
 	} else {
@@ -31,25 +32,30 @@ func (x *Index) CodeLock(code string) CodeLock {
 	return l
 }
 
-// Folded returns a text that stands for the case-folded code. Two codes have the same lock if their
-// texts are equal. A caller that takes several locks takes them in the order of Folded, to avoid
-// deadlock.
-func (l CodeLock) Folded() string {
+// Folded returns a key that stands for the lock's, with the case-folded code. Two keys have the same lock if these
+// are equal. A caller that takes several locks takes them in the order of Folded (Key.Compare), over all
+// domains, to avoid deadlock.
+func (l CodeLock) Folded() Key {
 	if l.word == 0 {
-		return l.folded
+		return Key{Domain: l.domain, Code: l.folded}
 	}
-	return string(binary.LittleEndian.AppendUint64(nil, l.word))
+	return Key{Domain: l.domain, Code: string(binary.LittleEndian.AppendUint64(nil, l.word))}
 }
 
 // heldLocks are the locks that are held. A channel is closed on Unlock; nil: nobody waits. Words have a map
 // of their own, because nearly all codes are that short and need no text.
 type heldLocks struct {
-	words map[uint64]chan struct{}
-	texts map[string]chan struct{}
+	words map[heldWord]chan struct{}
+	texts map[Key]chan struct{}
+}
+
+type heldWord struct {
+	word   uint64
+	domain Domain
 }
 
 func (h *heldLocks) init() {
-	h.words, h.texts = make(map[uint64]chan struct{}), make(map[string]chan struct{})
+	h.words, h.texts = make(map[heldWord]chan struct{}), make(map[Key]chan struct{})
 }
 
 // TryLock takes the lock and returns nil; or, if somebody holds it, returns a channel that is
@@ -77,29 +83,29 @@ func (l *CodeLock) TryLockDrawn() (ok, unknown bool) {
 
 func (l *CodeLock) heldLocked() (held bool) {
 	if l.word != 0 {
-		_, held = l.shard.mu.held.words[l.word]
+		_, held = l.shard.mu.held.words[heldWord{l.word, l.domain}]
 	} else {
-		_, held = l.shard.mu.held.texts[l.folded]
+		_, held = l.shard.mu.held.texts[Key{Domain: l.domain, Code: l.folded}]
 	}
 	return held
 }
 
 func (l *CodeLock) tryLocked() (held <-chan struct{}) {
 	if l.word != 0 {
-		return tryLock(l.shard.mu.held.words, l.word)
+		return tryLock(l.shard.mu.held.words, heldWord{l.word, l.domain})
 	}
-	return tryLock(l.shard.mu.held.texts, l.folded)
+	return tryLock(l.shard.mu.held.texts, Key{Domain: l.domain, Code: l.folded})
 }
 
-func tryLock[K comparable](held map[K]chan struct{}, code K) <-chan struct{} {
-	free, taken := held[code]
+func tryLock[K comparable](held map[K]chan struct{}, key K) <-chan struct{} {
+	free, taken := held[key]
 	switch {
 	case !taken:
-		held[code] = nil // mostly, nobody will wait
+		held[key] = nil // mostly, nobody will wait
 		return nil
 	case free == nil:
 		free = make(chan struct{})
-		held[code] = free
+		held[key] = free
 	}
 	return free
 }
@@ -110,15 +116,15 @@ func (l *CodeLock) Unlock() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if l.word != 0 {
-		unlock(s.mu.held.words, l.word)
+		unlock(s.mu.held.words, heldWord{l.word, l.domain})
 	} else {
-		unlock(s.mu.held.texts, l.folded)
+		unlock(s.mu.held.texts, Key{Domain: l.domain, Code: l.folded})
 	}
 }
 
-func unlock[K comparable](held map[K]chan struct{}, code K) {
-	if free := held[code]; free != nil {
+func unlock[K comparable](held map[K]chan struct{}, key K) {
+	if free := held[key]; free != nil {
 		close(free)
 	}
-	delete(held, code)
+	delete(held, key)
 }

@@ -28,7 +28,7 @@ func codeOf(i int) []byte { return fmt.Appendf(nil, "c%07d", i) }
 func putTargets(t *testing.T, x *Index, first, n int, target func(int) string) {
 	t.Helper()
 	for i := first; i < first+n; i++ {
-		must(t, x.Put(&HotView{Code: codeOf(i), Target: []byte(target(i)), ID: uint64(i + 1)}))
+		must(t, x.Put(&HotView{KeyView: viewOf(codeOf(i)), Target: []byte(target(i)), ID: uint64(i + 1)}))
 	}
 }
 
@@ -36,7 +36,7 @@ func putTargets(t *testing.T, x *Index, first, n int, target func(int) string) {
 func wantTargets(t *testing.T, x *Index, first, n int, target func(int) string) {
 	t.Helper()
 	for i := first; i < first+n; i++ {
-		l, ok := x.Resolve(codeOf(i))
+		l, ok := x.Resolve(viewOf(codeOf(i)))
 		if !ok || string(l.AppendTarget([]byte("to "))) != "to "+target(i) {
 			t.Fatalf("%s: got %v, %q, want %q", codeOf(i), ok, l.AppendTarget(nil), target(i))
 		}
@@ -85,7 +85,7 @@ func TestTargetsAreCodedOnceThereIsATable(t *testing.T) {
 		t.Errorf("%d links take %d bytes coded, %d took %d plain", 2*n, got, n-1, plainBytes)
 	}
 	var seen HotView
-	x.Variants("C0000005", func(v HotView) { seen = v })
+	x.Variants(keyOf("C0000005"), func(v HotView) { seen = v })
 	if string(seen.Target) != shopTarget(5) {
 		t.Errorf("a variant's target is %q, want %q", seen.Target, shopTarget(5))
 	}
@@ -95,7 +95,7 @@ func TestAFewTargetsStayPlain(t *testing.T) {
 	x := newIndex()
 	putTargets(t, x, 0, 100, shopTarget)
 	for range 100 { // edits of one link are samples as well, but tombstones are not
-		must(t, x.Put(&HotView{Code: []byte("gone"), ID: 1, Flags: FlagTombstone, DeletedAtMs: 1}))
+		must(t, x.Put(&HotView{KeyView: keyOf("gone").View(), ID: 1, Flags: FlagTombstone, DeletedAtMs: 1}))
 	}
 	x.coder.mu.Lock()
 	defer x.coder.mu.Unlock()
@@ -114,11 +114,11 @@ func TestAnotherTableIsTrainedWhenTargetsChange(t *testing.T) {
 	// A link whose shard is rewritten for its garbage is coded by the newest table.
 	for range 100 {
 		for i := range 300 {
-			must(t, x.Put(&HotView{Code: codeOf(1_000_000), Target: []byte(newsTarget(i)), ID: 1_000_001}))
+			must(t, x.Put(&HotView{KeyView: viewOf(codeOf(1_000_000)), Target: []byte(newsTarget(i)), ID: 1_000_001}))
 		}
 	}
-	must(t, x.Put(&HotView{Code: codeOf(1_000_000), Target: []byte(newsTarget(1_000_000)), ID: 1_000_001}))
-	p := placeOf(&x.key, codeOf(1_000_000))
+	must(t, x.Put(&HotView{KeyView: viewOf(codeOf(1_000_000)), Target: []byte(newsTarget(1_000_000)), ID: 1_000_001}))
+	p := placeOf(&x.key, viewOf(codeOf(1_000_000)))
 	if got := x.shards[p.shard].current.Load().arena.symbols; got == first || got == nil {
 		t.Error("a rewritten shard keeps the old table")
 	}
@@ -162,7 +162,7 @@ func TestTheIndexKnowsWhichTargetsGoOutEncoded(t *testing.T) {
 		t.Helper()
 		wantTargets(t, x, 0, n, target)
 		for i := range n {
-			l, _ := x.Resolve(codeOf(i))
+			l, _ := x.Resolve(viewOf(codeOf(i)))
 			if got, want := l.Encoded(), (i+shift)%3 == 0; got != want {
 				t.Fatalf("%s: %q is said to go out encoded: %v, want %v", when, target(i), got, want)
 			}
@@ -203,7 +203,7 @@ func TestRandomTargetsTakeOneByteMoreAtMost(t *testing.T) {
 	putTargets(t, x, symbols.MaxSamples, n-symbols.MaxSamples, target)
 	wantTargets(t, x, 0, n, target)
 	for i := range n {
-		l, _ := x.Resolve(codeOf(i))
+		l, _ := x.Resolve(viewOf(codeOf(i)))
 		if got := len(l.keptTarget()); got > len(targets[i])+1 {
 			t.Errorf("%q: kept in %d bytes, want at most one more than it has", targets[i], got)
 		}
@@ -222,7 +222,7 @@ func TestLinksStayWholeWhileTheirTableChanges(t *testing.T) {
 		readers.Go(func() {
 			room := make([]byte, 0, 256)
 			for i := g; !stop.Load(); i = (i + 7) % n {
-				l, ok := x.Resolve(codeOf(i))
+				l, ok := x.Resolve(viewOf(codeOf(i)))
 				if !ok {
 					t.Errorf("%s is lost", codeOf(i))
 					return
@@ -259,7 +259,7 @@ func TestALookUpOfACodedTargetAllocatesNothing(t *testing.T) {
 	putTargets(t, x, 0, symbols.MaxSamples, shopTarget)
 	code, room := codeOf(7), make([]byte, 0, len(shopTarget(7))+16)
 	if n := testing.AllocsPerRun(100, func() {
-		l, _ := x.Resolve(code)
+		l, _ := x.Resolve(viewOf(code))
 		_ = l.AppendTarget(room)
 		l.Release()
 	}); n != 0 {
@@ -268,7 +268,7 @@ func TestALookUpOfACodedTargetAllocatesNothing(t *testing.T) {
 	if invariants.Enabled {
 		return // the checks of a put allocate
 	}
-	h := HotView{Code: codeOf(8), Target: []byte(shopTarget(8)), ID: 9}
+	h := HotView{KeyView: viewOf(codeOf(8)), Target: []byte(shopTarget(8)), ID: 9}
 	if n := testing.AllocsPerRun(100, func() { must(t, x.Put(&h)) }); n > 1 {
 		t.Errorf("an edit makes %v allocations, want the code of the old record at most", n)
 	}

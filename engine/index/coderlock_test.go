@@ -18,8 +18,8 @@ func TestATargetIsCodedBeforeItsShardIsLocked(t *testing.T) {
 	putTargets(t, x, 0, symbols.MaxSamples, shopTarget)
 	trained(t, x, nil)
 	putTargets(t, x, 0, symbols.MaxSamples, shopTarget) // no shard is plain any more
-	h := HotView{Code: codeOf(5), Target: []byte(shopTarget(7)), ID: 6}
-	s := &x.shards[placeOf(&x.key, h.Code).shard]
+	h := HotView{KeyView: viewOf(codeOf(5)), Target: []byte(shopTarget(7)), ID: 6}
+	s := &x.shards[placeOf(&x.key, viewOf(h.Code)).shard]
 	s.mu.Lock()
 	done := make(chan error)
 	go func() { done <- x.Put(&h) }()
@@ -30,7 +30,7 @@ func TestATargetIsCodedBeforeItsShardIsLocked(t *testing.T) {
 	if !waits {
 		t.Fatal("Put does not wait for a locked shard")
 	}
-	l, ok := x.Resolve(h.Code)
+	l, ok := x.Resolve(viewOf(h.Code))
 	if !ok || string(l.AppendTarget(nil)) != shopTarget(7) {
 		t.Errorf("got %v, %q, want %q", ok, l.AppendTarget(nil), shopTarget(7))
 	}

@@ -16,9 +16,8 @@ const (
 	// added here must not need a field that hot records of the present format lack.
 	DurableFlags = flagStatusMask | FlagForwardQuery | FlagExpires | FlagCapped | FlagTombstone | FlagDisabled
 
-	// FlagCountsAtOnce is in memory only: a hit raises the counter itself, as hits of capped links
-	// do.
-	FlagCountsAtOnce Flags = 1 << 7
+	// flagElsewhere is in records in memory only: the link is not in the default domain (see ledgers).
+	flagElsewhere Flags = 1 << 7
 )
 
 var redirectStatuses = [4]int{302, 301, 307, 308}
@@ -33,10 +32,6 @@ func StatusFlags(status int) (f Flags, ok bool) {
 	}
 	return 0, false
 }
-
-// CountAtOnce reports whether a hit raises the counter itself: the link has a cap, or is about to
-// get one.
-func (f Flags) CountAtOnce() bool { return f&(FlagCapped|FlagCountsAtOnce) != 0 }
 
 // Disabled reports whether the owner has switched the link off.
 func (f Flags) Disabled() bool { return f&FlagDisabled != 0 }

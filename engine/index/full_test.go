@@ -14,12 +14,12 @@ func TestAFullShardTakesEditsAndDeletions(t *testing.T) {
 	target := make([]byte, 100)
 	var codes [][]byte
 	put := func(code []byte, flags Flags) error {
-		p := placeOf(&x.key, code)
-		return x.shards[p.shard].put(p.tag, &HotView{Code: code, Target: target, ID: 1, Flags: flags})
+		p := placeOf(&x.key, viewOf(code))
+		return x.shards[p.shard].put(p.tag, &HotView{KeyView: viewOf(code), Target: target, ID: 1, Flags: flags})
 	}
 	for n := 0; ; n++ {
 		code := binary.LittleEndian.AppendUint64(nil, spreadCode(n))
-		if placeOf(&x.key, code).shard != 3 {
+		if placeOf(&x.key, viewOf(code)).shard != 3 {
 			continue
 		}
 		if err := put(code, 0); errors.Is(err, errShardFull) {
@@ -37,11 +37,11 @@ func TestAFullShardTakesEditsAndDeletions(t *testing.T) {
 	target = nil
 	for _, code := range codes[1:] {
 		must(t, put(code, FlagTombstone))
-		if _, ok := x.Resolve(code); ok {
+		if _, ok := x.Resolve(viewOf(code)); ok {
 			t.Fatalf("code %q was deleted and is found", code)
 		}
 	}
-	if l, ok := x.Resolve(codes[0]); !ok || l.Flags()&FlagForwardQuery == 0 {
+	if l, ok := x.Resolve(viewOf(codes[0])); !ok || l.Flags()&FlagForwardQuery == 0 {
 		t.Error("an edited link is lost")
 	}
 }

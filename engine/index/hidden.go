@@ -78,7 +78,7 @@ func (s *shard) hideLocked(v *HotView) {
 		return
 	}
 	var folded [limits.MaxCodeBytes]byte
-	key := string(foldCase(&folded, v.Code))
+	key := Key{Domain: v.Domain, Code: string(foldCase(&folded, v.Code))}
 	h := s.mu.hidden[key]
 	if h == nil {
 		h = new(hidden)
@@ -87,31 +87,31 @@ func (s *shard) hideLocked(v *HotView) {
 	h.add(hiddenTombstone{code: string(v.Code), id: v.ID, deletedAtMs: v.DeletedAtMs, owner: v.Owner})
 }
 
-// unhideLocked forgets the hidden tombstone of code, if there is one: the code has another record
+// unhideLocked forgets the hidden tombstone of a key, if there is one: the key has another record
 // by now, or was purged.
-func (s *shard) unhideLocked(code []byte) {
+func (s *shard) unhideLocked(k KeyView) {
 	if len(s.mu.hidden) == 0 {
 		return
 	}
 	var folded [limits.MaxCodeBytes]byte
-	key := foldCase(&folded, code)
-	if h := s.mu.hidden[string(key)]; h != nil && h.remove(code) {
-		delete(s.mu.hidden, string(key))
+	code := foldCase(&folded, k.Code)
+	if h := s.mu.hidden[Key{Domain: k.Domain, Code: string(code)}]; h != nil && h.remove(k.Code) {
+		delete(s.mu.hidden, Key{Domain: k.Domain, Code: string(code)})
 	}
 }
 
 // Hidden calls fn for the tombstones that Variants does not yield because they have no slot. It is
 // for callers to whom Variants has reported that there are some. fn is as for Variants.
-func (x *Index) Hidden(code string, fn func(HotView)) {
+func (x *Index) Hidden(k Key, fn func(HotView)) {
 	var folded [limits.MaxCodeBytes]byte
-	s := &x.shards[placeOf(&x.key, []byte(code)).shard]
+	s := &x.shards[placeOf(&x.key, k.View()).shard]
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	h := s.mu.hidden[string(foldCase(&folded, []byte(code)))]
+	h := s.mu.hidden[Key{Domain: k.Domain, Code: string(foldCase(&folded, k.View().Code))}]
 	if h == nil {
 		return
 	}
 	for _, t := range h.tombstones {
-		fn(HotView{Code: []byte(t.code), ID: t.id, Owner: t.owner, Flags: FlagTombstone, DeletedAtMs: t.deletedAtMs})
+		fn(HotView{KeyView: Key{Domain: k.Domain, Code: t.code}.View(), ID: t.id, Owner: t.owner, Flags: FlagTombstone, DeletedAtMs: t.deletedAtMs})
 	}
 }

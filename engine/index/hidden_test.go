@@ -48,7 +48,7 @@ func (r *rows) make(rt *rapid.T) {
 		rt.Skip("it is there")
 	}
 	r.last++
-	r.put(rt, HotView{Code: []byte(code), Target: []byte("https://x"), ID: r.last, Owner: rapid.Uint32Range(1, 2).Draw(rt, "owner")})
+	r.put(rt, HotView{KeyView: keyOf(code).View(), Target: []byte("https://x"), ID: r.last, Owner: rapid.Uint32Range(1, 2).Draw(rt, "owner")})
 }
 
 // one draws a code whose record has these flags.
@@ -69,13 +69,13 @@ func (r *rows) one(rt *rapid.T, want Flags) HotView {
 func (r *rows) delete(rt *rapid.T) {
 	v := r.one(rt, 0)
 	at := rapid.Int64Range(1, 5).Draw(rt, "at")
-	r.put(rt, HotView{Code: v.Code, ID: v.ID, Owner: v.Owner, Flags: FlagTombstone, DeletedAtMs: at})
+	r.put(rt, HotView{KeyView: viewOf(v.Code), ID: v.ID, Owner: v.Owner, Flags: FlagTombstone, DeletedAtMs: at})
 }
 
 func (r *rows) purge(rt *rapid.T) {
 	v := r.one(rt, FlagTombstone)
 	delete(r.has, string(v.Code))
-	r.x.Forget(string(v.Code), v.ID)
+	r.x.Forget(keyOf(string(v.Code)), v.ID)
 }
 
 func (r *rows) rewrite() {
@@ -103,9 +103,9 @@ func (r *rows) check(rt *rapid.T) {
 				got[string(v.Code)] = fmt.Sprint(v.ID, v.Owner, v.Flags, v.DeletedAtMs)
 			}
 		}
-		known, hidden := r.x.Variants(code, look)
+		known, hidden := r.x.Variants(keyOf(code), look)
 		if hidden {
-			r.x.Hidden(code, look)
+			r.x.Hidden(keyOf(code), look)
 		}
 		want := map[string]string{}
 		for code, v := range r.has {
@@ -140,16 +140,16 @@ func TestVariantsWithoutEndTakeBoundedMemory(t *testing.T) {
 				code[bit] -= byte(i >> bit & 1 * ('a' - 'A'))
 			}
 			id := uint64(owner*variants) + uint64(i)
-			x.put(t, HotView{Code: code, Target: []byte("https://x"), ID: id, Owner: owner})
-			x.put(t, HotView{Code: code, ID: id, Owner: owner, Flags: FlagTombstone, DeletedAtMs: int64(i)})
+			x.put(t, HotView{KeyView: viewOf(code), Target: []byte("https://x"), ID: id, Owner: owner})
+			x.put(t, HotView{KeyView: viewOf(code), ID: id, Owner: owner, Flags: FlagTombstone, DeletedAtMs: int64(i)})
 		}
 	}
 	if n := hiddenIn(x); n > maxHidden+2 {
 		t.Errorf("%d tombstones are remembered of %d, want at most %d", n, 2*variants, maxHidden+2)
 	}
 	latest := map[uint32]int64{}
-	known, hidden := x.Variants("abcdefghijkl", func(HotView) {})
-	x.Hidden("abcdefghijkl", func(v HotView) { latest[v.Owner] = max(latest[v.Owner], v.DeletedAtMs) })
+	known, hidden := x.Variants(keyOf("abcdefghijkl"), func(HotView) {})
+	x.Hidden(keyOf("abcdefghijkl"), func(v HotView) { latest[v.Owner] = max(latest[v.Owner], v.DeletedAtMs) })
 	// The last deletion of each owner has a slot. Owner 2 has another one, which was owner 1's.
 	if !known || !hidden || latest[1] != variants-2 || latest[2] != variants-3 {
 		t.Errorf("known %v, hidden %v, the latest deletions are %v", known, hidden, latest)

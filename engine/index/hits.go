@@ -46,8 +46,8 @@ func (x *Index) AdmitUncapped(l Link, id uint64, raise bool) (admitted bool) {
 // capInForce returns the cap that link l has now; 0: no cap. If the link is gone, it returns the
 // cap that l had.
 func (x *Index) capInForce(l Link, id uint64) uint64 {
-	var code [limits.MaxCodeBytes]byte
-	now, ok := x.Resolve(l.AppendCode(code[:0]))
+	var room [limits.MaxCodeBytes]byte
+	now, ok := x.Resolve(l.Key(room[:0]))
 	if !ok || now.ID() != id {
 		now = l
 	}
@@ -58,13 +58,13 @@ func (x *Index) capInForce(l Link, id uint64) uint64 {
 
 // CountsAtOnce reports whether hits of link l now raise its counter themselves.
 func (x *Index) CountsAtOnce(l Link) bool {
-	var code [limits.MaxCodeBytes]byte
-	now, ok := x.Resolve(l.AppendCode(code[:0]))
+	var room [limits.MaxCodeBytes]byte
+	now, ok := x.Resolve(l.Key(room[:0]))
 	if !ok {
 		return false
 	}
 	defer now.Release()
-	return now.ID() == l.ID() && now.Flags().CountAtOnce()
+	return now.ID() == l.ID() && now.CountsAtOnce()
 }
 
 // CapChanged must be called after a link was put with a different cap. After it returns, no hit is

@@ -32,14 +32,14 @@ func (x *Index) Init() {
 // KeepPlain keeps targets as they are. It is called before the first Put.
 func (x *Index) KeepPlain() { x.coder.sampling.Store(false) }
 
-// Resolve returns the live link that code names; ok is false if there is none. It takes no lock,
+// Resolve returns the live link that k names; ok is false if there is none. It takes no lock,
 // allocates nothing and does no I/O. Call Release when done with the link.
-func (x *Index) Resolve(code []byte) (l Link, ok bool) {
-	if len(code) != wordBytes {
-		return x.resolveAny(code)
+func (x *Index) Resolve(k KeyView) (l Link, ok bool) {
+	if len(k.Code) != wordBytes || k.Domain != DefaultDomain {
+		return x.resolveAny(k)
 	}
 	// The fast path: few instructions and no calls, see "Decisions" in doc.go.
-	if word := binary.LittleEndian.Uint64(code); word&flagBits == 0 {
+	if word := binary.LittleEndian.Uint64(k.Code); word&flagBits == 0 {
 		p := placeOfWord(&x.key, word)
 		t := x.shards[p.shard].current.Load()
 		if s := t.firstSlot(p.tag); s != nil {
@@ -48,42 +48,50 @@ func (x *Index) Resolve(code []byte) (l Link, ok bool) {
 				return Link{record: r, arena: t.arena}, true
 			}
 		}
-		return x.shards[p.shard].lookup(p.tag, code)
+		return x.shards[p.shard].lookup(p.tag, k)
 	}
-	return x.resolveAny(code)
+	return x.resolveAny(k)
 }
 
-// resolveAny is Resolve for a code of any length.
-func (x *Index) resolveAny(code []byte) (l Link, ok bool) {
-	if len(code) == 0 || len(code) > limits.MaxCodeBytes {
+// resolveAny is Resolve for any key.
+func (x *Index) resolveAny(k KeyView) (l Link, ok bool) {
+	if len(k.Code) == 0 || len(k.Code) > limits.MaxCodeBytes {
 		return Link{}, false
 	}
-	p := placeOf(&x.key, code)
-	return x.shards[p.shard].lookup(p.tag, code)
+	p := placeOf(&x.key, k)
+	return x.shards[p.shard].lookup(p.tag, k)
 }
 
-// Put publishes h as the record of its code, and replaces the previous one. The id of h has a
-// counter from then on. It fails if the id is beyond the limit of counters, or if the shard is
-// full.
+// Put publishes h as the record of its key, and replaces the previous one. The id of h has a
+// counter from then on. It fails if the id is beyond the limit of counters, if the owner's links are in another
+// domain, or if the shard is full.
 func (x *Index) Put(h *HotView) error {
-	if err := x.counters.ensure(h.ID); err != nil {
+	if err := x.ensure(h); err != nil {
 		return err
 	}
-	p := placeOf(&x.key, h.Code)
+	p := placeOf(&x.key, h.KeyView)
 	return x.shards[p.shard].put(p.tag, h)
 }
 
-// Variants calls fn for every record, tombstones included, whose code equals code or differs from
-// it only by case. The view is valid only during the call. fn must not call Put, Forget, Variants,
+// ensure prepares for the record of h.
+func (x *Index) ensure(h *HotView) error {
+	if err := x.memory.ledgers.check(h); err != nil {
+		return err
+	}
+	return x.counters.ensure(h.ID)
+}
+
+// Variants calls fn for every record, tombstones included, in the domain of k whose code equals that of k or
+// differs from it only by case. The view is valid only during the call. fn must not call Put, Forget, Variants,
 // Hidden or a method of a CodeLock. known reports whether there is any such record, or was until
 // not long ago: if not, the store has none either. hidden reports whether there are more
 // tombstones, which fn did not get (see Hidden).
-func (x *Index) Variants(code string, fn func(HotView)) (known, hidden bool) {
-	p := placeOf(&x.key, []byte(code))
+func (x *Index) Variants(k Key, fn func(HotView)) (known, hidden bool) {
+	p := placeOf(&x.key, k.View())
 	s := &x.shards[p.shard]
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.variantsLocked(p.tag, []byte(code), fn)
+	return s.variantsLocked(p.tag, k.View(), fn)
 }
 
 // Each calls fn for every live link, in no order. It holds no lock meanwhile, so it may miss a link that
@@ -95,11 +103,11 @@ func (x *Index) Each(fn func(Link)) {
 	}
 }
 
-// Forget drops the tombstone of id, the link that had code, if it has a slot: the tombstones of
+// Forget drops the tombstone of id, the link that k named, if it has a slot: the tombstones of
 // variants of a code share one. A shard that is full keeps it, which only costs memory.
-func (x *Index) Forget(code string, id uint64) {
-	p := placeOf(&x.key, []byte(code))
-	x.shards[p.shard].forget(p.tag, code, id)
+func (x *Index) Forget(k Key, id uint64) {
+	p := placeOf(&x.key, k.View())
+	x.shards[p.shard].forget(p.tag, k, id)
 }
 
 // Figures are the contents of an index and the memory they take.

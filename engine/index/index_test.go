@@ -22,7 +22,7 @@ func newIndex() *Index {
 // put publishes h without a counter, so that any id will do.
 func (x *Index) put(t testing.TB, h HotView) {
 	t.Helper()
-	p := placeOf(&x.key, h.Code)
+	p := placeOf(&x.key, viewOf(h.Code))
 	if err := x.shards[p.shard].put(p.tag, &h); err != nil {
 		t.Fatal(err)
 	}
@@ -30,12 +30,12 @@ func (x *Index) put(t testing.TB, h HotView) {
 
 // get looks a code up without the fast path, so that codes of eight bytes take the same path as
 // others.
-func (x *Index) get(code string) (Link, bool) { return x.resolveAny([]byte(code)) }
+func (x *Index) get(code string) (Link, bool) { return x.resolveAny(keyOf(code).View()) }
 
 func TestCodesThatDifferByCaseAreDifferentLinks(t *testing.T) {
 	x := newIndex()
 	for i, code := range []string{"Abc_-9", "abc_-9", "ABC_-9"} {
-		x.put(t, HotView{Code: []byte(code), Target: []byte("https://x/" + code), ID: uint64(i)})
+		x.put(t, HotView{KeyView: keyOf(code).View(), Target: []byte("https://x/" + code), ID: uint64(i)})
 	}
 	for i, code := range []string{"Abc_-9", "abc_-9", "ABC_-9"} {
 		l, ok := x.get(code)
@@ -47,7 +47,7 @@ func TestCodesThatDifferByCaseAreDifferentLinks(t *testing.T) {
 		t.Error("a variant that was never put is found")
 	}
 	var found []string
-	x.Variants("aBC_-9", func(v HotView) { found = append(found, string(v.Code)) })
+	x.Variants(keyOf("aBC_-9"), func(v HotView) { found = append(found, string(v.Code)) })
 	if len(found) != 3 {
 		t.Errorf("variants of aBC_-9 are %v, want all three", found)
 	}
@@ -75,7 +75,7 @@ func TestFoldingJoinsOnlyCodesThatDifferByCase(t *testing.T) {
 func TestRecordsKeepEveryField(t *testing.T) {
 	x := newIndex()
 	want := HotView{
-		Code: []byte(strings.Repeat("c", limits.MaxCodeBytes)), Target: []byte(strings.Repeat("t", limits.MaxTargetBytes)), ID: 1<<64 - 2,
+		KeyView: keyOf(strings.Repeat("c", limits.MaxCodeBytes)).View(), Target: []byte(strings.Repeat("t", limits.MaxTargetBytes)), ID: 1<<64 - 2,
 		ExpiresAtMs: 1 << 50, MaxHits: 1<<64 - 1, Owner: 1<<32 - 1, Flags: 3 | FlagForwardQuery | FlagExpires | FlagCapped,
 	}
 	x.put(t, want)
@@ -94,7 +94,7 @@ func TestHeaderAndCodeOfARecordShareACacheLine(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	usedBytes := 0
 	for i := range 20_000 { // more than four chunks
-		h := HotView{Code: make([]byte, 8+rng.IntN(limits.MaxCodeBytes-7)), Target: make([]byte, 10+rng.IntN(200)), ID: uint64(i)}
+		h := HotView{KeyView: viewOf(make([]byte, 8+rng.IntN(limits.MaxCodeBytes-7))), Target: make([]byte, 10+rng.IntN(200)), ID: uint64(i)}
 		if i%2 == 0 {
 			h.Code = h.Code[:8]
 		}
@@ -119,7 +119,7 @@ func TestHeaderAndCodeOfARecordShareACacheLine(t *testing.T) {
 
 func TestVariantsMadeAndDeletedShareOneSlot(t *testing.T) {
 	x := newIndex()
-	p := placeOf(&x.key, []byte("abcdefghijkl"))
+	p := placeOf(&x.key, keyOf("abcdefghijkl").View())
 	s := &x.shards[p.shard]
 	for n := range int64(1 << 12) {
 		code := []byte("abcdefghijkl")
@@ -128,19 +128,19 @@ func TestVariantsMadeAndDeletedShareOneSlot(t *testing.T) {
 				code[i] -= 'a' - 'A'
 			}
 		}
-		x.put(t, HotView{Code: code, Target: []byte("https://x"), ID: uint64(n)})
+		x.put(t, HotView{KeyView: viewOf(code), Target: []byte("https://x"), ID: uint64(n)})
 		if l, ok := x.get(string(code)); !ok || l.ID() != uint64(n) {
 			t.Fatalf("%s is lost", code)
 		}
-		x.put(t, HotView{Code: code, Flags: FlagTombstone, DeletedAtMs: n + 1, ID: uint64(n)})
+		x.put(t, HotView{KeyView: viewOf(code), Flags: FlagTombstone, DeletedAtMs: n + 1, ID: uint64(n)})
 	}
 	if s.mu.used != 1 || s.tombstones.Load() != 1 || s.links.Load() != 0 {
 		t.Errorf("4,096 variants made and deleted leave %d slots, %d tombstones, %d links", s.mu.used, s.tombstones.Load(), s.links.Load())
 	}
 	// As on loading, in any order: a tombstone does not displace a record that blocks more.
-	x.put(t, HotView{Code: []byte("Abcdefghijkl"), Flags: FlagTombstone, DeletedAtMs: 5})
-	x.put(t, HotView{Code: []byte("aBcdefghijkl"), Target: []byte("https://live")})
-	x.put(t, HotView{Code: []byte("abCdefghijkl"), Flags: FlagTombstone, DeletedAtMs: 1 << 40})
+	x.put(t, HotView{KeyView: keyOf("Abcdefghijkl").View(), Flags: FlagTombstone, DeletedAtMs: 5})
+	x.put(t, HotView{KeyView: keyOf("aBcdefghijkl").View(), Target: []byte("https://live")})
+	x.put(t, HotView{KeyView: keyOf("abCdefghijkl").View(), Flags: FlagTombstone, DeletedAtMs: 1 << 40})
 	if l, ok := x.get("aBcdefghijkl"); !ok || string(l.AppendTarget(nil)) != "https://live" || s.mu.used != 1 {
 		t.Errorf("the live variant resolves: %v, in %d slots", ok, s.mu.used)
 	}
@@ -172,7 +172,7 @@ func TestLinksStayWholeWhileTheirShardIsRewritten(t *testing.T) {
 		return []byte(strings.Repeat(string(rune('a'+version%26)), 600+code))
 	}
 	put := func(code, version int) {
-		x.put(t, HotView{Code: fmt.Appendf(nil, "code%d", code), Target: target(code, version), ID: uint64(code)})
+		x.put(t, HotView{KeyView: viewOf(fmt.Appendf(nil, "code%d", code)), Target: target(code, version), ID: uint64(code)})
 	}
 	for c := range codes {
 		put(c, 0)
@@ -199,7 +199,7 @@ func TestLinksStayWholeWhileTheirShardIsRewritten(t *testing.T) {
 			}
 		})
 	}
-	first := x.shards[placeOf(&x.key, []byte("code0")).shard].current.Load().arena
+	first := x.shards[placeOf(&x.key, keyOf("code0").View()).shard].current.Load().arena
 	for v := range edits {
 		put(rand.IntN(codes), v)
 	}
@@ -208,7 +208,7 @@ func TestLinksStayWholeWhileTheirShardIsRewritten(t *testing.T) {
 	}
 	stop.Store(true)
 	readers.Wait()
-	if x.shards[placeOf(&x.key, []byte("code0")).shard].current.Load().arena == first {
+	if x.shards[placeOf(&x.key, keyOf("code0").View()).shard].current.Load().arena == first {
 		t.Error("the shard was never rewritten: the test shows nothing")
 	}
 }
@@ -216,9 +216,9 @@ func TestLinksStayWholeWhileTheirShardIsRewritten(t *testing.T) {
 func TestMemoryOfRewrittenArenasIsReturned(t *testing.T) {
 	x := newIndex()
 	for v := range 20_000 {
-		x.put(t, HotView{Code: []byte("one"), Target: []byte(strings.Repeat("x", 1000)), ID: uint64(v)})
+		x.put(t, HotView{KeyView: keyOf("one").View(), Target: []byte(strings.Repeat("x", 1000)), ID: uint64(v)})
 	}
-	s := &x.shards[placeOf(&x.key, []byte("one")).shard]
+	s := &x.shards[placeOf(&x.key, keyOf("one").View()).shard]
 	for deadline := time.Now().Add(time.Minute); x.memory.arenaBytes.Load() >= 1<<20 && time.Now().Before(deadline); {
 		runtime.GC()
 		runtime.Gosched() // cleanups run in a goroutine of their own, some time after the collection
@@ -235,7 +235,7 @@ func TestMemoryOfRewrittenArenasIsReturned(t *testing.T) {
 // memory.
 func TestAPurgedCodeIsNotCountedAndGoesWithTheNextRewrite(t *testing.T) {
 	x := newIndex()
-	p := placeOf(&x.key, []byte("dead"))
+	p := placeOf(&x.key, keyOf("dead").View())
 	s := &x.shards[p.shard]
 	want := func(when string, tombstones, slots int) {
 		t.Helper()
@@ -248,23 +248,23 @@ func TestAPurgedCodeIsNotCountedAndGoesWithTheNextRewrite(t *testing.T) {
 		defer s.mu.Unlock()
 		s.rewriteLocked()
 	}
-	dead := HotView{Code: []byte("dead"), Flags: FlagTombstone, DeletedAtMs: 1000, ID: 1}
+	dead := HotView{KeyView: keyOf("dead").View(), Flags: FlagTombstone, DeletedAtMs: 1000, ID: 1}
 	x.put(t, dead)
 	rewrite()
 	want("rewritten", 1, 1)
-	x.Forget("dEad", 1)
+	x.Forget(keyOf("dEad"), 1)
 	want("a variant was purged", 1, 1)
-	x.Forget("dead", 1)
+	x.Forget(keyOf("dead"), 1)
 	want("purged", 0, 1)
 	x.put(t, dead)
 	want("taken and deleted again", 1, 1)
-	x.Forget("dead", 1)
+	x.Forget(keyOf("dead"), 1)
 	rewrite()
 	want("rewritten again", 0, 0)
 	for id := range uint64(1 << 14) {
 		dead.ID = id
 		x.put(t, dead)
-		x.Forget("dead", id)
+		x.Forget(keyOf("dead"), id)
 	}
 	if got := s.current.Load().arena.usedBytes; got > 2*minGarbageBytes {
 		t.Errorf("%d bytes of records for one code that was purged 16,384 times", got)
@@ -274,8 +274,8 @@ func TestAPurgedCodeIsNotCountedAndGoesWithTheNextRewrite(t *testing.T) {
 func TestCountersAreExactUnderACap(t *testing.T) {
 	const id, limit = 70_000, 1000
 	x := newIndex()
-	must(t, x.Put(&HotView{Code: []byte("capped"), Target: []byte("https://x"), ID: id, Flags: FlagCapped, MaxHits: limit}))
-	l, _ := x.Resolve([]byte("capped"))
+	must(t, x.Put(&HotView{KeyView: keyOf("capped").View(), Target: []byte("https://x"), ID: id, Flags: FlagCapped, MaxHits: limit}))
+	l, _ := x.Resolve(keyOf("capped").View())
 	defer l.Release()
 	var granted atomic.Int64
 	var wg sync.WaitGroup
@@ -316,16 +316,16 @@ func TestCountersNeverMove(t *testing.T) {
 // hits.
 func TestALookUpAndAHitTakeNoLock(t *testing.T) {
 	x := newIndex()
-	must(t, x.Put(&HotView{Code: []byte("capped"), Target: []byte("https://x"), ID: 5, Flags: FlagCapped, MaxHits: 9}))
-	must(t, x.Put(&HotView{Code: []byte("drawn123"), Target: []byte("https://x"), ID: 6}))
+	must(t, x.Put(&HotView{KeyView: keyOf("capped").View(), Target: []byte("https://x"), ID: 5, Flags: FlagCapped, MaxHits: 9}))
+	must(t, x.Put(&HotView{KeyView: keyOf("drawn123").View(), Target: []byte("https://x"), ID: 6}))
 	for i := range x.shards {
 		x.shards[i].mu.Lock()
 	}
 	x.counters.mu.Lock()
 	done := make(chan bool)
 	go func() {
-		capped, ok := x.Resolve([]byte("capped"))
-		_, ok2 := x.Resolve([]byte("drawn123"))
+		capped, ok := x.Resolve(keyOf("capped").View())
+		_, ok2 := x.Resolve(keyOf("drawn123").View())
 		x.AddHits(6, 1)
 		done <- ok && ok2 && x.Admit(capped, 5, true) && x.CountsAtOnce(capped) && x.Hits(6) == 1
 	}()
@@ -345,3 +345,9 @@ func must(t *testing.T, err error) {
 		t.Fatal(err)
 	}
 }
+
+// keyOf returns the key of a code in the default domain.
+func keyOf(code string) Key { return Key{Domain: DefaultDomain, Code: code} }
+
+// viewOf returns a view of the same.
+func viewOf(code []byte) KeyView { return KeyView{Domain: DefaultDomain, Code: code} }

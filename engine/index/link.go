@@ -29,10 +29,24 @@ func (l Link) keptTarget() []byte {
 
 // Encoded reports whether the target goes out percent-encoded, because it has bytes that RFC 3986 does not
 // allow in an address. Else Location is the target as it is.
-func (l Link) Encoded() bool {
-	const both = wideMark | wideEncoded
-	return l.word()&both == both
+func (l Link) Encoded() bool { return l.wideWith(wideEncoded) }
+
+// wideWith reports whether the record is wide and has this bit of wide records.
+func (l Link) wideWith(bit uint64) bool { return l.word()&(wideMark|bit) == wideMark|bit }
+
+// CountsAtOnce reports whether a hit raises the counter itself: the link has a cap, or is about to get one.
+func (l Link) CountsAtOnce() bool { return l.word()&cappedBit != 0 || l.wideWith(wideCountsAtOnce) }
+
+// Domain returns the link's domain.
+func (l Link) Domain() Domain {
+	if l.word()&elsewhereBit == 0 {
+		return DefaultDomain
+	}
+	return l.arena.memory.ledgers.of(l.Owner())
 }
+
+// Key returns the link's key. The code is appended to room, which may be nil, as by AppendCode.
+func (l Link) Key(room []byte) KeyView { return KeyView{Domain: l.Domain(), Code: l.AppendCode(room)} }
 
 func (l Link) word() uint64 { return *(*uint64)(l.record) }
 
@@ -50,7 +64,7 @@ func (l Link) AppendCode(dst []byte) []byte {
 }
 
 // Flags returns the link's flags.
-func (l Link) Flags() Flags { return gather(l.word() &^ wideMark) }
+func (l Link) Flags() Flags { return gather(l.word() &^ (wideMark | elsewhereBit)) }
 
 // Owner returns the owner's number.
 func (l Link) Owner() uint32 {

@@ -53,10 +53,10 @@ type batch struct {
 func (x *Index) putBatch(links []HotView) error {
 	b := batch{links: links}
 	for i := len(links) - 1; i >= 0; i-- {
-		if err := x.counters.ensure(links[i].ID); err != nil {
+		if err := x.ensure(&links[i]); err != nil {
 			return err
 		}
-		p := placeOf(&x.key, links[i].Code)
+		p := placeOf(&x.key, links[i].KeyView)
 		b.tags[i], b.next[i], b.first[p.shard] = p.tag, b.first[p.shard], uint16(i+1)
 		t := x.shards[p.shard].current.Load()
 		t.firstSlot(p.tag)

@@ -19,7 +19,7 @@ func TestManyLinksAreLoadedAsIfOneByOne(t *testing.T) {
 		if id%5 == 0 {
 			code = strings.ToUpper(code) + strings.Repeat("x", int(id%(limits.MaxCodeBytes-8)))
 		}
-		links = append(links, HotView{Code: []byte(code), Target: fmt.Appendf(nil, "https://x/%d", id), ID: id})
+		links = append(links, HotView{KeyView: keyOf(code).View(), Target: fmt.Appendf(nil, "https://x/%d", id), ID: id})
 	}
 	must(t, x.PutAll(links))
 	want := make(map[string]uint64)
@@ -27,7 +27,7 @@ func TestManyLinksAreLoadedAsIfOneByOne(t *testing.T) {
 		want[string(links[i].Code)] = links[i].ID
 	}
 	for code, id := range want {
-		l, ok := x.Resolve([]byte(code))
+		l, ok := x.Resolve(keyOf(code).View())
 		if !ok || l.ID() != id {
 			t.Errorf("%s: got %v, want link %d", code, ok, id)
 		}
@@ -44,9 +44,9 @@ func TestManyLinksAreLoadedAsIfOneByOne(t *testing.T) {
 func TestLoadingStopsAtALinkThatCannotBePut(t *testing.T) {
 	x := newIndex()
 	links := []HotView{
-		{Code: []byte("first"), ID: 1},
-		{Code: []byte("second"), ID: maxSlabs << slabBits},
-		{Code: []byte("third"), ID: 3},
+		{KeyView: keyOf("first").View(), ID: 1},
+		{KeyView: keyOf("second").View(), ID: maxSlabs << slabBits},
+		{KeyView: keyOf("third").View(), ID: 3},
 	}
 	if err := x.PutAll(links); err == nil {
 		t.Error("an id beyond the limit was accepted")
@@ -64,15 +64,15 @@ func TestALoadPutsALockedShardLast(t *testing.T) {
 	links := make([]HotView, batchLinks) // two of each code: the later one holds
 	first := numShards
 	for i := range links {
-		links[i] = HotView{Code: fmt.Appendf(nil, "c%d", i%codes), ID: uint64(i), Target: []byte("https://x/")}
-		first = min(first, placeOf(&x.key, links[i].Code).shard)
+		links[i] = HotView{KeyView: viewOf(fmt.Appendf(nil, "c%d", i%codes)), ID: uint64(i), Target: []byte("https://x/")}
+		first = min(first, placeOf(&x.key, viewOf(links[i].Code)).shard)
 	}
 	s := &x.shards[first]
 	s.mu.Lock()
 	loaded := make(chan error)
 	go func() { loaded <- x.PutAll(links) }()
 	for i := codes; i < len(links); i++ {
-		for placeOf(&x.key, links[i].Code).shard != first && !x.leadsTo(&links[i]) {
+		for placeOf(&x.key, viewOf(links[i].Code)).shard != first && !x.leadsTo(&links[i]) {
 			runtime.Gosched()
 		}
 	}
@@ -90,7 +90,7 @@ func TestALoadPutsALockedShardLast(t *testing.T) {
 
 // leadsTo reports whether the code of h is found with the id of h.
 func (x *Index) leadsTo(h *HotView) bool {
-	l, ok := x.Resolve(h.Code)
+	l, ok := x.Resolve(viewOf(h.Code))
 	return ok && l.ID() == h.ID
 }
 
@@ -141,13 +141,13 @@ func TestALinkThatIsFoundDuringALoadIsWhole(t *testing.T) {
 
 // wholeLink returns a link all of which follows from its id.
 func wholeLink(id uint64) HotView {
-	return HotView{Code: fmt.Appendf(nil, "%08x", id), ID: id, Owner: uint32(id % 1000), Target: fmt.Appendf(nil, "https://example.com/%d", id)}
+	return HotView{KeyView: viewOf(fmt.Appendf(nil, "%08x", id)), ID: id, Owner: uint32(id % 1000), Target: fmt.Appendf(nil, "https://example.com/%d", id)}
 }
 
 // checkWhole reports whether the link of id is found. If it is, it must be the whole link.
 func (x *Index) checkWhole(t *testing.T, id uint64) bool {
 	want := wholeLink(id)
-	l, ok := x.Resolve(want.Code)
+	l, ok := x.Resolve(viewOf(want.Code))
 	if ok && (l.ID() != id || l.Owner() != want.Owner || string(l.AppendTarget(nil)) != string(want.Target)) {
 		t.Errorf("link %d: found another one, or a part of it", id)
 	}
@@ -165,7 +165,7 @@ func TestALoadThatIsExpectedMakesNoLargerTables(t *testing.T) {
 			if id == records/10 {
 				x.Expect(expected)
 			}
-			h := HotView{Code: fmt.Appendf(nil, "%08x", id), ID: id, Owner: 1, Target: []byte("https://www.example.com/")}
+			h := HotView{KeyView: viewOf(fmt.Appendf(nil, "%08x", id)), ID: id, Owner: 1, Target: []byte("https://www.example.com/")}
 			if err := x.Put(&h); err != nil {
 				t.Fatal(err)
 			}

@@ -10,7 +10,8 @@ import (
 
 // memory has the memory of tables, and counts what the index holds. The counts are atomic.
 type memory struct {
-	tables *mmap.Shared // has the memory of tables
+	tables  *mmap.Shared // has the memory of tables
+	ledgers ledgers
 
 	arenaBytes   atomic.Int64  // of all live arenas; for metrics
 	retiredBytes atomic.Int64  // given up since the last collection that retire began

@@ -7,17 +7,17 @@ import (
 	"shunt/engine/internal/limits"
 )
 
-// place is where a code belongs: its shard and its tag (see markBits). Codes that differ only by case
-// have the same place.
+// place is where a key belongs: its shard and its tag (see markBits). Keys that differ only by the case of
+// their codes have the same place.
 type place struct {
 	shard int
 	tag   uint64
 }
 
-// placeOf returns the place of a code of any length.
-func placeOf(k *hash.Key, code []byte) place { return placeAt(k.Sum(code)) }
+// placeOf returns the place of a key.
+func placeOf(h *hash.Key, k KeyView) place { return placeAt(h.SumIn(uint64(k.Domain), k.Code)) }
 
-// placeOfWord is placeOf for a code of eight bytes.
+// placeOfWord is placeOf for a code of eight bytes in the default domain.
 func placeOfWord(k *hash.Key, code uint64) place { return placeAt(k.SumWord(code)) }
 
 func placeAt(h uint64) place {

@@ -34,8 +34,9 @@ const (
 //
 // The first word is the code, filled up with zeros, whose characters leave the high bit of each byte
 // free; that of byte i is bit i of the flags. The bit of FlagTombstone, which a link does not have,
-// marks a wide record. High halves of ids are those of the arena's first record. What has no room
-// there, a tombstone, a longer code or a target that goes out percent-encoded gets a wide record:
+// marks a wide record. The last one is that of a link elsewhere: its domain is that of its owner's ledger. High halves of ids are those of the arena's first record. What has no room
+// there, a tombstone, a longer code, a target that goes out percent-encoded or a link that is about to get a
+// cap gets a wide record:
 //
 //	 0              8        16      20
 //	┌──────────────┬────────┬───────┬────────────┬────────────┬───────┬──────────┐
@@ -45,7 +46,7 @@ const (
 //
 // Its first word has flags in the high bits too. The other bits are, from byte 0 on: 7 bits length
 // of the code, 2 × 7 bits length of the target, 1 bit that marks a tombstone, 1 bit that marks a target
-// which goes out percent-encoded.
+// which goes out percent-encoded, 1 bit that marks a link whose hits raise its counter themselves.
 //
 // The expiry is present with FlagExpires, the deletion with FlagTombstone (a tombstone has no
 // expiry), the cap with FlagCapped.
@@ -57,6 +58,10 @@ const (
 	expiresBit = uint64(FlagExpires) << 4 << (3 * 8)
 	cappedBit  = uint64(FlagCapped) << 3 << (4 * 8)
 
+	// elsewhereBit is among the bits that a look-up compares, so that one in the default domain never finds a
+	// link that is elsewhere, at no cost.
+	elsewhereBit = uint64(flagElsewhere) << (7 * 8)
+
 	// unusualBits put something between the header of a narrow record and its target.
 	unusualBits = wideMark | expiresBit | cappedBit
 
@@ -64,6 +69,9 @@ const (
 
 	// wideEncoded marks a target that does not go out as it is; see Link.Encoded.
 	wideEncoded = 1 << 25
+
+	// wideCountsAtOnce marks a link without a cap whose hits raise its counter themselves; see Link.CountsAtOnce.
+	wideCountsAtOnce = 1 << 26
 
 	// noLink is the word at offset 0, which a look-up finds in a slot that is empty or was dropped: the
 	// tombstone of no code.
@@ -73,15 +81,17 @@ const (
 // HotView is the part of a link that redirects need. Put takes it; Variants and a store that loads
 // its links pass it on. Its slices alias a buffer of the caller: valid only during the call.
 type HotView struct {
-	Code, Target []byte
-	ID           uint64
-	ExpiresAtMs  int64
-	MaxHits      uint64
-	DeletedAtMs  int64
-	Owner        uint32
-	Flags        Flags
+	KeyView
+	Target      []byte
+	ID          uint64
+	ExpiresAtMs int64
+	MaxHits     uint64
+	DeletedAtMs int64
+	Owner       uint32 // whose links are all in the domain of the key; see PutLedger
+	Flags       Flags
 
-	encoded bool // the target does not go out as it is; Put finds that out
+	CountsAtOnce bool // a hit raises the counter itself, as hits of capped links do; in memory only
+	encoded      bool // the target does not go out as it is; Put finds that out
 }
 
 // Purged reports whether the record is a tombstone that no longer blocks anything.
@@ -118,7 +128,7 @@ func wordOf(code []byte) (word uint64) {
 
 // narrow reports whether h gets a narrow record in an arena with these high halves of ids.
 func (h *HotView) narrow(idHigh uint64) bool {
-	return len(h.Code) <= wordBytes && !h.encoded && h.Flags&FlagTombstone == 0 && h.ID>>32 == idHigh &&
+	return len(h.Code) <= wordBytes && !h.encoded && !h.CountsAtOnce && h.Flags&FlagTombstone == 0 && h.ID>>32 == idHigh &&
 		h.Owner <= narrowOwnerMask && len(h.Target) < 1<<narrowTargetBits && wordOf(h.Code)&flagBits == 0
 }
 
@@ -177,18 +187,21 @@ func (a *arena) appendRecord(h *HotView) (offset uint32, sizeBytes int, ok bool)
 }
 
 func (h *HotView) putNarrow(b []byte) {
-	binary.LittleEndian.PutUint64(b, wordOf(h.Code)|spread(h.Flags))
+	binary.LittleEndian.PutUint64(b, wordOf(h.Code)|spread(h.Flags)|elsewhere(h.Domain))
 	binary.LittleEndian.PutUint32(b[8:], uint32(h.ID))
 	binary.LittleEndian.PutUint32(b[12:], h.Owner|uint32(len(h.Target))<<narrowOwnerBits)
 }
 
 func (h *HotView) putWide(b []byte) {
-	w := spread(h.Flags&^FlagTombstone) | wideMark | uint64(len(h.Code)) | uint64(len(h.Target)&0x7f)<<8 | uint64(len(h.Target)>>7)<<16
+	w := spread(h.Flags&^FlagTombstone) | elsewhere(h.Domain) | wideMark | uint64(len(h.Code)) | uint64(len(h.Target)&0x7f)<<8 | uint64(len(h.Target)>>7)<<16
 	if h.Flags&FlagTombstone != 0 {
 		w |= wideTombstone
 	}
 	if h.encoded {
 		w |= wideEncoded
+	}
+	if h.CountsAtOnce {
+		w |= wideCountsAtOnce
 	}
 	binary.LittleEndian.PutUint64(b, w)
 	binary.LittleEndian.PutUint64(b[8:], h.ID)
@@ -247,8 +260,8 @@ func (a *arena) view(offset uint32) (v HotView) {
 	l := Link{record: a.at(offset), arena: a}
 	targetAt := l.targetAt() // a tombstone has no target, and may end where its chunk ends
 	kept := a.record(offset)[targetAt : targetAt+l.targetBytes()]
-	v = HotView{Code: l.AppendCode(nil), Target: kept, ID: l.ID(), Owner: l.Owner(), Flags: l.Flags()}
-	v.encoded = l.Encoded()
+	v = HotView{KeyView: l.Key(nil), Target: kept, ID: l.ID(), Owner: l.Owner(), Flags: l.Flags()}
+	v.encoded, v.CountsAtOnce = l.Encoded(), l.wideWith(wideCountsAtOnce)
 	v.ExpiresAtMs, v.MaxHits = l.ExpiresAtMs(), l.MaxHits()
 	if isTombstone(l.record) {
 		v.Flags |= FlagTombstone
@@ -268,17 +281,26 @@ func isPurged(r unsafe.Pointer) bool {
 	return isTombstone(r) && Link{record: r}.firstField() == purgedAtMs
 }
 
-// codeIs reports whether the record at r has this code, whose word is word.
-func codeIs(r unsafe.Pointer, word uint64, code []byte) bool {
-	w := *(*uint64)(r)
-	if w&wideMark == 0 {
-		return w&charBits == word
+// elsewhere returns the bit in the first word of a record that says that its link is not in the default domain.
+func elsewhere(d Domain) uint64 {
+	if d == DefaultDomain {
+		return 0
 	}
-	return int(w&0x7f) == len(code) && unsafe.String((*byte)(unsafe.Add(r, wideHeaderBytes)), len(code)) == string(code)
+	return elsewhereBit
 }
 
-// isLiveWord reports whether the record at r is narrow and has this code, which is ASCII. Wide
-// records never match, because they have the mark.
+// keyIs reports whether the record at r has this code, whose word with the bit of elsewhere is word. If that bit is
+// set, the domain may be another one than the caller looks for.
+func keyIs(r unsafe.Pointer, word uint64, code []byte) bool {
+	w := *(*uint64)(r)
+	if w&wideMark == 0 {
+		return w&(charBits|elsewhereBit) == word
+	}
+	return w&(0x7f|elsewhereBit) == uint64(len(code))|word&elsewhereBit && unsafe.String((*byte)(unsafe.Add(r, wideHeaderBytes)), len(code)) == string(code)
+}
+
+// isLiveWord reports whether the record at r is narrow and has this code, which is ASCII, in the default
+// domain. Wide records, and those of other domains, never match, because of their bits.
 func isLiveWord(r unsafe.Pointer, word uint64) bool {
-	return *(*uint64)(r)&^(flagBits&^wideMark) == word
+	return *(*uint64)(r)&^(flagBits&^(wideMark|elsewhereBit)) == word
 }

@@ -22,13 +22,17 @@ func anyRecord(rng *rand.Rand) HotView {
 	}
 	target := strings.Repeat("t", []int{0, 1, 45, 1023, 1024, limits.MaxTargetBytes}[rng.IntN(6)])
 	h := HotView{
-		Code: code, Target: []byte(target), ID: []uint64{0, 7, 8, 9, 1<<32 - 1, 1 << 32, 5 << 48, 1<<64 - 1}[rng.IntN(8)],
+		KeyView: viewOf(code), Target: []byte(target), ID: []uint64{0, 7, 8, 9, 1<<32 - 1, 1 << 32, 5 << 48, 1<<64 - 1}[rng.IntN(8)],
 		Owner: []uint32{1, narrowOwnerMask, narrowOwnerMask + 1, 1<<32 - 1}[rng.IntN(4)],
-		Flags: Flags(rng.UintN(256)) &^ FlagTombstone,
+		Flags: Flags(rng.UintN(256)) & DurableFlags &^ FlagTombstone,
 	}
+	if h.Domain = Domain(rng.UintN(3)); h.Domain != DefaultDomain {
+		h.Owner = 10 + uint32(h.Domain) // see memoryOfTests
+	}
+	h.CountsAtOnce = rng.IntN(8) == 0
 	h.encoded = target != "" && rng.IntN(4) == 0
 	if rng.IntN(4) == 0 {
-		h.encoded = false
+		h.encoded, h.CountsAtOnce = false, false
 		h.Flags, h.DeletedAtMs = FlagTombstone, int64(rng.Uint64())
 		if rng.IntN(2) == 0 {
 			h.Flags |= FlagCapped // a tombstone has no cap, but the flag may stand in a row
@@ -44,9 +48,18 @@ func anyRecord(rng *rand.Rand) HotView {
 	return h
 }
 
+// memoryOfTests knows the owners of anyRecord.
+func memoryOfTests() *memory {
+	m := new(memory)
+	for d := range Domain(3) {
+		m.ledgers.put(10+uint32(d), d)
+	}
+	return m
+}
+
 func TestNarrowAndWideRecordsKeepEveryField(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
-	a := newArena(new(memory), nil)
+	a := newArena(memoryOfTests(), nil)
 	narrow := 0
 	for i := range 10_000 {
 		h := anyRecord(rng)
@@ -60,7 +73,7 @@ func TestNarrowAndWideRecordsKeepEveryField(t *testing.T) {
 		if h.narrow(a.idHigh) {
 			narrow++
 		}
-		b := newArena(new(memory), nil)
+		b := newArena(a.memory, nil)
 		copied, ok := b.appendCopy(a, offset)
 		for _, v := range []HotView{a.view(offset), b.view(copied)} {
 			if !ok || !reflect.DeepEqual(v, h) {
@@ -71,14 +84,22 @@ func TestNarrowAndWideRecordsKeepEveryField(t *testing.T) {
 			}
 		}
 		r := a.at(offset)
-		if !codeIs(r, wordOf(h.Code), h.Code) || isTombstone(r) != (h.Flags&FlagTombstone != 0) {
-			t.Fatalf("%q, flags %#x: found %v, tombstone %v", h.Code, h.Flags, codeIs(r, wordOf(h.Code), h.Code), isTombstone(r))
+		found := func(k KeyView) bool {
+			return keyIs(r, wordOf(k.Code)|elsewhere(k.Domain), k.Code) && a.domainOf(r) == k.Domain
 		}
-		if other := anyRecord(rng); codeIs(r, wordOf(other.Code), other.Code) != (string(other.Code) == string(h.Code)) {
-			t.Fatalf("%q and %q are confused", h.Code, other.Code)
+		if !found(h.KeyView) || isTombstone(r) != (h.Flags&FlagTombstone != 0) {
+			t.Fatalf("%v, flags %#x: found %v, tombstone %v", h.Own(), h.Flags, found(h.KeyView), isTombstone(r))
+		}
+		if other := anyRecord(rng); found(other.KeyView) != (other.Own() == h.Own()) {
+			t.Fatalf("%v and %v are confused", h.Own(), other.Own())
+		}
+		for d := range Domain(3) {
+			if other := (KeyView{Domain: d, Code: h.Code}); found(other) != (d == h.Domain) {
+				t.Fatalf("%v is found as that of domain %d", h.Own(), d)
+			}
 		}
 		if len(h.Code) == wordBytes {
-			if got := isLiveWord(r, binary.LittleEndian.Uint64(h.Code)); got != h.narrow(a.idHigh) {
+			if got := isLiveWord(r, binary.LittleEndian.Uint64(h.Code)); got != (h.narrow(a.idHigh) && h.Domain == DefaultDomain) {
 				t.Fatalf("%q is a live word: %v, narrow: %v", h.Code, got, h.narrow(a.idHigh))
 			}
 		}
@@ -91,7 +112,8 @@ func TestNarrowAndWideRecordsKeepEveryField(t *testing.T) {
 func TestTheUsualLinkTakesSixteenBytesAndItsTarget(t *testing.T) {
 	a := newArena(new(memory), nil)
 	for id := uint64(7 << 48); id < 7<<48+100; id++ {
-		h := HotView{Code: []byte("a1b2c3d4"), Target: make([]byte, 45), ID: id, Owner: 4_000_000, Flags: 1 | FlagForwardQuery | FlagDisabled}
+		k := Key{Domain: Domain(id % 2), Code: "a1b2c3d4"}
+		h := HotView{KeyView: k.View(), Target: make([]byte, 45), ID: id, Owner: 4_000_000, Flags: 1 | FlagForwardQuery | FlagDisabled}
 		if _, sizeBytes, _ := a.appendRecord(&h); sizeBytes != 16+45 {
 			t.Fatalf("%d bytes, want %d", sizeBytes, 16+45)
 		}
@@ -119,21 +141,21 @@ func TestFlagsAndTheHighBitsOfAWordAreTheSame(t *testing.T) {
 // ASCII.
 func TestBytesThatAreNotACodeFindNothing(t *testing.T) {
 	x := newIndex()
-	h := HotView{Code: []byte("abcdefgh"), Target: []byte("https://x"), ID: 1, Flags: 1 | FlagForwardQuery}
+	h := HotView{KeyView: keyOf("abcdefgh").View(), Target: []byte("https://x"), ID: 1, Flags: 1 | FlagForwardQuery}
 	x.put(t, h)
 	for i := range uint(8) {
 		code := []byte("abcdefgh")
 		code[i] |= 0x80
-		if _, ok := x.Resolve(code); ok {
+		if _, ok := x.Resolve(viewOf(code)); ok {
 			t.Errorf("%q is found", code)
 		}
 	}
 	for n := range 8 {
-		if _, ok := x.Resolve([]byte("abcdefgh\x00")[:n]); ok {
+		if _, ok := x.Resolve(viewOf([]byte("abcdefgh\x00")[:n])); ok {
 			t.Errorf("%d bytes of a code are found", n)
 		}
 	}
-	if _, ok := x.Resolve(append(h.Code, 0)); ok {
+	if _, ok := x.Resolve(viewOf(append(h.Code, 0))); ok {
 		t.Error("a code with a zero behind it is found")
 	}
 }

@@ -33,8 +33,8 @@ type shard struct {
 	mu struct {
 		sync.Mutex
 		held         heldLocks
-		hidden       map[string]*hidden // by case-folded code: tombstones without slot
-		used         int                // slots in use
+		hidden       map[Key]*hidden // by key with case-folded code: tombstones without slot
+		used         int             // slots in use
 		puts         uint64
 		garbageBytes uint64 // of the arena: superseded records
 		recent       recent
@@ -64,7 +64,7 @@ func (g *gauge) Load() int64 { return int64(g.word.Load()) }
 func (s *shard) init(i int, coder *coder, memory *memory) {
 	s.coder, s.memory = coder, memory
 	s.mu.held.init()
-	s.mu.hidden = make(map[string]*hidden)
+	s.mu.hidden = make(map[Key]*hidden)
 	s.publishTable(newTable(minGroups+i, newArena(memory, nil)))
 }
 
@@ -73,16 +73,16 @@ func (s *shard) publishTable(t *table) {
 	s.current.Store(t)
 }
 
-// lookup returns the live link of code. It takes no lock.
-func (s *shard) lookup(tag uint64, code []byte) (l Link, ok bool) {
-	return s.lookupFrom(s.current.Load(), tag, code)
+// lookup returns the live link of a key. It takes no lock.
+func (s *shard) lookup(tag uint64, k KeyView) (l Link, ok bool) {
+	return s.lookupFrom(s.current.Load(), tag, k)
 }
 
 // lookupFrom is lookup that begins in t, which is the current table or was. The memory of a replaced table may be
 // given back while find reads it. So a miss there means nothing, and lookupFrom looks in the current one.
-func (s *shard) lookupFrom(t *table, tag uint64, code []byte) (l Link, ok bool) {
+func (s *shard) lookupFrom(t *table, tag uint64, k KeyView) (l Link, ok bool) {
 	for {
-		r, _ := t.find(tag, code)
+		r, _ := t.find(tag, k)
 		runtime.KeepAlive(t) // it maps the groups; the record belongs to the arena
 		if r != nil && !isTombstone(r) {
 			return Link{record: r, arena: t.arena}, true
@@ -124,12 +124,12 @@ func (s *shard) replaceLocked(old, fresh *table) {
 }
 
 // variantsLocked is Index.Variants.
-func (s *shard) variantsLocked(tag uint64, code []byte, fn func(HotView)) (known, hidden bool) {
+func (s *shard) variantsLocked(tag uint64, k KeyView, fn func(HotView)) (known, hidden bool) {
 	t := s.current.Load()
 	var a, b [limits.MaxCodeBytes]byte
-	folded := string(foldCase(&a, code))
+	folded := Key{Domain: k.Domain, Code: string(foldCase(&a, k.Code))}
 	for slot := range t.probe(tag) {
-		if v := t.arena.view(slot.Load()); string(foldCase(&b, v.Code)) == folded {
+		if v := t.arena.view(slot.Load()); v.Domain == k.Domain && string(foldCase(&b, v.Code)) == folded.Code {
 			known = true
 			v.Target = t.arena.appendPlain(nil, v.Target)
 			fn(v)
@@ -175,7 +175,7 @@ func (s *shard) putCodedLocked(tag uint64, h *HotView, kept HotView, table *symb
 	}
 	s.coder.count(&s.mu.recent, arena, len(h.Target), len(kept.Target))
 	err := s.putLocked(tag, &kept)
-	if err == nil || !s.roomForEditLocked(tag, h.Code) {
+	if err == nil || !s.roomForEditLocked(tag, h.KeyView) {
 		return err
 	}
 	kept.Target = coded(nil, s.current.Load().arena.symbols, h.Target)
@@ -190,10 +190,10 @@ func (s *shard) collectNearlyFullLocked() {
 	}
 }
 
-// roomForEditLocked rewrites a full shard for the next record of a code that it has, however little there
+// roomForEditLocked rewrites a full shard for the next record of a key that it has, however little there
 // is to win: an edit or a deletion that the store has must be published.
-func (s *shard) roomForEditLocked(tag uint64, code []byte) bool {
-	record, _ := s.current.Load().find(tag, code)
+func (s *shard) roomForEditLocked(tag uint64, k KeyView) bool {
+	record, _ := s.current.Load().find(tag, k)
 	return record != nil && s.mu.garbageBytes > 0 && s.rewriteLocked()
 }
 
@@ -210,7 +210,7 @@ func (s *shard) leavePlainLocked() {
 func (s *shard) putLocked(tag uint64, h *HotView) error {
 	s.mu.puts++
 	t := s.current.Load()
-	old, slot := t.find(tag, h.Code)
+	old, slot := t.find(tag, h.KeyView)
 	if old == nil {
 		var superseded bool
 		if old, slot, superseded = t.tombstoneVariant(tag, h); superseded {
@@ -228,7 +228,7 @@ func (s *shard) putLocked(tag uint64, h *HotView) error {
 	if !ok {
 		return errShardFull
 	}
-	s.unhideLocked(h.Code)
+	s.unhideLocked(h.KeyView)
 	if old != nil {
 		v := t.arena.view(slot.Load())
 		if string(v.Code) != string(h.Code) {
@@ -332,7 +332,7 @@ func (s *shard) checkLocked() {
 	for tag, offset := range t.entries {
 		used++
 		v := t.arena.view(offset)
-		if r, _ := t.find(tag, v.Code); r != t.arena.at(offset) {
+		if r, _ := t.find(tag, v.KeyView); r != t.arena.at(offset) {
 			panic(fmt.Sprintf("index: code %q is not found in its own slot", v.Code))
 		}
 		switch {
@@ -351,22 +351,22 @@ func (s *shard) checkLocked() {
 
 // forget drops the tombstone of id if it has a slot: the tombstones of variants of a code share
 // one. Its bytes are garbage from now on. A shard that is full keeps it, which only costs memory.
-func (s *shard) forget(tag uint64, code string, id uint64) {
+func (s *shard) forget(tag uint64, k Key, id uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := s.current.Load()
-	record, slot := t.find(tag, []byte(code))
+	record, slot := t.find(tag, k.View())
 	if record == nil {
-		s.unhideLocked([]byte(code))
+		s.unhideLocked(k.View())
 		return
 	}
 	v := t.arena.view(slot.Load())
 	if v.ID != id || v.Flags&FlagTombstone == 0 {
 		if invariants.Enabled {
-			panic(fmt.Sprintf("index: code %q was purged as the tombstone of %d, and is %d with flags %#x", code, id, v.ID, v.Flags))
+			panic(fmt.Sprintf("index: code %q was purged as the tombstone of %d, and is %d with flags %#x", k.Code, id, v.ID, v.Flags))
 		}
 		return
 	}
-	gone := HotView{Code: []byte(code), ID: v.ID, Owner: v.Owner, Flags: FlagTombstone, DeletedAtMs: purgedAtMs}
+	gone := HotView{KeyView: k.View(), ID: v.ID, Owner: v.Owner, Flags: FlagTombstone, DeletedAtMs: purgedAtMs}
 	_ = s.putLocked(tag, &gone)
 }

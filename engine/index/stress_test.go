@@ -59,7 +59,7 @@ func (x *Index) findAll(t *testing.T, seed uint64, published *atomic.Uint64, sto
 		if n%2 == 0 {
 			find = x.resolveAny
 		}
-		l, ok := find(want.Code)
+		l, ok := find(viewOf(want.Code))
 		if !ok || l.ID() != id || string(l.AppendTarget(nil)) != string(want.Target) {
 			t.Errorf("link %d: found is %v, want exactly this link", id, ok)
 			return
@@ -69,5 +69,5 @@ func (x *Index) findAll(t *testing.T, seed uint64, published *atomic.Uint64, sto
 }
 
 func stressLink(id uint64) HotView {
-	return HotView{Code: binary.LittleEndian.AppendUint64(nil, spreadCode(int(id))), Target: fmt.Appendf(nil, "https://example.com/%d", id), ID: id}
+	return HotView{KeyView: viewOf(binary.LittleEndian.AppendUint64(nil, spreadCode(int(id)))), Target: fmt.Appendf(nil, "https://example.com/%d", id), ID: id}
 }

@@ -150,9 +150,9 @@ func matchByte(control, want uint64) uint64 {
 // groupFull reports whether the last slot of a group is taken, given its control word.
 func groupFull(control uint64) bool { return control>>(8*(groupSlots-1)) != 0 }
 
-// find returns the record of code and the slot that names it, or nil.
-func (t *table) find(tag uint64, code []byte) (record unsafe.Pointer, slot *atomic.Uint32) {
-	word := wordOf(code)
+// find returns the record of a key and the slot that names it, or nil.
+func (t *table) find(tag uint64, k KeyView) (record unsafe.Pointer, slot *atomic.Uint32) {
+	word := wordOf(k.Code) | elsewhere(k.Domain)
 	want := tag & markMask * lowBits
 	for n := t.home(tag); ; n = t.after(n) {
 		g := &t.groups[n]
@@ -163,7 +163,7 @@ func (t *table) find(tag uint64, code []byte) (record unsafe.Pointer, slot *atom
 			if offset == 0 || g.rest(i) != tag>>markBits { // 0: a mark too many
 				continue
 			}
-			if r := t.arena.at(offset); codeIs(r, word, code) {
+			if r := t.arena.at(offset); keyIs(r, word, k.Code) && (k.Domain == DefaultDomain || t.arena.domainOf(r) == k.Domain) {
 				return r, &g.offsets[i]
 			}
 		}
@@ -258,7 +258,7 @@ func (t *table) probe(tag uint64) iter.Seq[*atomic.Uint32] {
 }
 
 // tombstoneVariant returns the tombstone of a code that differs from h's only by case and had the
-// same owner. h takes over its slot: as a rule, h blocks the same codes for the same time or longer
+// same owner, and so the same domain. h takes over its slot: as a rule, h blocks the same codes for the same time or longer
 // (see type hidden for the rest). So a folded code has at most one slot per owner, in addition to links
 // that are or were imported (maxVariants), and nobody can fill a probe sequence by making and deleting
 // variants of one code. superseded reports that h itself is a tombstone that adds nothing to what the
@@ -271,7 +271,7 @@ func (t *table) tombstoneVariant(tag uint64, h *HotView) (old unsafe.Pointer, sl
 	folded := string(foldCase(&a, h.Code))
 	for s := range t.probe(tag) {
 		v := t.arena.view(s.Load())
-		if v.Owner != h.Owner || string(foldCase(&b, v.Code)) != folded {
+		if v.Owner != h.Owner || v.Domain != h.Domain || string(foldCase(&b, v.Code)) != folded {
 			continue
 		}
 		dead := v.Flags&FlagTombstone != 0

@@ -15,7 +15,7 @@ func TestTheIndexIsDenseAtAnyNumberOfLinks(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	worst := 0.0
 	for n := 1; n <= to; n++ {
-		x.put(t, HotView{Code: binary.LittleEndian.AppendUint64(nil, rng.Uint64()&charBits), ID: uint64(n)})
+		x.put(t, HotView{KeyView: viewOf(binary.LittleEndian.AppendUint64(nil, rng.Uint64()&charBits)), ID: uint64(n)})
 		if n >= from && n%1000 == 0 {
 			worst = max(worst, float64(x.Figures().IndexBytes)/float64(n))
 		}
@@ -38,14 +38,14 @@ func TestATableThatWasReplacedHidesNoLink(t *testing.T) {
 	var codes [][]byte
 	for n := 0; pinned == nil || s.current.Load() == pinned; n++ {
 		code := binary.LittleEndian.AppendUint64(nil, spreadCode(n))
-		if placeOf(&x.key, code).shard != 7 {
+		if placeOf(&x.key, viewOf(code)).shard != 7 {
 			continue
 		}
-		x.put(t, HotView{Code: code, ID: uint64(n)})
+		x.put(t, HotView{KeyView: viewOf(code), ID: uint64(n)})
 		codes = append(codes, code)
 		if pinned == nil && s.current.Load() != replaced {
 			for _, code := range codes {
-				if _, ok := s.lookupFrom(replaced, placeOf(&x.key, code).tag, code); !ok {
+				if _, ok := s.lookupFrom(replaced, placeOf(&x.key, viewOf(code)).tag, viewOf(code)); !ok {
 					t.Fatalf("code %q is missed by a look-up that began before growth", code)
 				}
 			}
@@ -63,13 +63,13 @@ func TestATableThatWasReplacedHidesNoLink(t *testing.T) {
 func TestAnEmptySlotIsNoLink(t *testing.T) {
 	x := newIndex()
 	code := make([]byte, wordBytes)
-	p := placeOf(&x.key, code)
+	p := placeOf(&x.key, viewOf(code))
 	s := &x.shards[p.shard]
 	for n := 0; s.links.Load() == 0; n++ { // so that the arena has memory
-		x.put(t, HotView{Code: binary.LittleEndian.AppendUint64(nil, spreadCode(n)), ID: uint64(n)})
+		x.put(t, HotView{KeyView: viewOf(binary.LittleEndian.AppendUint64(nil, spreadCode(n))), ID: uint64(n)})
 	}
 	s.current.Load().insert(p.tag, 0)
-	if l, ok := x.Resolve(code); ok {
+	if l, ok := x.Resolve(viewOf(code)); ok {
 		t.Errorf("code %q is found: link %d", code, l.ID())
 	}
 }

@@ -2,6 +2,8 @@ package link
 
 import (
 	"time"
+
+	"shunt/engine/index"
 )
 
 // AuditAction is what was done. Its numbers are durable.
@@ -44,9 +46,9 @@ type AuditEntry struct {
 	Before, After *Record
 
 	// Of a request for several links: how many were made, were there already, and were refused, and
-	// the first and the last code that was made, in the order of codes.
+	// the first and the last key that was made, in the order of keys.
 	Created, Existing, Failed uint32
-	FirstCode, LastCode       string
+	First, Last               index.Key
 
 	// Of an account: the user, the token if it is about one, and the fields that changed.
 	User    uint32

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -66,8 +65,8 @@ func (ls *Links) CreateBulkOnce(ctx context.Context, q Request, items []BulkItem
 }
 
 // bulk is a CreateBulk under way. Racing bulks do not wait for each other in a circle: each enters
-// its owners in ascending order, and then takes the locks of its aliases in the order of the folded
-// codes. It takes the lock of a code that it draws only if it is free, and does not wait for it. It
+// its owners in ascending order, and then takes the locks of its aliases in the order of their domains and
+// folded codes. It takes the lock of a code that it draws only if it is free, and does not wait for it. It
 // holds all locks until its commit has ended.
 type bulk struct {
 	links    *Links
@@ -100,7 +99,7 @@ func (r *bulkRoom) release() {
 	bulkRooms.Put(r)
 }
 
-// family is the aliases of a bulk that differ only by case: they have one lock.
+// family is the aliases of a bulk in one domain that differ only by case: they have one lock.
 type family struct {
 	made []int32 // items whose links are about to be made
 	room [1]int32
@@ -166,23 +165,24 @@ func (b *bulk) enterOwners(ctx context.Context) error {
 // lockAliases finds the families of the aliases and takes their locks.
 func (b *bulk) lockAliases(ctx context.Context) error {
 	type alias struct {
-		folded string
+		folded index.Key
 		item   int32
 	}
 	var aliases []alias
 	for i := range b.items {
 		if d := &b.items[i].Draft; d.Alias != "" && b.items[i].Refused == nil {
-			aliases = append(aliases, alias{b.links.index.CodeLock(d.Alias).Folded(), int32(i)})
+			aliases = append(aliases, alias{b.links.index.CodeLock(d.key(d.Alias)).Folded(), int32(i)})
 		}
 	}
 	if aliases == nil {
 		return nil
 	}
-	slices.SortFunc(aliases, func(x, y alias) int { return strings.Compare(x.folded, y.folded) })
+	slices.SortFunc(aliases, func(x, y alias) int { return x.folded.Compare(y.folded) })
 	b.families, b.familyOf = make([]family, 0, len(aliases)), make([]int32, len(b.items))
 	for i, a := range aliases {
 		if i == 0 || a.folded != aliases[i-1].folded {
-			l, err := b.links.lockCode(ctx, b.items[a.item].Draft.Alias)
+			d := &b.items[a.item].Draft
+			l, err := b.links.lockCode(ctx, d.key(d.Alias))
 			if err != nil {
 				return err
 			}
@@ -238,9 +238,11 @@ func (b *bulk) take(ctx context.Context, i int, result *BulkResult) error {
 		return b.takeAlias(ctx, i, d, result)
 	}
 	for range drawAttempts {
-		if n.code, err = b.drawer.Draw(); err != nil {
+		code, err := b.drawer.Draw()
+		if err != nil {
 			return fmt.Errorf("drawing a code: %w", err)
 		}
+		n.key = d.key(code)
 		if err = b.takeDrawn(ctx, d, result); !errors.Is(err, errs.ErrTaken) {
 			return err
 		}
@@ -258,10 +260,10 @@ func (b *bulk) takeAlias(ctx context.Context, i int, d *Draft, result *BulkResul
 			*result = BulkResult{Detail: *earlier, Existed: true}
 			return nil
 		case earlier.Code == d.Alias, d.Import == nil:
-			return takenError(&Hot{Code: earlier.Code, Owner: earlier.Owner, Target: earlier.Target}, d)
+			return takenError(&Hot{Key: earlier.Key, Owner: earlier.Owner, Target: earlier.Target}, d)
 		}
 	}
-	b.next.code, b.next.prepared = d.Alias, len(f.made)
+	b.next.key, b.next.prepared = d.key(d.Alias), len(f.made)
 	if err := b.create(ctx, d, result); err != nil || result.Existed {
 		return err
 	}
@@ -275,7 +277,7 @@ func (b *bulk) takeAlias(ctx context.Context, i int, d *Draft, result *BulkResul
 // takeDrawn makes the next link that of a code that was drawn. It returns ErrTaken also if another writer,
 // or an earlier item, has the code.
 func (b *bulk) takeDrawn(ctx context.Context, d *Draft, result *BulkResult) error {
-	l := b.links.index.CodeLock(b.next.code)
+	l := b.links.index.CodeLock(b.next.key)
 	ok, unknown := l.TryLockDrawn()
 	if !ok {
 		return errs.ErrTaken

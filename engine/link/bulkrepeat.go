@@ -23,7 +23,7 @@ func (b *bulk) receipt(o *once) *Receipt {
 		item, result := &r.Items[i], &b.results[i]
 		switch {
 		case result.Err == nil:
-			*item = ReceiptItem{Outcome: OutcomeCreated, ID: result.Detail.ID, Code: result.Detail.Code}
+			*item = ReceiptItem{Outcome: OutcomeCreated, ID: result.Detail.ID, Key: result.Detail.Key}
 			if result.Existed {
 				item.Outcome = OutcomeExisted
 			}
@@ -78,7 +78,7 @@ func (r *Receipt) made(i int, item *BulkItem) (_ Detail, ok bool) {
 	if err != nil {
 		return Detail{}, false
 	}
-	rec.Hot.ID, rec.Hot.Code, rec.Cold.Code = kept.ID, kept.Code, kept.Code
+	rec.Hot.ID, rec.Hot.Key, rec.Cold.Key = kept.ID, kept.Key, kept.Key
 	return detailOf(&rec, rec.Cold.ImportedHits, at), true
 }
 
@@ -93,7 +93,7 @@ func (ls *Links) repeatItem(listing Listing, r *Receipt, kept *ReceiptItem, item
 	case kept.Outcome == OutcomeRefused:
 		return BulkResult{Err: errs.ErrRefused}, nil
 	}
-	rec, err := listing.ReadRecord(kept.Code)
+	rec, err := listing.ReadRecord(kept.Key)
 	switch {
 	case errors.Is(err, errs.ErrNotFound), err == nil && (rec.Hot.Flags&index.FlagTombstone != 0 || rec.Hot.Owner != item.Draft.Owner),
 		err == nil && rec.Hot.ID != kept.ID && rec.Cold.CreatedAtMs > r.CreatedAtMs:
@@ -112,6 +112,6 @@ func (ls *Links) takenNow(item *BulkItem) error {
 	if item.Refused != nil || d.Alias == "" {
 		return errs.ErrTaken
 	}
-	c := ls.claim(d.Alias, d, 0)
+	c := ls.claim(d.key(d.Alias), d, 0)
 	return takenError(c.by, d)
 }

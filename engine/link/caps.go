@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"shunt/engine/caps"
-	"shunt/engine/index"
 	"shunt/engine/internal/errs"
 )
 
@@ -163,10 +162,10 @@ const grantTimeout = 2 * time.Second
 // grantCap answers a with the code locked: so there is no other grant of the link meanwhile, and no edit. If it writes,
 // the answer counts only when write has said nil.
 func (ls *Links) grantCap(ctx context.Context, nodes CapNodes, a *caps.Ask) (answer caps.Answer, write <-chan error) {
-	if !index.ValidCode([]byte(a.Code)) {
+	if !a.Key().View().Valid() {
 		return answer, nil
 	}
-	l, err := ls.lockCodeToWrite(ctx, a.Code)
+	l, err := ls.lockCodeToWrite(ctx, a.Key())
 	if err != nil {
 		return answer, nil
 	}
@@ -204,7 +203,7 @@ const (
 // capNow returns the cap of the link that a is about; 0: it has none any more, which the node that asks is about to
 // learn.
 func (ls *Links) capNow(a *caps.Ask) uint64 {
-	l, ok := ls.Resolve([]byte(a.Code))
+	l, ok := ls.Resolve(a.Key().View())
 	if !ok {
 		return 0
 	}
@@ -233,7 +232,7 @@ func (ls *Links) applyCap(l codeLock, id uint64, c caps.Cap, ahead uint64) <-cha
 // opened returns the cap of a link, with the hits from before it, if these are known: only then it is open. The caller
 // has locked the code.
 func (ls *Links) opened(ctx context.Context, nodes CapNodes, a *caps.Ask) caps.Cap {
-	rec, err := ls.readLive(a.Code)
+	rec, err := ls.readLive(a.Key())
 	if err != nil {
 		return caps.Cap{}
 	}

@@ -40,16 +40,16 @@ func (ls *Links) heldBack(d *Draft, owner uint32, deletedAtMs int64) bool {
 // probe sequence.
 const maxVariants = 64
 
-// claim looks up code and its variants, for the new link that d asks for. prepared is the number of
+// claim looks up the code of k and its variants, for the new link that d asks for. prepared is the number of
 // variants that are about to be made.
-func (ls *Links) claim(code string, d *Draft, prepared int) (c claim) {
+func (ls *Links) claim(k index.Key, d *Draft, prepared int) (c claim) {
 	variants, hasSlot, nearest := prepared, false, 0
 	owner, imported := d.Owner, d.Import != nil
 	look := func(v index.HotView) {
 		live := v.Flags&index.FlagTombstone == 0
-		variant := string(v.Code) != code
+		variant := string(v.Code) != k.Code
 		held := (live || ls.heldBack(d, v.Owner, v.DeletedAtMs)) && !(imported && variant)
-		if n := nearness(&v, code, owner); held && n > nearest {
+		if n := nearness(&v, k.Code, owner); held && n > nearest {
 			nearest, c.by = n, inTheWay(&v, owner)
 		}
 		switch {
@@ -62,9 +62,9 @@ func (ls *Links) claim(code string, d *Draft, prepared int) (c claim) {
 			c.othersTombstone = held
 		}
 	}
-	known, hidden := ls.index.Variants(code, func(v index.HotView) {
+	known, hidden := ls.index.Variants(k, func(v index.HotView) {
 		look(v)
-		switch variant := string(v.Code) != code; {
+		switch variant := string(v.Code) != k.Code; {
 		case !variant:
 			hasSlot = true
 		case !v.Purged():
@@ -72,7 +72,7 @@ func (ls *Links) claim(code string, d *Draft, prepared int) (c claim) {
 		}
 	})
 	if hidden {
-		ls.index.Hidden(code, look)
+		ls.index.Hidden(k, look)
 	}
 	c.known = known
 	c.full = imported && !hasSlot && variants >= maxVariants
@@ -134,7 +134,7 @@ func nearness(v *index.HotView, code string, owner uint32) int {
 // inTheWay returns a copy of the fields of v that owner may know. The target of another owner's
 // link is left out.
 func inTheWay(v *index.HotView, owner uint32) *Hot {
-	h := &Hot{Code: string(v.Code), Owner: v.Owner}
+	h := &Hot{Key: v.Own(), Owner: v.Owner}
 	if v.Owner == owner {
 		h.Target = string(v.Target)
 	}

@@ -17,10 +17,10 @@ type codeLock struct {
 	gate   *gate // nil: it was not entered
 }
 
-// lockCode takes the lock of code, waiting for another writer of it until ctx is done:
+// lockCode takes the lock of a key, waiting for another writer of it until ctx is done:
 // ErrOverloaded.
-func (ls *Links) lockCode(ctx context.Context, code string) (codeLock, error) {
-	l := ls.index.CodeLock(code)
+func (ls *Links) lockCode(ctx context.Context, k index.Key) (codeLock, error) {
+	l := ls.index.CodeLock(k)
 	for {
 		held := l.TryLock()
 		if held == nil {
@@ -45,11 +45,11 @@ func (l *codeLock) unlock() {
 }
 
 // lockCodeToWrite is lockCode for a write: it enters the gate first, and the lock's unlock leaves it.
-func (ls *Links) lockCodeToWrite(ctx context.Context, code string) (codeLock, error) {
+func (ls *Links) lockCodeToWrite(ctx context.Context, k index.Key) (codeLock, error) {
 	if err := ls.gate.enter(); err != nil {
 		return codeLock{}, err
 	}
-	l, err := ls.lockCode(ctx, code)
+	l, err := ls.lockCode(ctx, k)
 	if err != nil {
 		ls.gate.leave()
 		return codeLock{}, err
@@ -60,14 +60,14 @@ func (ls *Links) lockCodeToWrite(ctx context.Context, code string) (codeLock, er
 
 // lockCodeFor is lockCodeToWrite for a link that owner gets: it enters the owner first, and the lock's unlock
 // leaves the owner. Owner 0 is nobody.
-func (ls *Links) lockCodeFor(ctx context.Context, owner uint32, code string) (codeLock, error) {
+func (ls *Links) lockCodeFor(ctx context.Context, owner uint32, k index.Key) (codeLock, error) {
 	if owner == 0 {
-		return ls.lockCodeToWrite(ctx, code)
+		return ls.lockCodeToWrite(ctx, k)
 	}
 	if err := ls.owners.enter(ctx, owner); err != nil {
 		return codeLock{}, err
 	}
-	l, err := ls.lockCodeToWrite(ctx, code)
+	l, err := ls.lockCodeToWrite(ctx, k)
 	if err != nil {
 		ls.owners.leave(owner)
 		return codeLock{}, err

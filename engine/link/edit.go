@@ -9,23 +9,23 @@ import (
 	"shunt/engine/index"
 )
 
-// Update edits a link: edit changes a copy of its record; its changes of code, id, owner, creation
+// Update edits a link: edit changes a copy of its record; its changes of key, id, owner, creation
 // and version are ignored. If edit returns an error, Update returns it and changes nothing. The
 // edit is durable and visible when Update returns. An edit that changes nothing writes nothing, and
 // the link keeps its version. The hits returned are those of the moment at which the edit was
 // published. So if it set a cap of n and returned h hits, at most max(n, h) will ever be admitted
 // under it. Errors: ErrNotFound, ErrVersion, and those of Create.
-func (ls *Links) Update(ctx context.Context, code string, g Guard, edit func(*Record) error) (Detail, error) {
-	return ls.Give(ctx, code, g, 0, edit)
+func (ls *Links) Update(ctx context.Context, k index.Key, g Guard, edit func(*Record) error) (Detail, error) {
+	return ls.Give(ctx, k, g, 0, edit)
 }
 
 // Give is Update that gives the link to another owner, too; 0: it keeps the one that it has. The link's
 // figures go with it. What was counted for its owner so far stays with the former one, and later hits are
 // the new one's. It also returns ErrOwnerGone.
-func (ls *Links) Give(ctx context.Context, code string, g Guard, owner uint32, edit func(*Record) error) (Detail, error) {
+func (ls *Links) Give(ctx context.Context, k index.Key, g Guard, owner uint32, edit func(*Record) error) (Detail, error) {
 	var rec Record
 	var detail Detail
-	err := ls.rewrite(ctx, code, g, owner, func(old Record) (_ Mutation, err error) {
+	err := ls.rewrite(ctx, k, g, owner, func(old Record) (_ Mutation, err error) {
 		if rec, err = ls.edited(&old, owner, edit); err != nil {
 			return Mutation{}, err
 		}
@@ -62,8 +62,8 @@ func (ls *Links) edited(old *Record, owner uint32, edit func(*Record) error) (Re
 		return Record{}, err
 	}
 	rec.Cold.keep(&old.Cold)
-	rec.Hot.Code, rec.Hot.ID, rec.Hot.Owner = old.Hot.Code, old.Hot.ID, cmp.Or(owner, old.Hot.Owner)
-	if err := rec.normalize(); err != nil {
+	rec.Hot.Key, rec.Hot.ID, rec.Hot.Owner = old.Hot.Key, old.Hot.ID, cmp.Or(owner, old.Hot.Owner)
+	if err := errors.Join(rec.normalize(), ls.checkLedger(rec.Hot.Owner, rec.Hot.Domain)); err != nil {
 		return Record{}, err
 	}
 	if rec.Hot != old.Hot || !rec.Cold.equal(&old.Cold) {
@@ -89,7 +89,7 @@ func (ls *Links) nextVersion(rec *Record) {
 // link with the flag works as before.
 func (ls *Links) countAtOnce(h *Hot) error {
 	v := h.view()
-	v.Flags |= index.FlagCountsAtOnce
+	v.CountsAtOnce = true
 	if err := ls.publish(&v); err != nil {
 		return err
 	}
@@ -110,10 +110,10 @@ func (ls *Links) countAtOnce(h *Hot) error {
 // journal, which every hit of every ring would have to be compared with.
 //
 // The owner's sums keep the link's figures, as they do when a link is deleted.
-func (ls *Links) Reset(ctx context.Context, code string, g Guard) (Detail, error) {
+func (ls *Links) Reset(ctx context.Context, k index.Key, g Guard) (Detail, error) {
 	var rec Record
 	var detail Detail
-	err := ls.rewrite(ctx, code, g, 0, func(old Record) (Mutation, error) {
+	err := ls.rewrite(ctx, k, g, 0, func(old Record) (Mutation, error) {
 		ids, err := ls.ids.take(ctx, 1)
 		if err != nil {
 			return Mutation{}, err

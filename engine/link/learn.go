@@ -22,10 +22,10 @@ type Learned struct {
 // ImportedHits is a number of hits of a link.
 type ImportedHits struct{ ID, Hits uint64 }
 
-// Freed is the code of a link that was purged.
+// Freed is the key of a link that was purged.
 type Freed struct {
-	Code string
-	ID   uint64
+	index.Key
+	ID uint64
 }
 
 // Learn makes what another node wrote visible, in the order of its writes. Only one goroutine at a
@@ -43,7 +43,7 @@ func (ls *Links) Learn(l *Learned) error {
 		}
 	}
 	for _, f := range l.Freed {
-		ls.index.Forget(f.Code, f.ID)
+		ls.index.Forget(f.Key, f.ID)
 	}
 	for _, k := range l.Receipts {
 		ls.receipts.loaded(k)
@@ -58,7 +58,7 @@ func (ls *Links) learnLink(h *index.HotView) error {
 	if err := ls.checkStored(h); err != nil {
 		return err
 	}
-	old, known := ls.Resolve(h.Code)
+	old, known := ls.Resolve(h.KeyView)
 	capChanges := known && old.ID() == h.ID && old.MaxHits() != h.MaxHits
 	if known {
 		old.Release()

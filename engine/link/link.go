@@ -29,10 +29,10 @@ func States() []State {
 	return []State{StateActive, StateExpired, StateExhausted, StateBlocked, StateDisabled}
 }
 
-// Hot is the part of a link that redirects need: the durable hot record, keyed by code. The latest
-// hot record of a code is the state of the code; a tombstone is such a record too.
+// Hot is the part of a link that redirects need: the durable hot record. The latest hot record of a
+// key is the state of the key; a tombstone is such a record too.
 type Hot struct {
-	Code        string
+	index.Key
 	ID          uint64
 	Owner       uint32
 	Flags       index.Flags
@@ -45,7 +45,7 @@ type Hot struct {
 // view returns h as the index takes it, which only reads it.
 func (h *Hot) view() index.HotView {
 	return index.HotView{
-		Code: bytesOf(h.Code), Target: bytesOf(h.Target), ID: h.ID, ExpiresAtMs: h.ExpiresAtMs, MaxHits: h.MaxHits,
+		KeyView: h.View(), Target: bytesOf(h.Target), ID: h.ID, ExpiresAtMs: h.ExpiresAtMs, MaxHits: h.MaxHits,
 		DeletedAtMs: h.DeletedAtMs, Owner: h.Owner, Flags: h.Flags,
 	}
 }
@@ -55,7 +55,7 @@ func bytesOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)
 
 // Cold is every other field of a link: the durable cold record, keyed by id.
 type Cold struct {
-	Code         string
+	index.Key
 	Version      uint64 // starts at 1, each edit adds one; hits do not change it
 	CreatedAtMs  int64
 	UpdatedAtMs  int64
@@ -68,7 +68,7 @@ type Cold struct {
 
 // keep takes from old all that no edit may change.
 func (c *Cold) keep(old *Cold) {
-	c.Code, c.Version, c.CreatedAtMs, c.UpdatedAtMs = old.Code, old.Version, old.CreatedAtMs, old.UpdatedAtMs
+	c.Key, c.Version, c.CreatedAtMs, c.UpdatedAtMs = old.Key, old.Version, old.CreatedAtMs, old.UpdatedAtMs
 	c.ImportedHits, c.ImportedAtMs, c.Newer = old.ImportedHits, old.ImportedAtMs, old.Newer
 }
 
@@ -118,7 +118,7 @@ func (r *Record) SetExpiry(at time.Time) {
 
 // Detail is a link as its owner sees it.
 type Detail struct {
-	Code           string
+	index.Key
 	ID             uint64
 	Owner          uint32
 	Target         string
@@ -141,7 +141,8 @@ type Detail struct {
 // Draft is a new link that a caller asks for. Target must come from a TargetPolicy, and Alias must
 // have passed ValidateAlias; Create checks the other fields.
 type Draft struct {
-	Alias          string // empty: draw a code
+	Domain         index.Domain // in which the link is made: that of the links of Owner
+	Alias          string       // empty: draw a code
 	Owner          uint32
 	Target         string
 	RedirectStatus int // 0: 302
@@ -173,7 +174,7 @@ type Import struct {
 	Hits                 uint64
 }
 
-// record returns the draft as the record of a link without code and id.
+// record returns the draft as the record of a link without key and id.
 func (d *Draft) record(now time.Time) (Record, error) {
 	nowMs := now.UnixMilli()
 	rec := Record{
@@ -231,7 +232,7 @@ func (r *Record) normalize() error {
 // the creation: earlier versions of shunt wrote such times when the clock had gone back.
 func detailOf(r *Record, hits uint64, now time.Time) Detail {
 	d := Detail{
-		Code: r.Hot.Code, ID: r.Hot.ID, Owner: r.Hot.Owner, Target: r.Hot.Target,
+		Key: r.Hot.Key, ID: r.Hot.ID, Owner: r.Hot.Owner, Target: r.Hot.Target,
 		RedirectStatus: r.Hot.Flags.RedirectStatus(), ForwardQuery: r.Hot.Flags&index.FlagForwardQuery != 0,
 		Disabled: r.Hot.Flags.Disabled(), State: StateActive, MaxHits: r.Hot.MaxHits,
 		CreatedAt: time.UnixMilli(r.Cold.CreatedAtMs).UTC(),

@@ -90,13 +90,13 @@ func (ls *Links) Loops() []func(context.Context) {
 	return loops
 }
 
-// Resolve returns the link that code names, or ok == false. It takes no lock, allocates nothing and
+// Resolve returns the link that k names, or ok == false. It takes no lock, allocates nothing and
 // does no I/O. The caller checks whether the link is disabled (Flags.Disabled) or expired
 // (Link.Expired), and counts the redirect with Hit, which checks the cap. Call Release when done
 // with the link.
-func (ls *Links) Resolve(code []byte) (l index.Link, ok bool) { return ls.index.Resolve(code) }
+func (ls *Links) Resolve(k index.KeyView) (l index.Link, ok bool) { return ls.index.Resolve(k) }
 
-// publish makes h the state of its code in the index.
+// publish makes h the state of its key in the index.
 func (ls *Links) publish(h *index.HotView) error {
 	if err := ls.checkNode(h); err != nil {
 		return err
@@ -107,6 +107,17 @@ func (ls *Links) publish(h *index.HotView) error {
 func (ls *Links) checkNode(h *index.HotView) error {
 	if node := index.NodeOf(h.ID); node != ls.node {
 		return fmt.Errorf("link %q: id of node %d in a store of node %d", h.Code, node, ls.node)
+	}
+	return nil
+}
+
+// PutLedger is index.Index.PutLedger.
+func (ls *Links) PutLedger(owner uint32, d index.Domain) { ls.index.PutLedger(owner, d) }
+
+// checkLedger returns an error unless the links of an owner are in a domain.
+func (ls *Links) checkLedger(owner uint32, d index.Domain) error {
+	if of := ls.index.DomainOf(owner); of != d {
+		return fmt.Errorf("a link in domain %d for owner %d, whose links are in domain %d", d, owner, of)
 	}
 	return nil
 }

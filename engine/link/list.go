@@ -160,8 +160,8 @@ func (l *LinkList) records(q *LinkQuery) (found []Record, next uint64, err error
 func (l *LinkList) rangeOf(q *LinkQuery) ListRange {
 	r := q.ListRange
 	if q.Select != nil {
-		r.Wanted = func(id uint64, code []byte) bool {
-			link, ok := l.links.Resolve(code)
+		r.Wanted = func(id uint64, k index.KeyView) bool {
+			link, ok := l.links.Resolve(k)
 			if !ok || link.ID() != id {
 				return false
 			}
@@ -175,7 +175,7 @@ func (l *LinkList) rangeOf(q *LinkQuery) ListRange {
 // readEntry reads the link of a row, at the same moment: if the link is another one, the store is
 // damaged.
 func (l *LinkList) readEntry(entry *LinkEntry) (Record, error) {
-	rec, err := l.listing.ReadRecord(string(entry.Code))
+	rec, err := l.listing.ReadRecord(entry.Own())
 	switch {
 	case err != nil:
 		return Record{}, fmt.Errorf("listed link %q: %w", entry.Code, errNotAsListed(err))

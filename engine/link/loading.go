@@ -99,7 +99,7 @@ func (ls *Links) loadLinks(links []index.HotView) error {
 
 // checkStored checks a link of the store before it is put.
 func (ls *Links) checkStored(h *index.HotView) error {
-	if !index.ValidCode(h.Code) || len(h.Target) > limits.MaxTargetBytes {
+	if !h.Valid() || len(h.Target) > limits.MaxTargetBytes {
 		return fmt.Errorf("link %q: no valid code, or a target of %d bytes", h.Code, len(h.Target))
 	}
 	return ls.checkNode(h)
@@ -108,29 +108,30 @@ func (ls *Links) checkStored(h *index.HotView) error {
 // Ready reports whether Load is done.
 func (ls *Links) Ready() bool { return ls.ready.Load() }
 
-// Fetch makes sure that Resolve finds the link of code if there is one, while Load runs. found is what
+// Fetch makes sure that Resolve finds the link of k if there is one, while Load runs. found is what
 // Resolve would have said if everything were loaded. It reads the store and may wait for the disk, so
 // it must not be called where others wait. Errors: ErrOverloaded if ctx ends while another caller
 // fetches the same code; those of Store.ReadHot.
-func (ls *Links) Fetch(ctx context.Context, code []byte) (found bool, err error) {
-	if !index.ValidCode(code) {
+func (ls *Links) Fetch(ctx context.Context, k index.KeyView) (found bool, err error) {
+	if !k.Valid() {
 		return false, nil
 	}
-	lock, err := ls.lockCode(ctx, string(code))
+	key := k.Own()
+	lock, err := ls.lockCode(ctx, key)
 	if err != nil {
 		return false, err
 	}
 	defer lock.unlock()
 	ready := ls.Ready() // before Resolve: then that is the last word
-	if ls.knows(code) || ready {
-		return ls.knows(code), nil
+	if ls.knows(k) || ready {
+		return ls.knows(k), nil
 	}
-	hot, err := ls.store.ReadHot(string(code))
+	hot, err := ls.store.ReadHot(key)
 	switch {
 	case errors.Is(err, errs.ErrNotFound):
 		return false, nil
 	case err != nil:
-		return false, fmt.Errorf("reading link %q: %w", code, err)
+		return false, fmt.Errorf("reading link %q: %w", k.Code, err)
 	case hot.Flags&index.FlagTombstone != 0:
 		return false, nil
 	}
@@ -141,9 +142,9 @@ func (ls *Links) Fetch(ctx context.Context, code []byte) (found bool, err error)
 	return true, ls.index.Put(&v)
 }
 
-// knows reports whether Resolve finds code.
-func (ls *Links) knows(code []byte) bool {
-	l, ok := ls.Resolve(code)
+// knows reports whether Resolve finds k.
+func (ls *Links) knows(k index.KeyView) bool {
+	l, ok := ls.Resolve(k)
 	if ok {
 		l.Release()
 	}

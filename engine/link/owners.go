@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 
+	"shunt/engine/index"
 	"shunt/engine/internal/errs"
 )
 
@@ -147,7 +148,7 @@ func (ls *Links) RetireOwner(ctx context.Context, owner uint32) (settle func(gon
 // checkOwnsNone returns ErrOwnsLinks if owner has a live link.
 func (ls *Links) checkOwnsNone(owner uint32) error {
 	owns := false
-	err := ls.store.ListLinks(owner, "", func(uint64, string) bool {
+	err := ls.store.ListLinks(owner, "", func(uint64, index.Key) bool {
 		owns = true
 		return false
 	})
@@ -167,21 +168,21 @@ const moveAtOnce = 64
 // away. It ends early when ctx is done: ErrOverloaded, and a repeat goes on. Errors: those of Give.
 func (ls *Links) MoveLinks(ctx context.Context, owner, to uint32, by *By) (moved uint64, err error) {
 	for {
-		codes := make([]string, 0, moveAtOnce)
-		err := ls.store.ListLinks(owner, "", func(_ uint64, code string) bool {
-			codes = append(codes, code)
-			return len(codes) < moveAtOnce
+		keys := make([]index.Key, 0, moveAtOnce)
+		err := ls.store.ListLinks(owner, "", func(_ uint64, k index.Key) bool {
+			keys = append(keys, k)
+			return len(keys) < moveAtOnce
 		})
 		switch {
 		case err != nil:
 			return moved, fmt.Errorf("listing links of owner %d: %w", owner, err)
-		case len(codes) == 0:
+		case len(keys) == 0:
 			return moved, nil
 		case ctx.Err() != nil:
 			return moved, errs.ErrOverloaded
 		}
-		given := ls.giveAll(ctx, codes, Guard{Owner: owner, By: by}, to)
-		for range codes {
+		given := ls.giveAll(ctx, keys, Guard{Owner: owner, By: by}, to)
+		for range keys {
 			switch oneErr := <-given; {
 			case oneErr == nil:
 				moved++
@@ -195,12 +196,12 @@ func (ls *Links) MoveLinks(ctx context.Context, owner, to uint32, by *By) (moved
 	}
 }
 
-// giveAll gives the links of codes to another owner, at once. The channel gets an outcome for each.
-func (ls *Links) giveAll(ctx context.Context, codes []string, g Guard, to uint32) <-chan error {
-	given := make(chan error, len(codes))
-	for _, code := range codes {
+// giveAll gives the links of keys to another owner, at once. The channel gets an outcome for each.
+func (ls *Links) giveAll(ctx context.Context, keys []index.Key, g Guard, to uint32) <-chan error {
+	given := make(chan error, len(keys))
+	for _, k := range keys {
 		go func() {
-			_, err := ls.Give(ctx, code, g, to, func(*Record) error { return nil })
+			_, err := ls.Give(ctx, k, g, to, func(*Record) error { return nil })
 			given <- err
 		}()
 	}
@@ -209,7 +210,7 @@ func (ls *Links) giveAll(ctx context.Context, codes []string, g Guard, to uint32
 
 // CountLinks returns how many live links owner has, at most limit; more: there are more.
 func (ls *Links) CountLinks(owner uint32, limit uint64) (n uint64, more bool, err error) {
-	err = ls.store.ListLinks(owner, "", func(uint64, string) bool {
+	err = ls.store.ListLinks(owner, "", func(uint64, index.Key) bool {
 		if more = n == limit; !more {
 			n++
 		}

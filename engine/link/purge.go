@@ -82,7 +82,7 @@ func (ls *Links) purge(now time.Time) error {
 	if len(p.spans) == 0 || !ls.Ready() {
 		return nil
 	}
-	b := purgeBatch{links: ls, held: make(map[string]index.CodeLock)}
+	b := purgeBatch{links: ls, held: make(map[index.Key]index.CodeLock)}
 	defer b.unlock()
 	for left := purgesABatch; len(p.spans) > 0; {
 		in := &p.spans[0]
@@ -109,7 +109,7 @@ func (ls *Links) purge(now time.Time) error {
 // it is committed. It waits for no lock, so it cannot be in a circle of waiters.
 type purgeBatch struct {
 	links  *Links
-	held   map[string]index.CodeLock // by folded code
+	held   map[index.Key]index.CodeLock // by CodeLock.Folded
 	purges []Purge
 	again  bool  // something is left for the next batch
 	err    error // the first
@@ -121,11 +121,11 @@ func (b *purgeBatch) prepare(d Deletion) {
 	if d.Hour != 0 && b.links.TombstoneHolds(int64(d.Hour)*clock.MsPerHour) {
 		return
 	}
-	if !b.lock(d.Code) {
+	if !b.lock(d.Key) {
 		b.again = true
 		return
 	}
-	rec, err := b.links.store.ReadRecord(d.Code)
+	rec, err := b.links.store.ReadRecord(d.Key)
 	switch {
 	case errors.Is(err, errs.ErrNotFound), err == nil && rec.Hot.ID != d.ID:
 		b.purges = append(b.purges, Purge{Deletion: d})
@@ -139,17 +139,18 @@ func (b *purgeBatch) prepare(d Deletion) {
 	}
 }
 
-// lock takes the lock of code and reports whether the batch holds it. It fails if another writer
+// lock takes the lock of k and reports whether the batch holds it. It fails if another writer
 // has it.
-func (b *purgeBatch) lock(code string) bool {
-	l := b.links.index.CodeLock(code)
-	if _, held := b.held[l.Folded()]; held {
+func (b *purgeBatch) lock(k index.Key) bool {
+	l := b.links.index.CodeLock(k)
+	folded := l.Folded()
+	if _, held := b.held[folded]; held {
 		return true
 	}
 	if l.TryLock() != nil {
 		return false
 	}
-	b.held[l.Folded()] = l
+	b.held[folded] = l
 	return true
 }
 
@@ -175,7 +176,7 @@ func (b *purgeBatch) commit() {
 		default:
 			b.links.caps.remove(p.ID)
 			if p.FreesCode {
-				b.links.index.Forget(p.Code, p.ID)
+				b.links.index.Forget(p.Key, p.ID)
 			}
 		}
 	}

@@ -1,5 +1,7 @@
 package link
 
+import "shunt/engine/index"
+
 // RequestKey names a request that its sender may repeat: SHA-256 of the sender, and SHA-256 of the
 // key that the sender gave it.
 type RequestKey struct{ Sender, Key [32]byte }
@@ -26,9 +28,9 @@ type Receipt struct {
 
 // ReceiptItem is one link in the receipt of a request for several.
 type ReceiptItem struct {
-	Outcome Outcome
-	ID      uint64 // of a link
-	Code    string // of a link
+	Outcome   Outcome
+	ID        uint64 // of a link
+	index.Key        // of a link
 }
 
 // Outcome is how a BulkItem ended. Its numbers are durable.

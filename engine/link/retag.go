@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"shunt/engine/index"
 	"shunt/engine/internal/errs"
 )
 
@@ -49,14 +50,14 @@ func (ls *Links) EditTag(ctx context.Context, x TagEdit) (done TagEdited, err er
 	r := retagging{links: ls, edit: x, folded: FoldTag(x.Tag)}
 	found := false
 	for below, before := uint64(0), uint64(0); ; {
-		codes, next, err := r.step(ctx, below)
+		keys, next, err := r.step(ctx, below)
 		switch {
 		case err != nil:
 			return r.done(false), err
-		case !found && len(codes) == 0:
+		case !found && len(keys) == 0:
 			return TagEdited{}, errs.ErrNotFound
 		}
-		all, err := r.change(ctx, codes)
+		all, err := r.change(ctx, keys)
 		switch found = true; {
 		case err != nil || !all:
 			return r.done(false), err
@@ -89,16 +90,16 @@ func (r *retagging) done(complete bool) TagEdited {
 	return TagEdited{Links: r.changed.Load(), Complete: complete}
 }
 
-// step returns the codes of the next links that have the tag, and below which id it goes on; 0: these
+// step returns the keys of the next links that have the tag, and below which id it goes on; 0: these
 // were the last. It keeps no view of the store open, because the changes of a step may take seconds.
-func (r *retagging) step(ctx context.Context, below uint64) (codes []string, next uint64, err error) {
+func (r *retagging) step(ctx context.Context, below uint64) (keys []index.Key, next uint64, err error) {
 	l, err := r.links.OpenList(ctx)
 	if err != nil {
 		return nil, 0, err
 	}
 	defer func() { err = errors.Join(err, l.Close()) }()
 	last, more, err := l.listing.Scan(ListRange{Owner: r.edit.Owner, Tag: r.edit.Tag, Below: below}, retagStep, func(entry LinkEntry) bool {
-		codes = append(codes, string(entry.Code))
+		keys = append(keys, entry.Own())
 		return true
 	})
 	if err != nil {
@@ -107,23 +108,23 @@ func (r *retagging) step(ctx context.Context, below uint64) (codes []string, nex
 	if more {
 		next = last
 	}
-	return codes, next, nil
+	return keys, next, nil
 }
 
 // change changes the links of a step. After an error, or when ctx is done, it begins no further one;
 // all reports whether it got to the last.
-func (r *retagging) change(ctx context.Context, codes []string) (all bool, err error) {
+func (r *retagging) change(ctx context.Context, keys []index.Key) (all bool, err error) {
 	var next, ended atomic.Int64
 	var failed atomic.Pointer[error]
 	var writing sync.WaitGroup
-	for range min(retagWriters, len(codes)) {
+	for range min(retagWriters, len(keys)) {
 		writing.Go(func() {
 			for failed.Load() == nil && ctx.Err() == nil {
 				i := int(next.Add(1)) - 1
-				if i >= len(codes) {
+				if i >= len(keys) {
 					return
 				}
-				if err := r.changeLink(codes[i]); err != nil {
+				if err := r.changeLink(keys[i]); err != nil {
 					failed.CompareAndSwap(nil, &err)
 				}
 				ended.Add(1)
@@ -134,15 +135,15 @@ func (r *retagging) change(ctx context.Context, codes []string) (all bool, err e
 	if err := failed.Load(); err != nil {
 		return false, *err
 	}
-	return int(ended.Load()) == len(codes), nil
+	return int(ended.Load()) == len(keys), nil
 }
 
 // changeLink changes a link, if it is still there and has the tag. The link's own deadline bounds it,
 // and not the call's, so that a call that ends knows what it has done.
-func (r *retagging) changeLink(code string) error {
+func (r *retagging) changeLink(k index.Key) error {
 	changed := false
 	guard := Guard{Owner: r.edit.Owner, By: r.edit.By}
-	_, err := r.links.Update(context.Background(), code, guard, func(rec *Record) error {
+	_, err := r.links.Update(context.Background(), k, guard, func(rec *Record) error {
 		rec.Cold.Tags, changed = replacedTag(rec.Cold.Tags, r.folded, r.edit.Name)
 		return nil
 	})

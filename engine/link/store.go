@@ -37,12 +37,12 @@ type Store interface {
 	// or of the last one, and the number of records in that share.
 	Scanned() (share float64, records uint64)
 
-	// ReadHot returns the hot record of code; also a tombstone. ErrNotFound if there is none.
-	ReadHot(code string) (Hot, error)
+	// ReadHot returns the hot record of k; also a tombstone. ErrNotFound if there is none.
+	ReadHot(k index.Key) (Hot, error)
 
-	// ReadRecord returns the hot record of code and the cold record of its id, both of one
+	// ReadRecord returns the hot record of k and the cold record of its id, both of one
 	// snapshot; also a tombstone. ErrNotFound if there is no record.
-	ReadRecord(code string) (Record, error)
+	ReadRecord(k index.Key) (Record, error)
 
 	// LoadReceipts calls fn for every receipt, expired ones too, on several goroutines at once.
 	LoadReceipts(ctx context.Context, fn func(RequestKey)) error
@@ -52,7 +52,7 @@ type Store interface {
 
 	// ListLinks calls fn for the live links of owner, newest first, until it returns false; with a
 	// tag only for those that have it, in any case.
-	ListLinks(owner uint32, tag string, fn func(id uint64, code string) bool) error
+	ListLinks(owner uint32, tag string, fn func(id uint64, k index.Key) bool) error
 
 	// Listing returns the links of one moment, all durable, to be closed by the caller. It contains
 	// all writes that were durable before the call. It waits for a write under way until ctx is
@@ -122,7 +122,7 @@ type Listing interface {
 	CountTags(s *TagScan, rows int, fn func(TagCount) bool) (more bool, err error)
 
 	// ReadRecord is Store.ReadRecord for this moment.
-	ReadRecord(code string) (Record, error)
+	ReadRecord(k index.Key) (Record, error)
 
 	Close() error
 }
@@ -136,20 +136,21 @@ type ListRange struct {
 
 	// Wanted, if set, is asked about each link that has the tag, before the store reads more of it
 	// than its row: only those for which it returns true are listed. It may also be asked about
-	// links that are not live. code is valid only during the call.
-	Wanted func(id uint64, code []byte) bool
+	// links that are not live. k is valid only during the call.
+	Wanted func(id uint64, k index.KeyView) bool
 }
 
 // LinkEntry has the fields of a link that the store knows without reading the whole link. It is
 // valid only during the call of fn.
 type LinkEntry struct {
-	ID                uint64
-	Code, Host, Title []byte
+	index.KeyView
+	ID          uint64
+	Host, Title []byte
 }
 
 // Mutation is one write of one link: it becomes one atomic batch.
 type Mutation struct {
-	Hot  Hot  // the new hot record of Hot.Code
+	Hot  Hot  // the new hot record of Hot.Key
 	Cold Cold // the new cold record of Hot.ID; unused with FlagTombstone, which leaves the cold record as it is
 
 	// Before is the link that this mutation edits or deletes, so that its index rows are deleted;
@@ -170,14 +171,14 @@ type Mutation struct {
 	// Purge, if set, is the whole mutation. Only the flush goroutine sets it.
 	Purge *Purge
 
-	// Cap is the cap of the link in a cluster from now on; nil: as before. Without a code in Hot, it is the
+	// Cap is the cap of the link in a cluster from now on; nil: as before. Without a key in Hot, it is the
 	// whole mutation.
 	Cap *CapChange
 }
 
 // Bulk is the creations of one request.
 type Bulk struct {
-	Creations []Mutation // without Before, Receipt, By and Purge; no code twice
+	Creations []Mutation // without Before, Receipt, By and Purge; no key twice
 	Receipt   *Receipt   // of the request: with Items, without Link; nil: none is kept
 
 	// By is who made the links, for one entry of the audit log; nil: there is none. Imported says that
@@ -189,14 +190,14 @@ type Bulk struct {
 
 // Deletion is the row by which the store finds a deleted link.
 type Deletion struct {
-	Hour uint32 // of the deletion (Unix time / 3600); 0 may mean any hour
-	ID   uint64
-	Code string // may be another link's by now
+	Hour      uint32 // of the deletion (Unix time / 3600); 0 may mean any hour
+	ID        uint64
+	index.Key // may be another link's by now
 }
 
 // Purge deletes every row of a deleted link except the tallies of hours that are rolled up, which
 // are deleted with their hour.
 type Purge struct {
 	Deletion
-	FreesCode bool // the hot record of Code is the tombstone of ID, and is deleted too
+	FreesCode bool // the hot record of Key is the tombstone of ID, and is deleted too
 }

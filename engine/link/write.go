@@ -26,6 +26,9 @@ func (ls *Links) Create(ctx context.Context, d Draft) (detail Detail, existed bo
 	return ls.create(ctx, d, nil)
 }
 
+// key returns the key of the link that d asks for, with a code.
+func (d *Draft) key(code string) index.Key { return index.Key{Domain: d.Domain, Code: code} }
+
 // create makes a link; o, if not nil, is the request that it answers.
 func (ls *Links) create(ctx context.Context, d Draft, o *once) (detail Detail, existed bool, err error) {
 	rec, err := d.record(ls.now())
@@ -33,14 +36,14 @@ func (ls *Links) create(ctx context.Context, d Draft, o *once) (detail Detail, e
 		return Detail{}, false, err
 	}
 	if d.Alias != "" {
-		return ls.createAs(ctx, d.Alias, rec, &d, o)
+		return ls.createAs(ctx, d.key(d.Alias), rec, &d, o)
 	}
 	for range drawAttempts {
 		code, err := index.DrawCode(ls.random)
 		if err != nil {
 			return Detail{}, false, fmt.Errorf("drawing a code: %w", err)
 		}
-		if detail, _, err = ls.createAs(ctx, code, rec, &d, o); !errors.Is(err, errs.ErrTaken) {
+		if detail, _, err = ls.createAs(ctx, d.key(code), rec, &d, o); !errors.Is(err, errs.ErrTaken) {
 			return detail, false, err
 		}
 	}
@@ -48,9 +51,9 @@ func (ls *Links) create(ctx context.Context, d Draft, o *once) (detail Detail, e
 }
 
 func (ls *Links) createAs(
-	ctx context.Context, code string, rec Record, d *Draft, o *once,
+	ctx context.Context, k index.Key, rec Record, d *Draft, o *once,
 ) (_ Detail, existed bool, err error) {
-	l, err := ls.lockCodeFor(ctx, d.Owner, code)
+	l, err := ls.lockCodeFor(ctx, d.Owner, k)
 	if err != nil {
 		return Detail{}, false, err
 	}
@@ -60,7 +63,7 @@ func (ls *Links) createAs(
 			l.unlock()
 		}
 	}()
-	n := newLink{code: code, rec: rec, now: ls.now(), wantIDs: 1}
+	n := newLink{key: k, rec: rec, now: ls.now(), wantIDs: 1}
 	m, detail, existed, err := ls.creation(ctx, d, &n)
 	if err != nil {
 		return Detail{}, false, err
@@ -78,11 +81,11 @@ func (ls *Links) createAs(
 
 // newLink is a link that a caller wants to make. The caller has the lock of its code.
 type newLink struct {
-	code     string
-	rec      Record // the draft's; it gets code, id and version
+	key      index.Key
+	rec      Record // the draft's; it gets key, id and version
 	now      time.Time
-	prepared int     // variants of code that are about to be made
-	unknown  bool    // the index is known to have no record of code or a variant
+	prepared int     // variants of the code that are about to be made
+	unknown  bool    // the index is known to have no record of the code or a variant
 	ids      idRange // unused ids; filled when it is empty
 	wantIDs  int     // how many ids it is filled with, at most
 }
@@ -93,7 +96,7 @@ type newLink struct {
 func (ls *Links) creation(ctx context.Context, d *Draft, n *newLink) (m Mutation, detail Detail, existed bool, err error) {
 	var c claim
 	if !n.unknown {
-		c = ls.claim(n.code, d, n.prepared)
+		c = ls.claim(n.key, d, n.prepared)
 	}
 	switch {
 	case c.exact != nil:
@@ -104,7 +107,10 @@ func (ls *Links) creation(ctx context.Context, d *Draft, n *newLink) (m Mutation
 	case ls.options.Full():
 		return Mutation{}, Detail{}, false, errs.ErrFull
 	}
-	n.rec.Hot.Code, n.rec.Cold.Code = n.code, n.code
+	if err := ls.checkLedger(d.Owner, d.Domain); err != nil {
+		return Mutation{}, Detail{}, false, err
+	}
+	n.rec.Hot.Key, n.rec.Cold.Key = n.key, n.key
 	switch err := ls.number(ctx, d, n, &c); {
 	case errors.Is(err, errs.ErrTaken):
 		return Mutation{}, Detail{}, false, takenError(c.by, d)
@@ -121,7 +127,7 @@ func (ls *Links) existing(ctx context.Context, exact *Hot, d *Draft) (m Mutation
 	if d.Alias == "" || d.Same == nil || exact.Owner != d.Owner {
 		return Mutation{}, Detail{}, takenError(exact, d)
 	}
-	old, err := ls.store.ReadRecord(exact.Code)
+	old, err := ls.store.ReadRecord(exact.Key)
 	if err != nil {
 		return Mutation{}, Detail{}, fmt.Errorf("reading link %q: %w", exact.Code, err)
 	}
@@ -164,7 +170,7 @@ func (ls *Links) number(ctx context.Context, d *Draft, n *newLink, c *claim) (er
 // another owner deleted the code and it is not free yet; and, with formerOnly, if the code was not
 // the owner's own until not long ago.
 func (ls *Links) succeed(d *Draft, rec *Record, formerOnly bool) error {
-	old, err := ls.store.ReadRecord(rec.Hot.Code)
+	old, err := ls.store.ReadRecord(rec.Hot.Key)
 	if err != nil && !errors.Is(err, errs.ErrNotFound) {
 		return fmt.Errorf("reading link %q: %w", rec.Hot.Code, err)
 	}
@@ -257,10 +263,10 @@ func (ls *Links) publishMutation(m *Mutation) error {
 
 // Delete deletes a link. Its code stays taken for TombstoneDays; after that its rows are deleted
 // (see purge.go). Errors: those of Update.
-func (ls *Links) Delete(ctx context.Context, code string, g Guard) error {
-	return ls.rewrite(ctx, code, g, 0, func(old Record) (Mutation, error) {
+func (ls *Links) Delete(ctx context.Context, k index.Key, g Guard) error {
+	return ls.rewrite(ctx, k, g, 0, func(old Record) (Mutation, error) {
 		tombstone := Hot{
-			Code: old.Hot.Code, ID: old.Hot.ID, Owner: old.Hot.Owner,
+			Key: old.Hot.Key, ID: old.Hot.ID, Owner: old.Hot.Owner,
 			Flags: index.FlagTombstone, DeletedAtMs: ls.now().UnixMilli(),
 		}
 		return Mutation{Hot: tombstone, Before: &old}, nil
@@ -271,17 +277,17 @@ func (ls *Links) Delete(ctx context.Context, code string, g Guard) error {
 // for commit. The code is locked from before the link is read until after published. owner, unless it is
 // 0, gets the link: it must not be deleted meanwhile.
 func (ls *Links) rewrite(
-	ctx context.Context, code string, g Guard, owner uint32, change func(old Record) (Mutation, error), published func(),
+	ctx context.Context, k index.Key, g Guard, owner uint32, change func(old Record) (Mutation, error), published func(),
 ) error {
 	if !ls.Ready() {
 		return errs.ErrLoading
 	}
-	if !index.ValidCode([]byte(code)) {
+	if !k.View().Valid() {
 		return errs.ErrNotFound
 	}
 	ctx, cancel := ls.waits.within(ctx)
 	defer cancel()
-	l, err := ls.lockCodeFor(ctx, owner, code)
+	l, err := ls.lockCodeFor(ctx, owner, k)
 	if err != nil {
 		return err
 	}
@@ -291,7 +297,7 @@ func (ls *Links) rewrite(
 			l.unlock()
 		}
 	}()
-	m, err := ls.change(code, g, change)
+	m, err := ls.change(k, g, change)
 	if err != nil {
 		return err
 	}
@@ -300,8 +306,8 @@ func (ls *Links) rewrite(
 	return ls.commit(ctx, l, m, nil, published)
 }
 
-func (ls *Links) change(code string, g Guard, change func(old Record) (Mutation, error)) (Mutation, error) {
-	old, err := ls.readLive(code)
+func (ls *Links) change(k index.Key, g Guard, change func(old Record) (Mutation, error)) (Mutation, error) {
+	old, err := ls.readLive(k)
 	switch {
 	case err != nil:
 		return Mutation{}, err
@@ -315,13 +321,13 @@ func (ls *Links) change(code string, g Guard, change func(old Record) (Mutation,
 
 // readLive reads a link's record from the store. It returns ErrNotFound if there is none or it was
 // deleted.
-func (ls *Links) readLive(code string) (Record, error) {
-	rec, err := ls.store.ReadRecord(code)
+func (ls *Links) readLive(k index.Key) (Record, error) {
+	rec, err := ls.store.ReadRecord(k)
 	switch {
 	case errors.Is(err, errs.ErrNotFound):
 		return Record{}, errs.ErrNotFound
 	case err != nil:
-		return Record{}, fmt.Errorf("reading link %q: %w", code, err)
+		return Record{}, fmt.Errorf("reading link %q: %w", k.Code, err)
 	case rec.Hot.Flags&index.FlagTombstone != 0:
 		return Record{}, errs.ErrNotFound
 	}
@@ -332,21 +338,21 @@ func (ls *Links) readLive(code string) (Record, error) {
 // store with the code locked. Without the lock it could see a write under way that is not durable
 // yet, or the hits of another link if this one is deleted and its code taken again. Errors:
 // ErrNotFound, ErrLoading, ErrOverloaded.
-func (ls *Links) Read(code string) (Detail, error) {
+func (ls *Links) Read(k index.Key) (Detail, error) {
 	if !ls.Ready() {
 		return Detail{}, errs.ErrLoading
 	}
-	if !index.ValidCode([]byte(code)) {
+	if !k.View().Valid() {
 		return Detail{}, errs.ErrNotFound
 	}
 	ctx, cancel := ls.waits.within(context.Background())
 	defer cancel()
-	l, err := ls.lockCode(ctx, code)
+	l, err := ls.lockCode(ctx, k)
 	if err != nil {
 		return Detail{}, err
 	}
 	defer l.unlock()
-	rec, err := ls.readLive(code)
+	rec, err := ls.readLive(k)
 	if err != nil {
 		return Detail{}, err
 	}
@@ -364,8 +370,8 @@ func (ls *Links) Read(code string) (Detail, error) {
 
 // Made returns the id of a link, and when it was made. It takes no lock, so both may be those of a write that
 // is under way. Error: ErrNotFound.
-func (ls *Links) Made(code string) (id uint64, created time.Time, err error) {
-	rec, err := ls.readLive(code)
+func (ls *Links) Made(k index.Key) (id uint64, created time.Time, err error) {
+	rec, err := ls.readLive(k)
 	return rec.Hot.ID, time.UnixMilli(rec.Cold.CreatedAtMs).UTC(), err
 }
 

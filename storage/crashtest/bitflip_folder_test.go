@@ -105,10 +105,10 @@ func (b *builder) write(ctx context.Context, i, round int) {
 		return
 	}
 	if i%7 == 6 && round > folderRounds-3 {
-		b.check(b.s.e.Delete(ctx, d.Alias, engine.Guard{AnyOwner: true}))
+		b.check(b.s.e.Delete(ctx, keyOf(d.Alias), engine.Guard{AnyOwner: true}))
 		return
 	}
-	_, err = b.s.e.Update(ctx, d.Alias, engine.Guard{AnyOwner: true}, func(r *engine.Record) error {
+	_, err = b.s.e.Update(ctx, keyOf(d.Alias), engine.Guard{AnyOwner: true}, func(r *engine.Record) error {
 		r.Hot.Target, r.Cold.Title = d.Target, d.Title
 		return nil
 	})
@@ -116,7 +116,7 @@ func (b *builder) write(ctx context.Context, i, round int) {
 }
 
 func (b *builder) hits(code string, n int) {
-	l, ok := b.s.e.Resolve([]byte(code))
+	l, ok := b.s.e.Resolve(keyOf(code).View())
 	if !ok {
 		return
 	}
@@ -155,7 +155,7 @@ func look(s *session) map[string]string {
 		f, err := s.read(code)
 		note(code, err, f.state, " v", f.version, " id ", f.id, " ", f.counted, " hits ", f.unique)
 		for name, q := range queries {
-			r, err := s.e.LinkReport(context.Background(), code, q)
+			r, err := s.e.LinkReport(context.Background(), keyOf(code), q)
 			note(code+" "+name, err, r.Stats, r.Series, r.Dimensions)
 		}
 	}

@@ -193,7 +193,7 @@ func (w *worker) edit(row string) {
 		return
 	}
 	d := w.draft()
-	l, ok := w.s.e.Resolve([]byte(row))
+	l, ok := w.s.e.Resolve(keyOf(row).View())
 	if !ok {
 		w.h.t.Errorf("%s does not resolve", row)
 		return
@@ -201,7 +201,7 @@ func (w *worker) edit(row string) {
 	d.Owner, d.MaxHits = l.Owner(), old.hits.limit
 	l.Release()
 	a := w.h.ledger.begin(attempt{row: row, state: showsDraft(&d), version: old.version + 1, hits: old.hits})
-	detail, err := w.s.e.Update(context.Background(), row, engine.Guard{AnyOwner: true, Version: old.version, By: w.h.by(a, w.rng)}, func(r *engine.Record) error {
+	detail, err := w.s.e.Update(context.Background(), keyOf(row), engine.Guard{AnyOwner: true, Version: old.version, By: w.h.by(a, w.rng)}, func(r *engine.Record) error {
 		flags, _ := engine.StatusFlags(d.RedirectStatus)
 		r.Hot.Target, r.Hot.Flags, r.Hot.ExpiresAtMs = d.Target, flags, expiryMs(d.ExpiresAt)
 		r.Cold.Title, r.Cold.Tags = d.Title, d.Tags
@@ -215,7 +215,7 @@ func (w *worker) delete(row string) {
 		return
 	}
 	a := w.h.ledger.begin(attempt{row: row})
-	err := w.s.e.Delete(context.Background(), row, engine.Guard{AnyOwner: true, By: w.h.by(a, w.rng)})
+	err := w.s.e.Delete(context.Background(), keyOf(row), engine.Guard{AnyOwner: true, By: w.h.by(a, w.rng)})
 	w.outcome(a, engine.Detail{}, err)
 }
 
@@ -250,7 +250,7 @@ func (w *worker) hit() {
 		return
 	}
 	for range 1 + w.rng.IntN(8) {
-		l, ok := w.s.e.Resolve([]byte(row))
+		l, ok := w.s.e.Resolve(keyOf(row).View())
 		if !ok || w.h.noHits.Load() || l.ID() != last.hits.id.Load() { // it was deleted, and perhaps created again
 			return
 		}

@@ -148,13 +148,13 @@ func (p *player) play(s *step) (acked string, err error) {
 		d, _, err := p.s.e.Create(ctx, s.draft)
 		return fmt.Sprint(d.Version, " ", d.ID), err
 	case "edit":
-		d, err := p.s.e.Update(ctx, s.row, engine.Guard{AnyOwner: true}, func(r *engine.Record) error {
+		d, err := p.s.e.Update(ctx, keyOf(s.row), engine.Guard{AnyOwner: true}, func(r *engine.Record) error {
 			r.Hot.Target, r.Cold.Title, r.Cold.Tags = s.draft.Target, s.draft.Title, s.draft.Tags
 			return nil
 		})
 		return fmt.Sprint(d.Version, " ", d.ID), err
 	case "delete":
-		return "0 0", p.s.e.Delete(ctx, s.row, engine.Guard{AnyOwner: true})
+		return "0 0", p.s.e.Delete(ctx, keyOf(s.row), engine.Guard{AnyOwner: true})
 	case "hit":
 		return fmt.Sprint(p.hit(s.row)), nil
 	case "account":
@@ -177,7 +177,7 @@ func (p *player) play(s *step) (acked string, err error) {
 
 func (p *player) hit(code string) (answered int) {
 	for visitor := range hitsAStep {
-		l, ok := p.s.e.Resolve([]byte(code))
+		l, ok := p.s.e.Resolve(keyOf(code).View())
 		if ok && p.s.e.Hit(l, engine.Visit{Visitor: spread(uint64(visitor)), NowMs: p.nowMs.Load()}) {
 			answered++
 		}

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"shunt/engine"
 )
 
 // childEnv is the variable that makes the test binary a process with one task.
@@ -44,3 +46,6 @@ func seed(t testing.TB) uint64 {
 	t.Logf("SHUNTTEST_SEED=%d", s)
 	return s
 }
+
+// keyOf returns the key of a code in the default domain.
+func keyOf(code string) engine.Key { return engine.Key{Domain: engine.DefaultDomain, Code: code} }

@@ -123,8 +123,8 @@ func expiryMs(t time.Time) int64 {
 // read returns the state of a code, which must be the same by Resolve and by Read, and the figures
 // of its link.
 func (s *session) read(code string) (f found, err error) {
-	l, ok := s.e.Resolve([]byte(code))
-	detail, err := s.e.Read(code)
+	l, ok := s.e.Resolve(keyOf(code).View())
+	detail, err := s.e.Read(keyOf(code))
 	if !ok && errors.Is(err, engine.ErrNotFound) {
 		return found{}, nil
 	}
@@ -144,7 +144,7 @@ func (s *session) read(code string) (f found, err error) {
 	if redirects != f.state || l.ID() != d.ID {
 		return found{}, fmt.Errorf("%s resolves to %s, and reads as %s", code, redirects, f.state)
 	}
-	stats, err := s.e.Stats(context.Background(), code)
+	stats, err := s.e.Stats(context.Background(), keyOf(code))
 	if err == nil && stats.Hits != detail.Hits {
 		err = fmt.Errorf("%s has %d hits and %d", code, stats.Hits, detail.Hits)
 	}
@@ -190,8 +190,8 @@ func (s *session) checkTogether(owners ...uint32) error {
 	}
 	listed := 0
 	for _, owner := range owners {
-		err := s.store.ListLinks(owner, "", func(_ uint64, code string) bool {
-			if codes[code] == owner {
+		err := s.store.ListLinks(owner, "", func(_ uint64, k engine.Key) bool {
+			if codes[k.Code] == owner {
 				listed++
 			}
 			return true

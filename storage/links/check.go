@@ -43,9 +43,14 @@ func Check(run *check.Run) check.Subject {
 // hot checks a hot record alone. Counting shows whether each has its cold record; see
 // nameStrays.
 func (c *checks) hot(key, value []byte) error {
-	h, err := row.DecodeHot(key[1:], value)
+	k, err := row.SplitHotKey(key)
 	if err != nil {
-		c.Fault(check.Where("hot", key), "code %q: %v", key[1:], err)
+		c.Fault(check.Where("hot", key), "%v", err)
+		return nil
+	}
+	h, err := row.DecodeHot(k, value)
+	if err != nil {
+		c.Fault(check.Where("hot", key), "code %q: %v", k.Code, err)
 		return nil
 	}
 	if h.Flags&engine.FlagTombstone != 0 {
@@ -57,7 +62,7 @@ func (c *checks) hot(key, value []byte) error {
 		c.live.Add(1)
 	}
 	switch why := c.IDProblem(h.ID); {
-	case !engine.ValidCode(h.Code):
+	case !h.Valid():
 		c.Fault(check.Where("hot", key), "%q is not a code", h.Code)
 	case why != "":
 		c.Fault(check.Where("hot", key), "code %q: %s", h.Code, why)
@@ -95,7 +100,7 @@ func (p *coldPart) Row(key, value []byte) error {
 		c.Fault(check.Where("cold", key), "id %d: %v", id, err)
 		return nil
 	}
-	p.key = row.AppendHotKey(p.key[:0], cold.Code)
+	p.key = row.AppendHotKey(p.key[:0], cold.Key)
 	hotValue, missing, done := c.Lookup("hot", p.key)
 	defer done()
 	if missing {
@@ -104,7 +109,7 @@ func (p *coldPart) Row(key, value []byte) error {
 	if hotValue == nil {
 		return nil
 	}
-	hot, err := row.DecodeHot([]byte(cold.Code), hotValue)
+	hot, err := row.DecodeHot(cold.View(), hotValue)
 	switch {
 	case err != nil: // reported when hot records are checked
 	case hot.ID != id || hot.Flags&engine.FlagTombstone != 0:
@@ -122,7 +127,7 @@ func (p *coldPart) Row(key, value []byte) error {
 
 // wantIndexRows checks that the link has the index rows that an edit of it would write.
 func (p *coldPart) wantIndexRows(hot *engine.HotView, cold *engine.Cold) {
-	p.value = row.AppendIndexValue(p.value[:0], row.IndexValue{Code: cold.Code, Host: row.HostOf(string(hot.Target)), Title: cold.Title})
+	p.value = row.AppendIndexValue(p.value[:0], row.IndexValue{Key: cold.Key, Host: row.HostOf(string(hot.Target)), Title: cold.Title})
 	p.key = row.AppendByOwnerKey(p.key[:0], hot.Owner, hot.ID)
 	p.wantIndexRow("by owner", cold.Code)
 	for i, tag := range cold.Tags {
@@ -186,7 +191,11 @@ func (c *checks) nameStrays() error {
 }
 
 func (c *checks) strayHot(key, value []byte) error {
-	h, err := row.DecodeHot(key[1:], value)
+	k, err := row.SplitHotKey(key)
+	if err != nil {
+		return nil
+	}
+	h, err := row.DecodeHot(k, value)
 	if err != nil || h.Flags&engine.FlagTombstone != 0 {
 		return nil
 	}
@@ -194,7 +203,7 @@ func (c *checks) strayHot(key, value []byte) error {
 	defer done()
 	if missing {
 		c.Fault(check.Where("hot", key), "code %q has no cold record of its id %d", h.Code, h.ID)
-	} else if cold, err := row.DecodeCold(v); v != nil && err == nil && cold.Code != string(h.Code) {
+	} else if cold, err := row.DecodeCold(v); v != nil && err == nil && cold.Key != h.Own() {
 		c.Fault(check.Where("hot", key), "the cold record of its id %d is of code %q, not %q", h.ID, cold.Code, h.Code)
 	}
 	return nil
@@ -206,7 +215,7 @@ func (c *checks) strayIndex(key, value []byte) error {
 	if !ok || err != nil {
 		return nil // reported before
 	}
-	rec, err := ReadRecord(c.Reader, x.Code)
+	rec, err := ReadRecord(c.Reader, x.Key)
 	switch owner := binary.BigEndian.Uint32(key[1:]); {
 	case err == nil && rec.Hot.Flags&engine.FlagTombstone == 0 && rec.Hot.ID == id && rec.Hot.Owner == owner &&
 		(key[0] == row.TableByOwner || engine.HasTag(rec.Cold.Tags, tag)):
@@ -223,18 +232,18 @@ func (c *checks) deletion(key, value []byte) error {
 	if err != nil {
 		return err
 	}
-	code, err := row.DecodeDeletion(value)
+	k, err := row.DecodeDeletion(value)
 	if err != nil {
 		return err
 	}
-	return c.wantDeleted(id, code)
+	return c.wantDeleted(id, k)
 }
 
-func (c *checks) wantDeleted(id uint64, code string) error {
+func (c *checks) wantDeleted(id uint64, k engine.Key) error {
 	if why := c.IDProblem(id); why != "" {
 		return errors.New(why)
 	}
-	value, missing, done := c.Lookup("hot", row.AppendHotKey(nil, code))
+	value, missing, done := c.Lookup("hot", row.AppendHotKey(nil, k))
 	defer done()
 	if missing {
 		return errors.New("no hot record has its code")
@@ -242,7 +251,7 @@ func (c *checks) wantDeleted(id uint64, code string) error {
 	if value == nil {
 		return nil
 	}
-	if hot, err := row.DecodeHot([]byte(code), value); err == nil && hot.ID == id && hot.Flags&engine.FlagTombstone == 0 {
+	if hot, err := row.DecodeHot(k.View(), value); err == nil && hot.ID == id && hot.Flags&engine.FlagTombstone == 0 {
 		return errors.New("the link is not deleted")
 	}
 	return nil

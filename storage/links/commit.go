@@ -224,7 +224,7 @@ func (b *Batch) addQueued(q *queued) {
 	case q.m.Purge != nil:
 		b.writeCreations()
 		b.purge(q.m.Purge, q.purged)
-	case q.m.Hot.Code == "":
+	case q.m.Hot.Key == engine.Key{}:
 		b.writeCreations()
 		b.addCap(q.m.Cap)
 	default:

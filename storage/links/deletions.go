@@ -46,11 +46,11 @@ func decodeDeletionRow(it *pebble.Iterator) (engine.Deletion, error) {
 	if err != nil {
 		return engine.Deletion{}, err
 	}
-	code, err := row.DecodeDeletion(value)
+	key, err := row.DecodeDeletion(value)
 	if err != nil {
 		return engine.Deletion{}, fmt.Errorf("row %x: %w", it.Key(), err)
 	}
-	return engine.Deletion{Hour: hour, ID: id, Code: code}, nil
+	return engine.Deletion{Hour: hour, ID: id, Key: key}, nil
 }
 
 func (l *Links) rowsToPurge(id uint64) (_ *purgedRows, err error) {

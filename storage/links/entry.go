@@ -29,11 +29,13 @@ func auditOfBulk(x *engine.Bulk) *engine.AuditEntry {
 		e.Action = engine.LinksImported
 	}
 	for i := range x.Creations {
-		code := x.Creations[i].Hot.Code
-		if i == 0 || code < e.FirstCode {
-			e.FirstCode = code
+		key := x.Creations[i].Hot.Key
+		if i == 0 || key.Compare(e.First) < 0 {
+			e.First = key
 		}
-		e.LastCode = max(e.LastCode, code)
+		if i == 0 || key.Compare(e.Last) > 0 {
+			e.Last = key
+		}
 	}
 	return e
 }

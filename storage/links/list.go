@@ -42,8 +42,8 @@ func (l *listing) Close() error {
 }
 
 // ReadRecord implements engine.Listing.
-func (l *listing) ReadRecord(code string) (engine.Record, error) {
-	rec, err := ReadRecord(l.snapshot, code)
+func (l *listing) ReadRecord(k engine.Key) (engine.Record, error) {
+	rec, err := ReadRecord(l.snapshot, k)
 	if err != nil && !errors.Is(err, engine.ErrNotFound) {
 		return engine.Record{}, fmt.Errorf("storage: %w", err)
 	}
@@ -120,7 +120,7 @@ func (l *listing) ownerScan(r *engine.ListRange) rowScan {
 			}
 			entry, err := row.DecodeLinkEntry(value)
 			entry.ID = ^binary.BigEndian.Uint64(key[len(prefix):])
-			return entry, err == nil && isWanted(r, entry.ID, entry.Code), err
+			return entry, err == nil && isWanted(r, entry.ID, entry.KeyView), err
 		},
 	}
 }
@@ -138,8 +138,8 @@ func (l *listing) coldScan(r *engine.ListRange) rowScan {
 }
 
 // isWanted reports whether a link of the range is to be listed.
-func isWanted(r *engine.ListRange, id uint64, code []byte) bool {
-	return r.Wanted == nil || r.Wanted(id, code)
+func isWanted(r *engine.ListRange, id uint64, k engine.KeyView) bool {
+	return r.Wanted == nil || r.Wanted(id, k)
 }
 
 // readCold returns the entry of a cold record. It reads the hot record only of links that have the
@@ -150,18 +150,18 @@ func (l *listing) readCold(key, value []byte, r *engine.ListRange) (entry engine
 	}
 	entry.ID = binary.BigEndian.Uint64(key[1:])
 	cold, err := row.DecodeCold(value)
-	if err != nil || r.Tag != "" && !engine.HasTag(cold.Tags, r.Tag) || !isWanted(r, entry.ID, []byte(cold.Code)) {
+	if err != nil || r.Tag != "" && !engine.HasTag(cold.Tags, r.Tag) || !isWanted(r, entry.ID, cold.View()) {
 		return entry, false, err
 	}
-	v, err := kv.Read(l.snapshot, row.AppendHotKey(nil, cold.Code))
+	v, err := kv.Read(l.snapshot, row.AppendHotKey(nil, cold.Key))
 	if err != nil || v == nil {
 		return entry, false, err
 	}
-	hot, err := row.DecodeHot([]byte(cold.Code), v)
+	hot, err := row.DecodeHot(cold.View(), v)
 	if err != nil || hot.ID != entry.ID || hot.Flags&engine.FlagTombstone != 0 {
 		return entry, false, err
 	}
-	entry.Code, entry.Host, entry.Title = hot.Code, []byte(row.HostOf(string(hot.Target))), []byte(cold.Title)
+	entry.KeyView, entry.Host, entry.Title = hot.KeyView, []byte(row.HostOf(string(hot.Target))), []byte(cold.Title)
 	return entry, true, nil
 }
 

@@ -46,11 +46,14 @@ func (b *linkBatch) Read(key, value []byte) error {
 		}
 	}
 	start := len(b.bytes)
-	b.bytes = append(append(b.bytes, key[1:]...), value...)
-	code, hot := b.bytes[start:start+len(key)-1], b.bytes[start+len(key)-1:]
+	b.bytes = append(append(b.bytes, key...), value...)
+	k, err := row.SplitHotKey(b.bytes[start : start+len(key)])
+	if err != nil {
+		return err
+	}
 	b.links = b.links[:len(b.links)+1]
-	if err := row.ReadHot(&b.links[len(b.links)-1], code, hot); err != nil {
-		return fmt.Errorf("code %q: %w", code, err)
+	if err := row.ReadHot(&b.links[len(b.links)-1], k, b.bytes[start+len(key):]); err != nil {
+		return fmt.Errorf("code %q: %w", k.Code, err)
 	}
 	return nil
 }

@@ -21,7 +21,7 @@ type Batch struct {
 
 	creations []*engine.Mutation // whose rows writeCreations writes
 	waiting   int                // bytes of these rows, at most
-	byCode    []codeOfCreation   // of these creations
+	byKey     []keyOfCreation    // of these creations
 
 	entry engine.AuditEntry // the last one, kept for its memory
 	after engine.Record     // its
@@ -70,11 +70,11 @@ func (b *Batch) Add(m *engine.Mutation) {
 		b.removeIndexRows(m.Before, m, deleted)
 	}
 	if deleted {
-		b.addDeletion(row.HourAt(m.Hot.DeletedAtMs), m.Hot.ID, m.Hot.Code)
+		b.addDeletion(row.HourAt(m.Hot.DeletedAtMs), m.Hot.ID, m.Hot.Key)
 		return
 	}
 	if m.ResetAtMs != 0 { // as if the link of that id was deleted
-		b.addDeletion(row.HourAt(m.ResetAtMs), m.Before.Hot.ID, m.Hot.Code)
+		b.addDeletion(row.HourAt(m.ResetAtMs), m.Before.Hot.ID, m.Hot.Key)
 	}
 	b.addCold(m)
 	b.addByOwner(m)
@@ -82,7 +82,7 @@ func (b *Batch) Add(m *engine.Mutation) {
 }
 
 func (b *Batch) addHot(m *engine.Mutation) {
-	b.key = row.AppendHotKey(b.key[:0], m.Hot.Code)
+	b.key = row.AppendHotKey(b.key[:0], m.Hot.Key)
 	b.value = row.AppendHot(b.value[:0], &m.Hot)
 	kv.Set(b.batch, b.key, b.value)
 }
@@ -179,7 +179,7 @@ func (b *Batch) addByTag(m *engine.Mutation) {
 }
 
 func appendIndexValue(dst []byte, m *engine.Mutation) []byte {
-	return row.AppendIndexValue(dst, row.IndexValue{Code: m.Hot.Code, Host: row.HostOf(m.Hot.Target), Title: m.Cold.Title})
+	return row.AppendIndexValue(dst, row.IndexValue{Key: m.Hot.Key, Host: row.HostOf(m.Hot.Target), Title: m.Cold.Title})
 }
 
 // The rows of creations are written table by table, each in the order of its keys: those of a bulk, and
@@ -188,14 +188,14 @@ func appendIndexValue(dst []byte, m *engine.Mutation) []byte {
 // link of a bulk of 1,000 took 2.0–2.3 µs to commit and 3.9–4.3 µs with the flush of the memtable, as
 // against 1.6 µs and 3.3–3.5 µs in this order, sorting included (400,000 links, Pebble alone, one core).
 // With 64 callers, of which some 34 share a commit, a creation over HTTP took about 0.97 of what it had
-// taken. Only codes need sorting: ids rise, or nearly so.
+// taken. Only keys need sorting: ids rise, or nearly so.
 //
 // Readers see no difference: rows of one key, which only mutations of one code have, stay in the order
 // of their mutations, and everything but a creation is written after the creations before it.
 
-// codeOfCreation is the code of a creation, for sorting.
-type codeOfCreation struct {
-	first uint64 // its first eight bytes, filled up with zeros, big-endian
+// keyOfCreation is the key of a creation, for sorting.
+type keyOfCreation struct {
+	first uint64 // the domain and the first six bytes of the code, filled up with zeros, big-endian
 	index int32  // of the creation
 }
 
@@ -206,8 +206,8 @@ func (b *Batch) addCreation(m *engine.Mutation) {
 }
 
 // rowHeadBytes is at most what a row of a creation has in a batch besides the texts of the link: its kind,
-// two lengths, the numbers of its key, and those of its value. A cold row has the most, 68.
-const rowHeadBytes = 72
+// two lengths, the numbers of its key, and those of its value. A cold row has the most, 73.
+const rowHeadBytes = 76
 
 // creationBytes returns how many bytes the rows that writeCreations makes of m have at most. It takes the
 // target for its own host, up to the length that indexes keep, because looking for the host costs more.
@@ -245,33 +245,34 @@ func (b *Batch) writeCreations() {
 		}
 	}
 	b.addOwnersImports(all)
-	b.sortByCode(all)
-	for _, c := range b.byCode {
+	b.sortByKey(all)
+	for _, c := range b.byKey {
 		b.addHot(all[c.index])
 	}
 	clear(all)
 	b.creations, b.waiting = all[:0], 0
 }
 
-// sortByCode sets byCode.
-func (b *Batch) sortByCode(all []*engine.Mutation) {
-	b.byCode = b.byCode[:0]
+// sortByKey sets byKey.
+func (b *Batch) sortByKey(all []*engine.Mutation) {
+	b.byKey = b.byKey[:0]
 	for i, m := range all {
-		b.byCode = append(b.byCode, codeOfCreation{firstBytes(m.Hot.Code), int32(i)})
+		b.byKey = append(b.byKey, keyOfCreation{firstBytes(m.Hot.Key), int32(i)})
 	}
-	slices.SortFunc(b.byCode, func(x, y codeOfCreation) int {
+	slices.SortFunc(b.byKey, func(x, y keyOfCreation) int {
 		if x.first != y.first {
 			return cmp.Compare(x.first, y.first)
 		}
-		return cmp.Or(cmp.Compare(all[x.index].Hot.Code, all[y.index].Hot.Code), cmp.Compare(x.index, y.index))
+		return cmp.Or(all[x.index].Hot.Compare(all[y.index].Hot.Key), cmp.Compare(x.index, y.index))
 	})
 }
 
-// firstBytes returns the first eight bytes of code, filled up with zeros, so that numbers have the
-// order of codes.
-func firstBytes(code string) uint64 {
+// firstBytes returns the first eight bytes of a key in the store, filled up with zeros, so that numbers have the
+// order of keys.
+func firstBytes(k engine.Key) uint64 {
 	var word [8]byte
-	copy(word[:], code)
+	binary.BigEndian.PutUint16(word[:], uint16(k.Domain))
+	copy(word[2:], k.Code)
 	return binary.BigEndian.Uint64(word[:])
 }
 
@@ -281,8 +282,8 @@ func (b *Batch) addCap(c *engine.CapChange) {
 	kv.Set(b.batch, b.key, b.value)
 }
 
-func (b *Batch) addDeletion(hour uint32, id uint64, code string) {
+func (b *Batch) addDeletion(hour uint32, id uint64, k engine.Key) {
 	b.key = row.AppendByDeletionKey(b.key[:0], hour, id)
-	b.value = row.AppendDeletion(b.value[:0], code)
+	b.value = row.AppendDeletion(b.value[:0], k)
 	kv.Set(b.batch, b.key, b.value)
 }

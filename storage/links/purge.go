@@ -25,7 +25,7 @@ type purgedRows struct {
 // hits for good.
 func (b *Batch) purge(p *engine.Purge, rows *purgedRows) {
 	if p.FreesCode {
-		b.remove(row.AppendHotKey(b.key[:0], p.Code))
+		b.remove(row.AppendHotKey(b.key[:0], p.Key))
 	}
 	b.remove(row.AppendColdKey(b.key[:0], p.ID))
 	b.remove(row.AppendLinkLifeKey(b.key[:0], p.ID))

@@ -13,28 +13,28 @@ import (
 )
 
 // ReadRecord implements engine.Store. For a tombstone whose cold record was removed, Cold is zero.
-func (l *Links) ReadRecord(code string) (engine.Record, error) {
+func (l *Links) ReadRecord(k engine.Key) (engine.Record, error) {
 	snapshot := l.db.NewSnapshot()
 	defer snapshot.Close()
-	rec, err := ReadRecord(snapshot, code)
+	rec, err := ReadRecord(snapshot, k)
 	if err != nil && !errors.Is(err, engine.ErrNotFound) {
 		return engine.Record{}, fmt.Errorf("storage: %w", err)
 	}
 	return rec, err
 }
 
-// ReadRecord returns the record of a code: see Links.ReadRecord.
-func ReadRecord(r pebble.Reader, code string) (engine.Record, error) {
-	v, err := kv.Read(r, row.AppendHotKey(nil, code))
+// ReadRecord returns the record of a key: see Links.ReadRecord.
+func ReadRecord(r pebble.Reader, k engine.Key) (engine.Record, error) {
+	v, err := kv.Read(r, row.AppendHotKey(nil, k))
 	if err != nil {
 		return engine.Record{}, err
 	}
 	if v == nil {
 		return engine.Record{}, engine.ErrNotFound
 	}
-	view, err := row.DecodeHot([]byte(code), v)
+	view, err := row.DecodeHot(k.View(), v)
 	if err != nil {
-		return engine.Record{}, fmt.Errorf("code %q: %w", code, err)
+		return engine.Record{}, fmt.Errorf("code %q: %w", k.Code, err)
 	}
 	rec := engine.Record{Hot: row.OwnHot(&view)}
 	if v, err = kv.Read(r, row.AppendColdKey(nil, view.ID)); err != nil {
@@ -44,30 +44,30 @@ func ReadRecord(r pebble.Reader, code string) (engine.Record, error) {
 		return rec, nil
 	}
 	if rec.Cold, err = row.DecodeCold(v); err != nil {
-		return engine.Record{}, fmt.Errorf("code %q, id %d: %w", code, view.ID, err)
+		return engine.Record{}, fmt.Errorf("code %q, id %d: %w", k.Code, view.ID, err)
 	}
 	return rec, nil
 }
 
 // ReadHot implements engine.Store. It reads one row: of a link that is not in the cache, one block of
 // a table, because the filters of the other tables say that it is not there.
-func (l *Links) ReadHot(code string) (engine.Hot, error) {
-	v, err := l.writer.Get(row.AppendHotKey(nil, code))
+func (l *Links) ReadHot(k engine.Key) (engine.Hot, error) {
+	v, err := l.writer.Get(row.AppendHotKey(nil, k))
 	if err != nil {
 		return engine.Hot{}, fmt.Errorf("storage: %w", err)
 	}
 	if v == nil {
 		return engine.Hot{}, engine.ErrNotFound
 	}
-	view, err := row.DecodeHot([]byte(code), v)
+	view, err := row.DecodeHot(k.View(), v)
 	if err != nil {
-		return engine.Hot{}, fmt.Errorf("storage: code %q: %w", code, err)
+		return engine.Hot{}, fmt.Errorf("storage: code %q: %w", k.Code, err)
 	}
 	return row.OwnHot(&view), nil
 }
 
 // ListLinks implements engine.Store.
-func (l *Links) ListLinks(owner uint32, tag string, fn func(id uint64, code string) bool) error {
+func (l *Links) ListLinks(owner uint32, tag string, fn func(id uint64, k engine.Key) bool) error {
 	prefix := row.AppendByOwnerKey(nil, owner, 0)
 	switch {
 	case len(tag) > engine.MaxTagBytes: // no link has it
@@ -82,7 +82,7 @@ func (l *Links) ListLinks(owner uint32, tag string, fn func(id uint64, code stri
 }
 
 // listIndex calls fn for the index rows whose keys are prefix and a link id.
-func (l *Links) listIndex(prefix []byte, fn func(id uint64, code string) bool) (err error) {
+func (l *Links) listIndex(prefix []byte, fn func(id uint64, k engine.Key) bool) (err error) {
 	keys := row.PrefixRange(prefix)
 	it, err := l.db.NewIter(&pebble.IterOptions{LowerBound: keys.Lower, UpperBound: keys.Upper})
 	if err != nil {
@@ -98,11 +98,11 @@ func (l *Links) listIndex(prefix []byte, fn func(id uint64, code string) bool) (
 		if len(key) != len(prefix)+8 {
 			return fmt.Errorf("%w: key %x in an index", row.ErrCorrupt, key)
 		}
-		code, err := row.DecodeIndexCode(value)
+		k, err := row.DecodeIndexKey(value)
 		if err != nil {
 			return fmt.Errorf("row %x: %w", key, err)
 		}
-		if !fn(^binary.BigEndian.Uint64(key[len(prefix):]), code) {
+		if !fn(^binary.BigEndian.Uint64(key[len(prefix):]), k) {
 			return nil
 		}
 	}

@@ -224,7 +224,7 @@ func exactWhileLeadersChange(t *testing.T, change bool, loses int) {
 	pulled(t, all)
 	for code, n := range admitted {
 		for _, s := range all {
-			if got, err := s.engine.Stats(context.Background(), code); err != nil || got.Hits != uint64(n.Load()) {
+			if got, err := s.engine.Stats(context.Background(), keyOf(code)); err != nil || got.Hits != uint64(n.Load()) {
 				t.Errorf("%s has %d hits of %s in its figures, %v; it was followed %d times", s.name, got.Hits, code, err, n.Load())
 			}
 		}
@@ -282,7 +282,7 @@ func TestAGrantOfACapThatWasTakenAwayIsNotUsed(t *testing.T) {
 	running.Go(func() { s.engine.AskCaps(ctx, s.ask) })
 	createSomewhere(t, members, engine.Draft{Alias: "x", Owner: 1, Target: "https://example.com/", MaxHits: 10})
 	eventually(t, "a redirect is granted", func() bool { return s.hit("x") })
-	old, _ := s.engine.Resolve([]byte("x"))
+	old, _ := s.engine.Resolve(keyOf("x").View())
 	s.granted = func() { setCap(t, members, "x", 0) }
 	if admitted, decided := s.engine.HitAsked(old, engine.Visit{NowMs: time.Now().UnixMilli()}); admitted || decided {
 		t.Errorf("admitted %t, decided %t", admitted, decided)
@@ -339,7 +339,7 @@ func TestHitsFromBeforeAResetCountAtNoMember(t *testing.T) {
 	hits(10)
 	eventually(t, "the figures are reset", func() bool {
 		for _, m := range members {
-			if _, err := m.engine.Reset(context.Background(), "x", engine.Guard{AnyOwner: true}); err == nil {
+			if _, err := m.engine.Reset(context.Background(), keyOf("x"), engine.Guard{AnyOwner: true}); err == nil {
 				return true
 			}
 		}
@@ -356,7 +356,7 @@ func TestHitsFromBeforeAResetCountAtNoMember(t *testing.T) {
 	}
 	for _, s := range all {
 		eventually(t, s.name+" has the hits since the reset", func() bool {
-			got, err := s.engine.Stats(ctx, "x")
+			got, err := s.engine.Stats(ctx, keyOf("x"))
 			return err == nil && got.Hits == 15
 		})
 	}
@@ -365,7 +365,7 @@ func TestHitsFromBeforeAResetCountAtNoMember(t *testing.T) {
 			r, err := s.engine.OwnerReport(ctx, []uint32{1}, "", engine.Query{})
 			return err == nil && r.Hits == 45
 		})
-		if got, err := s.engine.Stats(ctx, "x"); err != nil || got.Hits != 15 {
+		if got, err := s.engine.Stats(ctx, keyOf("x")); err != nil || got.Hits != 15 {
 			t.Errorf("%s, in the end: got %+v, %v, want 15 hits", s.name, got, err)
 		}
 	}
@@ -384,7 +384,7 @@ func (s *sharing) follow(ctx context.Context, admitted map[string]*atomic.Int64)
 }
 
 func (s *sharing) hit(code string) bool {
-	l, ok := s.engine.Resolve([]byte(code))
+	l, ok := s.engine.Resolve(keyOf(code).View())
 	if !ok {
 		return false
 	}
@@ -401,7 +401,7 @@ func (s *sharing) hit(code string) bool {
 }
 
 func (s *sharing) usedUp(code string) bool {
-	l, ok := s.engine.Resolve([]byte(code))
+	l, ok := s.engine.Resolve(keyOf(code).View())
 	if !ok {
 		return false
 	}
@@ -414,7 +414,7 @@ func setCap(t *testing.T, members []*member, code string, limit uint64) {
 	t.Helper()
 	eventually(t, "the cap is set", func() bool {
 		for _, m := range members {
-			_, err := m.engine.Update(t.Context(), code, engine.Guard{AnyOwner: true}, func(r *engine.Record) error {
+			_, err := m.engine.Update(t.Context(), keyOf(code), engine.Guard{AnyOwner: true}, func(r *engine.Record) error {
 				r.Hot.MaxHits = limit
 				return nil
 			})

@@ -183,7 +183,7 @@ func linksOf(m *member) map[string]string {
 	err := m.store.LoadLinks(context.Background(), engine.EachLink(func(h engine.HotView) error {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		if l, ok := m.engine.Resolve(h.Code); ok {
+		if l, ok := m.engine.Resolve(viewOf(h.Code)); ok {
 			links[string(h.Code)] = string(l.AppendTarget(nil))
 			l.Release()
 		}
@@ -203,7 +203,7 @@ func TestOneNodeLeadsAndTheOthersHaveItsLinks(t *testing.T) {
 	detail := createSomewhere(t, members, engine.Draft{Alias: "welcome", Owner: 1, Target: "https://example.com/"})
 	caughtUp(t, log, members)
 	for _, m := range members {
-		got, err := m.engine.Read("welcome")
+		got, err := m.engine.Read(keyOf("welcome"))
 		if err != nil || got.ID != detail.ID || got.Target != "https://example.com/" {
 			t.Errorf("%s: Read: %+v, %v", m.name, got, err)
 		}
@@ -271,7 +271,7 @@ func TestNodesStayAlikeWhileLeadersChange(t *testing.T) {
 				t.Errorf("id %d was given to %q and %q", id, other, code)
 			}
 			ids[id] = code
-			if detail, err := members[0].engine.Read(code); err != nil || detail.ID != id {
+			if detail, err := members[0].engine.Read(keyOf(code)); err != nil || detail.ID != id {
 				t.Errorf("client %d: %q was acknowledged with id %d; now %d, %v", c, code, id, detail.ID, err)
 			}
 		}
@@ -338,16 +338,16 @@ func client(members []*member, c int, made map[string]uint64, stop <-chan struct
 		switch guard := (engine.Guard{Owner: uint32(c), By: &engine.By{Name: "c"}}); rng.IntN(8) {
 		case 2: // it gets another id
 			delete(made, code)
-			if detail, err := m.engine.Reset(context.Background(), code, guard); err == nil {
+			if detail, err := m.engine.Reset(context.Background(), keyOf(code), guard); err == nil {
 				made[code] = detail.ID
 			}
 		case 3:
-			_, _ = m.engine.Give(context.Background(), code, guard, 100+uint32(c), func(*engine.Record) error { return nil })
+			_, _ = m.engine.Give(context.Background(), keyOf(code), guard, 100+uint32(c), func(*engine.Record) error { return nil })
 		case 0:
 			delete(made, code) // whatever becomes of it
-			_ = m.engine.Delete(context.Background(), code, engine.Guard{Owner: uint32(c)})
+			_ = m.engine.Delete(context.Background(), keyOf(code), engine.Guard{Owner: uint32(c)})
 		case 1:
-			_, _ = m.engine.Update(context.Background(), code, engine.Guard{Owner: uint32(c)}, func(r *engine.Record) error {
+			_, _ = m.engine.Update(context.Background(), keyOf(code), engine.Guard{Owner: uint32(c)}, func(r *engine.Record) error {
 				r.Cold.Title = "changed"
 				return nil
 			})
@@ -405,7 +405,7 @@ func TestRacingClientsOfAnAliasHaveOneWinner(t *testing.T) {
 		}
 		if len(w) == 1 {
 			won++
-			if d, err := members[0].engine.Read(fmt.Sprintf("alias-%d", i)); err != nil || d.Owner != uint32(w[0]) {
+			if d, err := members[0].engine.Read(keyOf(fmt.Sprintf("alias-%d", i))); err != nil || d.Owner != uint32(w[0]) {
 				t.Errorf("alias %d was given to %d and is %d's, %v", i, w[0], d.Owner, err)
 			}
 		}
@@ -450,4 +450,12 @@ func TestANodeThatIsAheadOfTheLogDoesNotLead(t *testing.T) {
 			}
 		})
 	}
+}
+
+// keyOf returns the key of a code in the default domain.
+func keyOf(code string) engine.Key { return engine.Key{Domain: engine.DefaultDomain, Code: code} }
+
+// viewOf returns a view of the same.
+func viewOf(code []byte) engine.KeyView {
+	return engine.KeyView{Domain: engine.DefaultDomain, Code: code}
 }

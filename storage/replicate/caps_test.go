@@ -61,7 +61,7 @@ func TestCapsAreSharedRows(t *testing.T) {
 		wantCaps(t, x, want)
 	}
 
-	apply(engine.Mutation{Purge: &engine.Purge{Deletion: engine.Deletion{ID: 1, Code: "code-1"}, FreesCode: true}})
+	apply(engine.Mutation{Purge: &engine.Purge{Deletion: engine.Deletion{ID: 1, Key: keyOf("code-1")}, FreesCode: true}})
 	learnEach(t, other, log, len(log.entries), learned)
 	delete(want, 1)
 	for _, x := range []*Store{s, other} {

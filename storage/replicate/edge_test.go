@@ -116,7 +116,7 @@ func (m *edgeModel) step() {
 		}
 	case kind < 8:
 		if r, ok := any(m.dead); ok {
-			apply(m.t, m.s, engine.Mutation{Purge: &engine.Purge{Deletion: engine.Deletion{Hour: 0, ID: r.Hot.ID, Code: r.Hot.Code}, FreesCode: true}})
+			apply(m.t, m.s, engine.Mutation{Purge: &engine.Purge{Deletion: engine.Deletion{Hour: 0, ID: r.Hot.ID, Key: keyOf(r.Hot.Code)}, FreesCode: true}})
 			delete(m.dead, r.Hot.ID)
 		}
 	default:

@@ -80,8 +80,8 @@ func writeBulk(t testing.TB, s *Store, links []engine.Mutation) (err error) {
 func madeLink(id uint64, targetBytes int) engine.Mutation {
 	code := fmt.Sprintf("code-%d", id)
 	return engine.Mutation{
-		Hot:  engine.Hot{Code: code, ID: id, Owner: 1, Target: "https://example.com/" + strings.Repeat("x", targetBytes)},
-		Cold: engine.Cold{Code: code, Version: 1},
+		Hot:  engine.Hot{Key: keyOf(code), ID: id, Owner: 1, Target: "https://example.com/" + strings.Repeat("x", targetBytes)},
+		Cold: engine.Cold{Key: keyOf(code), Version: 1},
 	}
 }
 
@@ -365,7 +365,7 @@ func TestWhatAnEdgeReadsOfTheLogHasNothingElse(t *testing.T) {
 
 // A batch may set a record several times: only the last one counts, on both sides.
 func TestAFullNodeHasTheLastOfEachRecord(t *testing.T) {
-	plain, titled := row.AppendCold(nil, &engine.Cold{Code: "c", Version: 1}), row.AppendCold(nil, &engine.Cold{Code: "c", Version: 1, Title: "t"})
+	plain, titled := row.AppendCold(nil, &engine.Cold{Key: keyOf("c"), Version: 1}), row.AppendCold(nil, &engine.Cold{Key: keyOf("c"), Version: 1, Title: "t"})
 	key := row.AppendColdKey(nil, 1)
 	for name, steps := range map[string][][]byte{
 		"plain": {plain}, "titled": {titled}, "loses its title": {titled, plain}, "gets it back": {titled, plain, titled}, "goes": {titled, nil}, "goes and comes": {titled, nil, plain},

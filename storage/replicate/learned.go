@@ -29,7 +29,11 @@ func (l *learned) reset() { *l = learned{} }
 func (l *learned) noteSet(key, value []byte, known func(key []byte) (bool, error)) (err error) {
 	switch key[0] {
 	case row.TableHot:
-		h, err := row.DecodeHot(key[1:], value)
+		k, err := row.SplitHotKey(key)
+		if err != nil {
+			return err
+		}
+		h, err := row.DecodeHot(k, value)
 		if err != nil {
 			return err
 		}
@@ -69,7 +73,11 @@ func (l *learned) noteSet(key, value []byte, known func(key []byte) (bool, error
 func (l *learned) noteDelete(key []byte, known func(key []byte) (bool, error)) error {
 	switch key[0] {
 	case row.TableHot: // the deletion of its cold record follows
-		l.Freed = append(l.Freed, engine.Freed{Code: string(key[1:])})
+		k, err := row.SplitHotKey(key)
+		if err != nil {
+			return err
+		}
+		l.Freed = append(l.Freed, engine.Freed{Key: k.Own()})
 	case row.TableCold:
 		id, err := row.SplitColdKey(key)
 		if err != nil {

@@ -481,7 +481,7 @@ func rowsOfLinks(t testing.TB, s *Store) map[uint64]int {
 	t.Helper()
 	found := map[uint64]int{}
 	for key, value := range rows(t, s, row.TableHot) {
-		h, err := row.DecodeHot([]byte(key[1:]), []byte(value))
+		h, err := row.DecodeHot(keyOf(key[1:]).View(), []byte(value))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -517,3 +517,6 @@ var benchReferrers = func() (names [100]string) {
 	}
 	return names
 }()
+
+// keyOf returns the key of a code in the default domain.
+func keyOf(code string) engine.Key { return engine.Key{Domain: engine.DefaultDomain, Code: code} }

@@ -548,7 +548,7 @@ func TestAPurgedLinkGetsNoRowsAgain(t *testing.T) {
 	if hits := pull(t, leader, maker); hits != 2 {
 		t.Errorf("a deleted link that is not purged: got %d hits of both", hits)
 	}
-	apply(t, leader, engine.Mutation{Purge: &engine.Purge{Deletion: engine.Deletion{Code: "code1", ID: 1}, FreesCode: true}})
+	apply(t, leader, engine.Mutation{Purge: &engine.Purge{Deletion: engine.Deletion{Key: keyOf("code1"), ID: 1}, FreesCode: true}})
 	log.feed(t, s)
 	check := func(when string, s *Store) {
 		t.Helper()

@@ -72,7 +72,7 @@ func TestMutationsOfACodeInACommitTakeEffectInTheirOrder(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := openMem(t, vfs.NewMem())
 			applyTogether(t, s, c.mutations...)
-			got, err := s.ReadRecord("code")
+			got, err := s.ReadRecord(keyOf("code"))
 			live := err == nil && got.Hot.Flags&engine.FlagTombstone == 0
 			if live != (c.want != 0) || live && got.Hot.ID != c.want {
 				t.Errorf("got %+v, %v, want link %d", got.Hot, err, c.want)
@@ -94,7 +94,7 @@ func TestAllCreationsOfACommitAreWrittenHoweverMany(t *testing.T) {
 		}
 		applyTogether(t, s, all...)
 		for _, m := range all {
-			if got, err := s.ReadRecord(m.Hot.Code); err != nil || got.Hot.ID != m.Hot.ID || got.Cold.Title != m.Cold.Title {
+			if got, err := s.ReadRecord(keyOf(m.Hot.Code)); err != nil || got.Hot.ID != m.Hot.ID || got.Cold.Title != m.Cold.Title {
 				t.Fatalf("%d together, link %q: got %+v, %v", n, m.Hot.Code, got, err)
 			}
 		}
@@ -112,7 +112,7 @@ func writesOfAllKinds() []anyWrite {
 	gone, again, edited := rowtest.Link("gone", 2, 1, "tag"), rowtest.Link("gone", 4, 2, "other"), rowtest.Link("edited", 3, 1, "tag")
 	bulk := engine.Bulk{Creations: []engine.Mutation{rowtest.Creation(rowtest.Link("z", 10, 1, "tag")), rowtest.Creation(rowtest.Link("b", 11, 1))}}
 	change := &engine.CapChange{ID: 1, Cap: engine.Cap{Generation: 1, Used: 7, Open: true}}
-	purge := purgeOf(engine.Deletion{Hour: uint32(deletedAt(gone, 5).Hot.DeletedAtMs / msPerHour), ID: 2, Code: "gone"}, true)
+	purge := purgeOf(engine.Deletion{Hour: uint32(deletedAt(gone, 5).Hot.DeletedAtMs / msPerHour), ID: 2, Key: keyOf("gone")}, true)
 	return []anyWrite{
 		{Mutation: capped(1, engine.Cap{Generation: 1, Open: true})}, {Mutation: rowtest.Creation(gone)},
 		{Mutation: deletedAt(gone, 5)}, {Mutation: rowtest.Creation(edited)},
@@ -173,7 +173,7 @@ func TestWritesOfAllKindsHaveTheSameEffectTogetherAsOneByOneAndOnAFollower(t *te
 	}
 	wantRowsOf(t, follower, 1, 3, 4, 5, 6, 7, 10, 11)
 	for code, id := range map[string]uint64{"gone": 4, "edited": 3, "z": 10, "last": 7} {
-		if got, err := follower.ReadRecord(code); err != nil || got.Hot.ID != id {
+		if got, err := follower.ReadRecord(keyOf(code)); err != nil || got.Hot.ID != id {
 			t.Errorf("%q: got link %d, %v, want link %d", code, got.Hot.ID, err, id)
 		}
 	}

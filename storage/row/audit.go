@@ -45,10 +45,10 @@ func SplitAuditKey(key []byte) (stamp uint64, err error) {
 //	└───────────┴──────────┴──────┴──────┴──────┴───────┴────────────┴─────────┴─────────┴────────────────┘
 //
 //	a link                ┌─────────┬────────┬──────────────────────┬────────────────────┐
-//	                      │ which 1 │ [code] │ [hot · cold, before] │ [hot · cold after] │
+//	                      │ which 1 │ [key]  │ [hot · cold, before] │ [hot · cold after] │
 //	                      └─────────┴────────┴──────────────────────┴────────────────────┘
 //	several links         ┌─────────┬──────────┬────────┬────────────┬───────────┐
-//	                      │ created │ existing │ failed │ first code │ last code │
+//	                      │ created │ existing │ failed │ first key  │ last key  │
 //	                      └─────────┴──────────┴────────┴────────────┴───────────┘
 //	an account            ┌──────┬──────────┬───────────────────────────────────────────┐
 //	                      │ user │ token id │ number of changes · field, before, after… │
@@ -56,7 +56,7 @@ func SplitAuditKey(key []byte) (stamp uint64, err error) {
 //
 // Late is the change's time less that of the stamp, in milliseconds, signed: 0, unless entries from
 // before the clock was put back have taken the stamps of that time. Via 1 is a token, 2 a session, each with its id; 3 the socket of local commands. The network is
-// text (192.0.2.0/24), empty if it is not kept. Texts, hot and cold records have their length before
+// text (192.0.2.0/24), empty if it is not kept. A key is a domain and a code. Texts, codes, hot and cold records have their length before
 // them.
 func AppendAudit(dst []byte, e *engine.AuditEntry) []byte {
 	dst = binary.AppendVarint(append(dst, auditVersion, byte(e.Action)), e.At().UnixMilli()-engine.StampTime(e.Stamp).UnixMilli())
@@ -68,7 +68,7 @@ func AppendAudit(dst []byte, e *engine.AuditEntry) []byte {
 		for _, n := range [...]uint32{e.Created, e.Existing, e.Failed} {
 			dst = binary.AppendUvarint(dst, uint64(n))
 		}
-		return appendString(appendString(dst, e.FirstCode), e.LastCode)
+		return appendKey(appendKey(dst, e.First), e.Last)
 	}
 	dst = appendString(binary.AppendUvarint(dst, uint64(e.User)), e.TokenID)
 	dst = binary.AppendUvarint(dst, uint64(len(e.Changes)))
@@ -98,14 +98,14 @@ func appendBy(dst []byte, by *engine.By) []byte {
 }
 
 func appendAuditLink(dst []byte, e *engine.AuditEntry) []byte {
-	which, code := byte(0), ""
+	which, key := byte(0), engine.Key{}
 	if e.Before != nil {
-		which, code = which|auditBefore, e.Before.Hot.Code
+		which, key = which|auditBefore, e.Before.Hot.Key
 	}
 	if e.After != nil {
-		which, code = which|auditAfter, e.After.Hot.Code
+		which, key = which|auditAfter, e.After.Hot.Key
 	}
-	dst = appendString(append(dst, which), code)
+	dst = appendKey(append(dst, which), key)
 	for _, rec := range [...]*engine.Record{e.Before, e.After} {
 		if rec != nil {
 			dst = appendSized(dst, func(dst []byte) []byte { return AppendHot(dst, &rec.Hot) })
@@ -144,7 +144,7 @@ func DecodeAudit(stamp uint64, v []byte) (engine.AuditEntry, error) {
 		}
 	case e.Action <= engine.LinksImported:
 		e.Created, e.Existing, e.Failed = r.uint32(), r.uint32(), r.uint32()
-		e.FirstCode, e.LastCode = string(r.bytes(engine.MaxCodeBytes)), string(r.bytes(engine.MaxCodeBytes))
+		e.First, e.Last = r.key().Own(), r.key().Own()
 	default:
 		readAuditAccount(&r, &e)
 	}
@@ -190,25 +190,25 @@ func readAuditLink(r *reader, e *engine.AuditEntry) (err error) {
 	if which == 0 || which > auditBefore|auditAfter {
 		r.fail("unknown records")
 	}
-	code := r.bytes(engine.MaxCodeBytes)
+	key := r.key()
 	if which&auditBefore != 0 {
-		if e.Before, err = readAuditRecord(r, code); err != nil {
+		if e.Before, err = readAuditRecord(r, key); err != nil {
 			return err
 		}
 	}
 	if which&auditAfter != 0 {
-		e.After, err = readAuditRecord(r, code)
+		e.After, err = readAuditRecord(r, key)
 	}
 	return err
 }
 
-func readAuditRecord(r *reader, code []byte) (*engine.Record, error) {
+func readAuditRecord(r *reader, k engine.KeyView) (*engine.Record, error) {
 	hot := r.fixed(int(binary.BigEndian.Uint16(r.pair())))
 	cold := r.fixed(int(binary.BigEndian.Uint16(r.pair())))
 	if r.err != nil {
 		return nil, r.err
 	}
-	view, err := DecodeHot(code, hot)
+	view, err := DecodeHot(k, hot)
 	if err != nil {
 		return nil, err
 	}

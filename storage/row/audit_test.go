@@ -24,7 +24,7 @@ var (
 		Before: &engine.Record{Hot: goldenTombstone, Cold: goldenCold}, After: &engine.Record{Hot: goldenTombstone, Cold: goldenCold},
 	}
 	goldenAuditBulk = engine.AuditEntry{
-		Stamp: 9 << 20, Action: engine.LinksImported, By: engine.By{AtMs: 9, Local: true}, Created: 300, Existing: 1, Failed: 2, FirstCode: "a", LastCode: "zz",
+		Stamp: 9 << 20, Action: engine.LinksImported, By: engine.By{AtMs: 9, Local: true}, Created: 300, Existing: 1, Failed: 2, First: keyOf("a"), Last: engine.Key{Domain: 300, Code: "zz"},
 	}
 	goldenAuditUser = engine.AuditEntry{
 		Stamp: 9 << 20, Action: engine.UserEdited, By: engine.By{AtMs: 300, User: 1, Name: "b", SessionID: "s"}, User: 7,
@@ -39,17 +39,17 @@ func TestAuditEntriesAreAsPinned(t *testing.T) {
 		want  string
 	}{
 		"edit": {
-			goldenAuditEdit, "01 02 03 ac02 03616e6e 01 03746f6b 03722d31 0c3139322e302e322e302f3234 03 04636f6465 " +
+			goldenAuditEdit, "01 02 03 ac02 03616e6e 01 03746f6b 03722d31 0c3139322e302e322e302f3234 03 0004636f6465 " +
 				"000a 01 20 05 07 82a0abfef962 0028 01 04636f6465 02 8080f4f6905d 01 01028101 0202d804 03025469 04050178 02797a 63026162 800100 " +
 				"001f 01 19 85808080808040 ac02 80a0abfef962 e807 68747470733a2f2f612e622f " +
 				"0028 01 04636f6465 02 8080f4f6905d 01 01028101 0202d804 03025469 04050178 02797a 63026162 800100",
 		},
 		"reset": {
-			goldenAuditReset, "01 0f 00 00 00 00 00 00 03 04636f6465 " +
+			goldenAuditReset, "01 0f 00 00 00 00 00 00 03 0004636f6465 " +
 				"000a 01 20 05 07 82a0abfef962 0028 01 04636f6465 02 8080f4f6905d 01 01028101 0202d804 03025469 04050178 02797a 63026162 800100 " +
 				"000a 01 20 05 07 82a0abfef962 0028 01 04636f6465 02 8080f4f6905d 01 01028101 0202d804 03025469 04050178 02797a 63026162 800100",
 		},
-		"import":     {goldenAuditBulk, "01 05 00 00 00 03 00 00 ac02 01 02 0161 027a7a"},
+		"import":     {goldenAuditBulk, "01 05 00 00 00 03 00 00 ac02 01 02 000161 ac02027a7a"},
 		"user":       {goldenAuditUser, "01 07 c604 01 0162 02 0173 00 00 07 00 02 04726f6c65 066d656d626572 0561646d696e 0870617373776f7264 00 00"},
 		"revocation": {goldenAuditToken, "01 0a 00 00 00 00 00 00 02 0174 00"},
 	} {
@@ -83,10 +83,10 @@ func TestMalformedAuditEntriesAreRefused(t *testing.T) {
 
 func TestAuditEntriesAreReadAsTheyWereWritten(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		code := genText(engine.MaxCodeBytes).Draw(t, "code")
+		key := engine.Key{Domain: genDomain.Draw(t, "domain"), Code: genText(engine.MaxCodeBytes).Draw(t, "code")}
 		record := func() *engine.Record {
 			rec := &engine.Record{Hot: genHot().Draw(t, "hot"), Cold: genCold().Draw(t, "cold")}
-			rec.Hot.Code = code
+			rec.Hot.Key = key
 			return rec
 		}
 		e := engine.AuditEntry{Stamp: rapid.Uint64().Draw(t, "stamp"), Action: engine.LinkEdited, By: goldenBy, Before: record(), After: record()}
@@ -121,7 +121,7 @@ func TestEntriesThatCouldNotBeReadBackAreRefused(t *testing.T) {
 			t.Errorf("an entry %s was accepted", name)
 		}
 	}
-	m := engine.Mutation{Hot: engine.Hot{Code: "a", Flags: engine.FlagTombstone}, By: &engine.By{RequestID: long}}
+	m := engine.Mutation{Hot: engine.Hot{Key: keyOf("a"), Flags: engine.FlagTombstone}, By: &engine.By{RequestID: long}}
 	if CheckMutation(&m) == nil {
 		t.Error("a deletion with a long request id was accepted")
 	}

@@ -17,7 +17,7 @@ import (
 // codecs are all value formats: each decodes a value and encodes it again.
 var codecs = map[string]func(v []byte) ([]byte, error){
 	"hot": func(v []byte) ([]byte, error) {
-		view, err := DecodeHot([]byte("code"), v)
+		view, err := DecodeHot(keyOf("code").View(), v)
 		h := OwnHot(&view)
 		return AppendHot(nil, &h), err
 	},
@@ -88,14 +88,14 @@ var codecs = map[string]func(v []byte) ([]byte, error){
 
 var (
 	goldenHot = engine.Hot{
-		Code: "code", ID: 0x0001_0000_0000_0005, Owner: 300, Flags: engine.FlagExpires | engine.FlagCapped | 1,
+		Key: keyOf("code"), ID: 0x0001_0000_0000_0005, Owner: 300, Flags: engine.FlagExpires | engine.FlagCapped | 1,
 		ExpiresAtMs: 1_700_000_000_000, MaxHits: 1000, Target: "https://a.b/",
 	}
 	goldenTombstone = engine.Hot{
-		Code: "code", ID: 5, Owner: 7, Flags: engine.FlagTombstone, DeletedAtMs: 1_700_000_000_001,
+		Key: keyOf("code"), ID: 5, Owner: 7, Flags: engine.FlagTombstone, DeletedAtMs: 1_700_000_000_001,
 	}
 	goldenCold = engine.Cold{
-		Code: "code", Version: 2, CreatedAtMs: 1_600_000_000_000, UpdatedAtMs: -1, ImportedHits: 129, ImportedAtMs: 300,
+		Key: keyOf("code"), Version: 2, CreatedAtMs: 1_600_000_000_000, UpdatedAtMs: -1, ImportedHits: 129, ImportedAtMs: 300,
 		Title: "Ti", Tags: []string{"x", "yz"}, Newer: "\x63\x02ab\x80\x01\x00",
 	}
 	goldenPositions = engine.Positions{Epoch: 3, FlushSeq: 200, OpenHour: 472_222, Rings: []uint64{0, 1 << 40}}
@@ -106,7 +106,7 @@ var (
 	}
 	goldenBulkReceipt = engine.Receipt{
 		Request: goldenReceipt.Request, CreatedAtMs: 1_700_000_000_002, Items: []engine.ReceiptItem{
-			{Outcome: engine.OutcomeCreated, ID: 5, Code: "code"}, {Outcome: engine.OutcomeExisted, ID: 300, Code: "a"},
+			{Outcome: engine.OutcomeCreated, ID: 5, Key: keyOf("code")}, {Outcome: engine.OutcomeExisted, ID: 300, Key: engine.Key{Domain: 300, Code: "a"}},
 			{Outcome: engine.OutcomeTaken}, {Outcome: engine.OutcomeRefused},
 		},
 	}
@@ -127,19 +127,21 @@ func TestFormatsAreAsPinned(t *testing.T) {
 		got  []byte
 		want string
 	}{
-		"hot":                {AppendHot(nil, &goldenHot), "01 19 85808080808040 ac02 80a0abfef962 e807 68747470733a2f2f612e622f"},
-		"tombstone":          {AppendHot(nil, &goldenTombstone), "01 20 05 07 82a0abfef962"},
-		"cold":               {AppendCold(nil, &goldenCold), "01 04636f6465 02 8080f4f6905d 01 01028101 0202d804 03025469 04050178 02797a 63026162 800100"},
-		"cold, not imported": {AppendCold(nil, &engine.Cold{Code: "code", Version: 2, ImportedHits: 1}), "01 04636f6465 02 00 00 010101"},
-		"index":              {AppendIndexValue(nil, IndexValue{"code", "a.b", "Ti"}), "01 04636f6465 03612e62 5469"},
-		"deletion":           {AppendDeletion(nil, "aZ"), "01 615a"},
-		"positions":          {AppendPositions(nil, &goldenPositions), "01 03 c801 9ee91c 02 00 808080808020"},
-		"mark":               {AppendMark(nil, &goldenMark), "01 9ee91c 01 8001 03 00 02 de5d"},
-		"first mark":         {AppendMark(nil, &Mark{}), "01 00 00 00"},
-		"mark, none ahead":   {AppendMark(nil, &Mark{Hour: goldenMark.Hour, Stage: goldenMark.Stage, Next: goldenMark.Next}), "01 9ee91c 01 8001"},
-		"clock":              {AppendClock(nil, &goldenClock), "01 c0cf24 84a0abfef962 ffb9b703 a0c21e 02 80a0abfef962 a0c21e a0c21e 02 09 a08d06 c0cf24 a0c21e"},
-		"sweep":              {AppendSweep(nil, goldenSweep), "01 99e601 01 8001"},
-		"log":                {AppendLogPosition(nil, LogPosition{Cluster: [16]byte{5}, Sequence: 300, Epoch: 7, Hash: [32]byte{31: 9}}), "01 05" + strings.Repeat(" 00", 15) + " ac02 07" + strings.Repeat(" 00", 31) + " 09"},
+		"hot":                 {AppendHot(nil, &goldenHot), "01 19 85808080808040 ac02 80a0abfef962 e807 68747470733a2f2f612e622f"},
+		"tombstone":           {AppendHot(nil, &goldenTombstone), "01 20 05 07 82a0abfef962"},
+		"cold":                {AppendCold(nil, &goldenCold), "01 04636f6465 02 8080f4f6905d 01 01028101 0202d804 03025469 04050178 02797a 63026162 800100"},
+		"cold, not imported":  {AppendCold(nil, &engine.Cold{Key: keyOf("code"), Version: 2, ImportedHits: 1}), "01 04636f6465 02 00 00 010101"},
+		"cold, elsewhere":     {AppendCold(nil, &engine.Cold{Key: engine.Key{Domain: 300, Code: "code"}, Tags: []string{"x"}}), "01 04636f6465 00 00 00 04020178 0502ac02"},
+		"index":               {AppendIndexValue(nil, IndexValue{keyOf("code"), "a.b", "Ti"}), "01 00 04636f6465 03612e62 5469"},
+		"deletion, elsewhere": {AppendDeletion(nil, engine.Key{Domain: 300, Code: "aZ"}), "01 ac02 02 615a"},
+		"deletion":            {AppendDeletion(nil, keyOf("aZ")), "01 00 02 615a"},
+		"positions":           {AppendPositions(nil, &goldenPositions), "01 03 c801 9ee91c 02 00 808080808020"},
+		"mark":                {AppendMark(nil, &goldenMark), "01 9ee91c 01 8001 03 00 02 de5d"},
+		"first mark":          {AppendMark(nil, &Mark{}), "01 00 00 00"},
+		"mark, none ahead":    {AppendMark(nil, &Mark{Hour: goldenMark.Hour, Stage: goldenMark.Stage, Next: goldenMark.Next}), "01 9ee91c 01 8001"},
+		"clock":               {AppendClock(nil, &goldenClock), "01 c0cf24 84a0abfef962 ffb9b703 a0c21e 02 80a0abfef962 a0c21e a0c21e 02 09 a08d06 c0cf24 a0c21e"},
+		"sweep":               {AppendSweep(nil, goldenSweep), "01 99e601 01 8001"},
+		"log":                 {AppendLogPosition(nil, LogPosition{Cluster: [16]byte{5}, Sequence: 300, Epoch: 7, Hash: [32]byte{31: 9}}), "01 05" + strings.Repeat(" 00", 15) + " ac02 07" + strings.Repeat(" 00", 31) + " 09"},
 		"receipt": {
 			AppendReceipt(nil, &goldenReceipt, &goldenHot, &goldenCold), "01 84a0abfef962 010200000000000000000000000000ff 01 " +
 				"1f 01 19 85808080808040 ac02 80a0abfef962 e807 68747470733a2f2f612e622f " +
@@ -147,7 +149,7 @@ func TestFormatsAreAsPinned(t *testing.T) {
 		},
 		"bulk receipt": {
 			AppendBulkReceipt(nil, &goldenBulkReceipt), "01 84a0abfef962 010200000000000000000000000000ff 02 04 " +
-				"00 05 04636f6465 01 ac02 0161 02 03",
+				"00 05 0004636f6465 01 ac02 ac020161 02 03",
 		},
 		"base URL": {AppendBaseURL(nil, "https://sho.rt"), "01 68747470733a2f2f73686f2e7274"},
 		"outbox record": {
@@ -186,10 +188,15 @@ func genText(limit int) *rapid.Generator[string] {
 	})
 }
 
+// genDomain is often the default one.
+var genDomain = rapid.Custom(func(t *rapid.T) engine.Domain {
+	return engine.Domain(rapid.Uint16().Draw(t, "domain"))
+})
+
 func genHot() *rapid.Generator[engine.Hot] {
 	return rapid.Custom(func(t *rapid.T) engine.Hot {
 		h := engine.Hot{
-			Code: "code", ID: rapid.Uint64().Draw(t, "id"), Owner: rapid.Uint32().Draw(t, "owner"),
+			Key: engine.Key{Domain: genDomain.Draw(t, "domain"), Code: "code"}, ID: rapid.Uint64().Draw(t, "id"), Owner: rapid.Uint32().Draw(t, "owner"),
 			Flags: engine.Flags(rapid.ByteMax(byte(knownFlags)).Draw(t, "flags")),
 		}
 		if h.Flags&engine.FlagExpires != 0 {
@@ -210,7 +217,8 @@ func genHot() *rapid.Generator[engine.Hot] {
 func genCold() *rapid.Generator[engine.Cold] {
 	return rapid.Custom(func(t *rapid.T) engine.Cold {
 		c := engine.Cold{
-			Code: genText(engine.MaxCodeBytes).Draw(t, "code"), Version: rapid.Uint64().Draw(t, "version"),
+			Key:         engine.Key{Domain: genDomain.Draw(t, "domain"), Code: genText(engine.MaxCodeBytes).Draw(t, "code")},
+			Version:     rapid.Uint64().Draw(t, "version"),
 			CreatedAtMs: rapid.Int64().Draw(t, "created"), UpdatedAtMs: rapid.Int64().Draw(t, "updated"),
 			ImportedHits: rapid.Uint64().Draw(t, "imported"), Title: genText(engine.MaxTitleBytes).Draw(t, "title"),
 		}
@@ -230,7 +238,7 @@ func genCold() *rapid.Generator[engine.Cold] {
 func TestRecordsAreReadAsTheyWereWritten(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		hot := genHot().Draw(t, "hot")
-		view, err := DecodeHot([]byte("code"), AppendHot(nil, &hot))
+		view, err := DecodeHot(hot.View(), AppendHot(nil, &hot))
 		if got := OwnHot(&view); err != nil || got != hot {
 			t.Fatalf("hot: got %+v, %v, want %+v", got, err, hot)
 		}
@@ -243,13 +251,13 @@ func TestRecordsAreReadAsTheyWereWritten(t *testing.T) {
 			CreatedAtMs: rapid.Int64().Draw(t, "at"), Existed: rapid.Bool().Draw(t, "existed"), Link: engine.Record{Hot: hot, Cold: cold},
 			Hits: rapid.Uint64().Draw(t, "hits"),
 		}
-		receipt.Link.Hot.Code, receipt.Link.Cold.ImportedHits = cold.Code, receipt.Hits
+		receipt.Link.Hot.Key, receipt.Link.Cold.ImportedHits = cold.Key, receipt.Hits
 		got, err := DecodeReceipt(receipt.RequestKey, AppendReceipt(nil, &receipt, &hot, &cold))
 		if err != nil || !reflect.DeepEqual(got, receipt) {
 			t.Fatalf("receipt: got %+v, %v, want %+v", got, err, receipt)
 		}
 		index := IndexValue{
-			genText(engine.MaxCodeBytes).Draw(t, "code"), genText(MaxHostBytes).Draw(t, "host"),
+			engine.Key{Domain: genDomain.Draw(t, "domain"), Code: genText(engine.MaxCodeBytes).Draw(t, "code")}, genText(MaxHostBytes).Draw(t, "host"),
 			genText(engine.MaxTitleBytes).Draw(t, "title"),
 		}
 		if got, err := DecodeIndexValue(AppendIndexValue(nil, index)); err != nil || got != index {
@@ -330,7 +338,7 @@ func TestMalformedValuesAreRefusedAsCorrupt(t *testing.T) {
 		"bulk receipt without items":     {"receipt", "01 00" + strings.Repeat("00", 16) + "02 00"},
 		"bulk receipt of 1,001 items":    {"receipt", "01 00" + strings.Repeat("00", 16) + "02 e907" + strings.Repeat("02", 1001)},
 		"bulk receipt, unknown outcome":  {"receipt", "01 00" + strings.Repeat("00", 16) + "02 01 04"},
-		"bulk receipt without a code":    {"receipt", "01 00" + strings.Repeat("00", 16) + "02 01 00 05 00"},
+		"bulk receipt without a code":    {"receipt", "01 00" + strings.Repeat("00", 16) + "02 01 00 05 00 00"},
 		"bulk receipt and more":          {"receipt", "01 00" + strings.Repeat("00", 16) + "02 01 02 02"},
 		"sweep with a day over 32 bits":  {"sweep", "01 8080808010 00 00"},
 		"outbox without positions":       {"outbox", "01" + strings.Repeat("00", 16) + "00 00 00"},
@@ -400,10 +408,10 @@ func FuzzHot(f *testing.F) {
 func FuzzCold(f *testing.F) { fuzzCodec(f, "cold", AppendCold(nil, &goldenCold)) }
 
 func FuzzIndexValue(f *testing.F) {
-	fuzzCodec(f, "index", AppendIndexValue(nil, IndexValue{"code", "a.b", "Ti"}))
+	fuzzCodec(f, "index", AppendIndexValue(nil, IndexValue{keyOf("code"), "a.b", "Ti"}))
 }
 
-func FuzzDeletion(f *testing.F) { fuzzCodec(f, "deletion", AppendDeletion(nil, "aZ")) }
+func FuzzDeletion(f *testing.F) { fuzzCodec(f, "deletion", AppendDeletion(nil, keyOf("aZ"))) }
 
 func FuzzPositions(f *testing.F) { fuzzCodec(f, "positions", AppendPositions(nil, &goldenPositions)) }
 

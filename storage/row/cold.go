@@ -17,7 +17,8 @@ const (
 	coldImportedHits = 1 + iota // a number
 	coldImportedAt              // ms, zigzag
 	coldTitle
-	coldTags // strings
+	coldTags   // strings
+	coldDomain // a number, not that of the default domain
 
 	coldKnown // fields from this number on are those of newer programs
 )
@@ -60,7 +61,11 @@ func AppendCold(dst []byte, c *engine.Cold) []byte {
 	for _, tag := range c.Tags {
 		tags = appendString(tags, tag)
 	}
-	return append(appendField(dst, coldTags, tags), c.Newer...)
+	dst = appendField(dst, coldTags, tags)
+	if c.Domain != engine.DefaultDomain {
+		dst = appendField(dst, coldDomain, binary.AppendUvarint(number[:0], uint64(c.Domain)))
+	}
+	return append(dst, c.Newer...)
 }
 
 // appendField appends a field, unless it is empty.
@@ -74,7 +79,10 @@ func appendField[S string | []byte](dst []byte, field uint64, value S) []byte {
 // DecodeCold decodes a cold record. The result shares no memory with v.
 func DecodeCold(v []byte) (engine.Cold, error) {
 	r := readValue("cold record", v, coldVersion)
-	c := engine.Cold{Code: string(r.bytes(engine.MaxCodeBytes)), Version: r.uvarint(), CreatedAtMs: r.varint(), UpdatedAtMs: r.varint()}
+	c := engine.Cold{
+		Key:     engine.Key{Domain: engine.DefaultDomain, Code: string(r.bytes(engine.MaxCodeBytes))},
+		Version: r.uvarint(), CreatedAtMs: r.varint(), UpdatedAtMs: r.varint(),
+	}
 	newer := r.rest
 	for before := uint64(0); len(r.rest) > 0; {
 		field := r.uvarint()
@@ -112,6 +120,9 @@ func (r *reader) readField(c *engine.Cold, field uint64, value []byte) {
 		for len(in.rest) > 0 && len(c.Tags) < engine.MaxTags { // more are bytes after its end
 			c.Tags = append(c.Tags, string(in.bytes(engine.MaxTagBytes)))
 		}
+	case coldDomain:
+		c.Domain = in.domain()
+		in.require(c.Domain != engine.DefaultDomain)
 	default:
 		*coldTexts[field].of(c) = string(in.remaining(coldTexts[field].max))
 	}
@@ -134,7 +145,7 @@ func ColdOfEdge(v []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return AppendCold(nil, &engine.Cold{Code: c.Code, Version: c.Version, CreatedAtMs: c.CreatedAtMs, UpdatedAtMs: c.UpdatedAtMs}), nil
+	return AppendCold(nil, &engine.Cold{Key: c.Key, Version: c.Version, CreatedAtMs: c.CreatedAtMs, UpdatedAtMs: c.UpdatedAtMs}), nil
 }
 
 // checkCold returns an error for a cold record that could be written but not read back.

@@ -22,11 +22,11 @@ const LayoutVersion = 3
 //	┌────┬─────────────┬───────────────────────────────────────────────┬──────────────────────────┐
 //	│ 10 │ meta        │ name 1 (see MetaKey)                          │ by name                  │
 //	├────┼─────────────┼───────────────────────────────────────────────┼──────────────────────────┤
-//	│ 20 │ hot         │ code 1…64                                     │ hot record, tombstones   │
+//	│ 20 │ hot         │ domain 2 · code 1…64                          │ hot record, tombstones   │
 //	│ 21 │ cold        │ link id 8                                     │ cold record              │
 //	│ 22 │ by owner    │ owner 4 · ^link id 8                          │ index value              │
 //	│ 23 │ by tag      │ owner 4 · folded tag · 0 · ^link id 8         │ index value              │
-//	│ 24 │ by deletion │ hour of deletion 4 · link id 8                │ deletion: the code       │
+//	│ 24 │ by deletion │ hour of deletion 4 · link id 8                │ deletion: the key        │
 //	│ 25 │ caps        │ link id 8                                     │ cap                      │
 //	├────┼─────────────┼───────────────────────────────────────────────┼──────────────────────────┤
 //	│ 30 │ link hours  │ hour 4 · link id 8                            │ tally row (merged)       │
@@ -153,9 +153,20 @@ func KeptByEdge(key []byte) bool {
 	return key[0] == TableHot || key[0] == TableCold || key[0] == TableCaps || len(key) == 2 && key[0] == TableMeta && key[1] == MetaIDBound
 }
 
-// AppendHotKey appends the key of the hot record of a code.
-func AppendHotKey[S string | []byte](dst []byte, code S) []byte {
-	return append(append(dst, TableHot), code...)
+// hotHeadBytes is what the key of a hot record has before the code.
+const hotHeadBytes = 1 + 2
+
+// AppendHotKey appends the key of the hot record of a link.
+func AppendHotKey(dst []byte, k engine.Key) []byte {
+	return append(binary.BigEndian.AppendUint16(append(dst, TableHot), uint16(k.Domain)), k.Code...)
+}
+
+// SplitHotKey returns the link of a hot record. The result aliases key.
+func SplitHotKey(key []byte) (engine.KeyView, error) {
+	if len(key) <= hotHeadBytes || key[0] != TableHot {
+		return engine.KeyView{}, fmt.Errorf("%w: key %x in the table of hot records", ErrCorrupt, key)
+	}
+	return engine.KeyView{Domain: engine.Domain(binary.BigEndian.Uint16(key[1:])), Code: key[hotHeadBytes:]}, nil
 }
 
 // AppendColdKey appends the key of the cold record of a link.

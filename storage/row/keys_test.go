@@ -28,7 +28,8 @@ func TestKeysAreAsPinned(t *testing.T) {
 		"outbox":         {MetaKey(MetaOutbox), "10 6f"},
 		"clock":          {MetaKey(MetaClock), "10 63"},
 		"edge":           {MetaKey(MetaEdge), "10 65"},
-		"hot":            {AppendHotKey(nil, "aZ"), "20 615a"},
+		"hot":            {AppendHotKey(nil, keyOf("aZ")), "20 0000 615a"},
+		"hot, elsewhere": {AppendHotKey(nil, engine.Key{Domain: 300, Code: "aZ"}), "20 012c 615a"},
 		"cold":           {AppendColdKey(nil, 0x0102), "21 0000000000000102"},
 		"by owner":       {AppendByOwnerKey(nil, 7, 1), "22 00000007 fffffffffffffffe"},
 		"by tag":         {AppendByTagKey(nil, 7, "ab", 1), "23 00000007 6162 00 fffffffffffffffe"},
@@ -54,6 +55,33 @@ func TestKeysAreAsPinned(t *testing.T) {
 			t.Errorf("%s: got %x, want %x", name, c.got, want)
 		}
 	}
+}
+
+func TestHotKeysSortAsKeysDo(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		draw := func(name string) engine.Key {
+			return engine.Key{Domain: genDomain.Draw(t, name+" domain"), Code: genText(engine.MaxCodeBytes-1).Draw(t, name+" code") + "."}
+		}
+		a, b := draw("a"), draw("b")
+		x, y := AppendHotKey(nil, a), AppendHotKey(nil, b)
+		if got, err := SplitHotKey(x); err != nil || got.Own() != a {
+			t.Fatalf("%x: got %v, %v, want %v", x, got, err, a)
+		}
+		if bytes.Compare(x, y) != a.Compare(b) {
+			t.Fatalf("%x and %x are not in the order of %v and %v", x, y, a, b)
+		}
+	})
+}
+
+func FuzzHotKey(f *testing.F) {
+	f.Add(AppendHotKey(nil, engine.Key{Domain: 300, Code: "aZ"}))
+	f.Add([]byte{TableHot, 0, 0})
+	f.Add([]byte{TableCold, 0, 0, 'a'})
+	f.Fuzz(func(t *testing.T, key []byte) {
+		if k, err := SplitHotKey(key); err == nil && !bytes.Equal(AppendHotKey(nil, k.Own()), key) {
+			t.Errorf("%x is read as %v, which is written in another way", key, k)
+		}
+	})
 }
 
 func TestHourKeysSortByHourAndThenByLink(t *testing.T) {
@@ -253,7 +281,7 @@ var tableOrders = map[string]struct {
 	key     func(x fields) []byte
 	compare func(a, b fields) int
 }{
-	"hot":  {func(x fields) []byte { return AppendHotKey(nil, x.text) }, func(a, b fields) int { return cmp.Compare(a.text, b.text) }},
+	"hot":  {func(x fields) []byte { return AppendHotKey(nil, keyOf(x.text)) }, func(a, b fields) int { return cmp.Compare(a.text, b.text) }},
 	"cold": {func(x fields) []byte { return AppendColdKey(nil, x.id) }, func(a, b fields) int { return cmp.Compare(a.id, b.id) }},
 	"by owner": {func(x fields) []byte { return AppendByOwnerKey(nil, x.number, x.id) }, func(a, b fields) int {
 		return cmp.Or(cmp.Compare(a.number, b.number), cmp.Compare(b.id, a.id))
@@ -329,4 +357,12 @@ func FuzzPrefixRange(f *testing.F) {
 			t.Fatalf("the range of %x begins with %x", before, r.Lower)
 		}
 	})
+}
+
+// keyOf returns the key of a code in the default domain.
+func keyOf(code string) engine.Key { return engine.Key{Domain: engine.DefaultDomain, Code: code} }
+
+// viewOf returns a view of the same.
+func viewOf(code []byte) engine.KeyView {
+	return engine.KeyView{Domain: engine.DefaultDomain, Code: code}
 }

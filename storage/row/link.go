@@ -24,7 +24,7 @@ const (
 	MaxHostBytes = 255
 )
 
-// AppendHot appends a hot record; its code is in the key.
+// AppendHot appends a hot record; the link's key is in the row's.
 //
 //	┌───────────┬─────────┬─────────┬───────┬───────────────┬──────────┬──────────────┬────────┐
 //	│ version 1 │ flags 1 │ link id │ owner │ [expires, ms] │ [max     │ [deleted,    │ target │
@@ -48,24 +48,24 @@ func AppendHot(dst []byte, h *engine.Hot) []byte {
 	return append(dst, h.Target...)
 }
 
-// DecodeHot decodes the hot record v of code. The result aliases both.
-func DecodeHot(code, v []byte) (h engine.HotView, err error) {
-	err = ReadHot(&h, code, v)
+// DecodeHot decodes the hot record v of k. The result aliases both.
+func DecodeHot(k engine.KeyView, v []byte) (h engine.HotView, err error) {
+	err = ReadHot(&h, k, v)
 	return h, err
 }
 
 // ReadHot is DecodeHot into h, whatever h was.
-func ReadHot(h *engine.HotView, code, v []byte) error {
-	h.Code = code
+func ReadHot(h *engine.HotView, k engine.KeyView, v []byte) error {
+	h.KeyView = k
 	if readUsualHot(h, v) {
 		return nil
 	}
 	return readAnyHot(h, v)
 }
 
-// readAnyHot reads a hot record into all fields of h but the code.
+// readAnyHot reads a hot record into all fields of h but the key.
 func readAnyHot(h *engine.HotView, v []byte) error {
-	h.ExpiresAtMs, h.MaxHits, h.DeletedAtMs = 0, 0, 0
+	h.ExpiresAtMs, h.MaxHits, h.DeletedAtMs, h.CountsAtOnce = 0, 0, 0, false
 	r := readValue("hot record", v, hotVersion)
 	h.Flags, h.ID, h.Owner = engine.Flags(r.byte()), r.uvarint(), r.uint32()
 	if h.Flags&^knownFlags != 0 {
@@ -105,29 +105,32 @@ func readUsualHot(h *engine.HotView, v []byte) bool {
 		return false
 	}
 	h.Flags, h.ID, h.Owner, h.Target = engine.Flags(v[1]), id, uint32(owner), rest[ownerBytes:]
-	h.ExpiresAtMs, h.MaxHits, h.DeletedAtMs = 0, 0, 0
+	h.ExpiresAtMs, h.MaxHits, h.DeletedAtMs, h.CountsAtOnce = 0, 0, 0, false
 	return len(h.Target) <= engine.MaxTargetBytes
 }
 
 // OwnHot returns a copy of h that shares no memory with it.
 func OwnHot(h *engine.HotView) engine.Hot {
 	return engine.Hot{
-		Code: string(h.Code), ID: h.ID, Owner: h.Owner, Flags: h.Flags, ExpiresAtMs: h.ExpiresAtMs, MaxHits: h.MaxHits,
+		Key: h.Own(), ID: h.ID, Owner: h.Owner, Flags: h.Flags, ExpiresAtMs: h.ExpiresAtMs, MaxHits: h.MaxHits,
 		DeletedAtMs: h.DeletedAtMs, Target: string(h.Target),
 	}
 }
 
 // IndexValue is the part of a link that the indexes by owner and by tag hold. With it, a list that
 // is filtered by a prefix of code, host or title reads no other record.
-type IndexValue struct{ Code, Host, Title string }
+type IndexValue struct {
+	engine.Key
+	Host, Title string
+}
 
 // AppendIndexValue appends an index value.
 //
-//	┌───────────┬──────┬──────┬────────────┐
-//	│ version 1 │ code │ host │ title …end │
-//	└───────────┴──────┴──────┴────────────┘
+//	┌───────────┬────────┬──────┬──────┬────────────┐
+//	│ version 1 │ domain │ code │ host │ title …end │
+//	└───────────┴────────┴──────┴──────┴────────────┘
 func AppendIndexValue(dst []byte, x IndexValue) []byte {
-	dst = appendString(append(dst, indexVersion), x.Code)
+	dst = appendKey(append(dst, indexVersion), x.Key)
 	return append(appendString(dst, x.Host), x.Title...)
 }
 
@@ -135,36 +138,35 @@ func AppendIndexValue(dst []byte, x IndexValue) []byte {
 func DecodeIndexValue(v []byte) (IndexValue, error) {
 	r := readValue("index value", v, indexVersion)
 	x := IndexValue{
-		Code: string(r.bytes(engine.MaxCodeBytes)), Host: string(r.bytes(MaxHostBytes)),
+		Key: r.key().Own(), Host: string(r.bytes(MaxHostBytes)),
 		Title: string(r.remaining(engine.MaxTitleBytes)),
 	}
 	return x, r.end()
 }
 
-// DecodeIndexCode decodes the code of an index value, and nothing else.
-func DecodeIndexCode(v []byte) (string, error) {
+// DecodeIndexKey decodes the key of an index value, and nothing else.
+func DecodeIndexKey(v []byte) (engine.Key, error) {
 	r := readValue("index value", v, indexVersion)
-	code := string(r.bytes(engine.MaxCodeBytes))
-	return code, r.err
+	return r.key().Own(), r.err
 }
 
 // AppendDeletion appends the value of a row of the index by deletion.
 //
-//	┌───────────┬────────────┐
-//	│ version 1 │ code …end  │
-//	└───────────┴────────────┘
-func AppendDeletion[S string | []byte](dst []byte, code S) []byte {
-	return append(append(dst, deletionVersion), code...)
+//	┌───────────┬────────┬───────────┐
+//	│ version 1 │ domain │ code      │
+//	└───────────┴────────┴───────────┘
+func AppendDeletion(dst []byte, k engine.Key) []byte {
+	return appendKey(append(dst, deletionVersion), k)
 }
 
-// DecodeDeletion decodes the code of a row of the index by deletion.
-func DecodeDeletion(v []byte) (code string, err error) {
+// DecodeDeletion decodes the key of a row of the index by deletion.
+func DecodeDeletion(v []byte) (engine.Key, error) {
 	r := readValue("deletion", v, deletionVersion)
-	code = string(r.remaining(engine.MaxCodeBytes))
-	if code == "" {
+	k := r.key().Own()
+	if k.Code == "" {
 		r.fail("no code")
 	}
-	return code, r.end()
+	return k, r.end()
 }
 
 // HostOf returns the host of a target, with its port if it has one, cut to the length that the
@@ -201,8 +203,8 @@ func CheckMutation(m *engine.Mutation) error {
 		return errors.New("tombstone with a receipt")
 	case deleted:
 		return nil
-	case c.Code != h.Code:
-		return fmt.Errorf("cold record of %q for %q", c.Code, h.Code)
+	case c.Key != h.Key:
+		return fmt.Errorf("cold record of %v for %v", c.Key, h.Key)
 	case m.ResetAtMs != 0 && (m.Before == nil || m.Before.Hot.ID == h.ID):
 		return fmt.Errorf("figures of %q are reset without another id", h.Code)
 	}
@@ -250,7 +252,7 @@ func checkTags(tags []string) error {
 func DecodeLinkEntry(v []byte) (engine.LinkEntry, error) {
 	r := readValue("index value", v, indexVersion)
 	x := engine.LinkEntry{
-		Code: r.bytes(engine.MaxCodeBytes), Host: r.bytes(MaxHostBytes), Title: r.remaining(engine.MaxTitleBytes),
+		KeyView: r.key(), Host: r.bytes(MaxHostBytes), Title: r.remaining(engine.MaxTitleBytes),
 	}
 	return x, r.end()
 }

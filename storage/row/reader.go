@@ -4,6 +4,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
+
+	"shunt/engine"
 )
 
 // ErrCorrupt: a key or a value is not one that this package writes.
@@ -90,6 +93,20 @@ func (r *reader) bytes(limit int) []byte {
 	return b
 }
 
+// key reads what appendKey has written; its code aliases the value.
+func (r *reader) key() engine.KeyView {
+	return engine.KeyView{Domain: r.domain(), Code: r.bytes(engine.MaxCodeBytes)}
+}
+
+func (r *reader) domain() engine.Domain {
+	v := r.uvarint()
+	if v > math.MaxUint16 {
+		r.fail("number too large")
+		return 0
+	}
+	return engine.Domain(v)
+}
+
 // fixed returns n bytes, which alias the value.
 func (r *reader) fixed(n int) []byte {
 	if n > len(r.rest) {
@@ -117,6 +134,11 @@ func (r *reader) end() error {
 		r.fail("bytes after its end")
 	}
 	return r.err
+}
+
+// appendKey appends the key of a link: its domain, and its code with its length.
+func appendKey(dst []byte, k engine.Key) []byte {
+	return appendString(binary.AppendUvarint(dst, uint64(k.Domain)), k.Code)
 }
 
 func appendString[S string | []byte](dst []byte, s S) []byte {

@@ -48,15 +48,15 @@ func appendReceiptStart(dst []byte, r *engine.Receipt, outcome byte) []byte {
 	return append(append(dst, r.Body[:]...), outcome)
 }
 
-// AppendBulkReceipt appends the receipt of a request for several links. It has only the code and
-// the id of each link: its 1,000 items of at most 75 bytes each take at most 75 KB, and usually
-// some 15 KB.
+// AppendBulkReceipt appends the receipt of a request for several links. It has only the key and
+// the id of each link: its 1,000 items of at most 78 bytes each take at most 78 KB, and usually
+// some 16 KB.
 //
-//	┌───────────┬─────────────┬──────────────┬─────────────┬───────┐ ┌──────────────────────┬───────────┬────────┐
-//	│ version 1 │ created, ms │ body hash 16 │ outcome 1:  │ items │ │ outcome 1: 0 created │ [link id] │ [code] │ …
-//	│           │ zigzag      │              │  2 several  │       │ │ 1 existed            │           │        │
-//	└───────────┴─────────────┴──────────────┴─────────────┴───────┘ │ 2 taken  3 refused   │           │        │
-//	                                                                 └──────────────────────┴───────────┴────────┘
+//	┌───────────┬─────────────┬──────────────┬─────────────┬───────┐ ┌──────────────────────┬───────────┬────────────────┐
+//	│ version 1 │ created, ms │ body hash 16 │ outcome 1:  │ items │ │ outcome 1: 0 created │ [link id] │ [domain, code] │ …
+//	│           │ zigzag      │              │  2 several  │       │ │ 1 existed            │           │                │
+//	└───────────┴─────────────┴──────────────┴─────────────┴───────┘ │ 2 taken  3 refused   │           │                │
+//	                                                                 └──────────────────────┴───────────┴────────────────┘
 //
 // Fields in brackets are present for an item's outcomes 0 and 1.
 func AppendBulkReceipt(dst []byte, r *engine.Receipt) []byte {
@@ -65,7 +65,7 @@ func AppendBulkReceipt(dst []byte, r *engine.Receipt) []byte {
 		x := &r.Items[i]
 		dst = append(dst, byte(x.Outcome))
 		if x.Outcome <= engine.OutcomeExisted {
-			dst = appendString(binary.AppendUvarint(dst, x.ID), x.Code)
+			dst = appendKey(binary.AppendUvarint(dst, x.ID), x.Key)
 		}
 	}
 	return dst
@@ -101,7 +101,7 @@ func readReceiptLink(r *reader, x *engine.Receipt) error {
 		return err
 	}
 	x.Hits = x.Link.Cold.ImportedHits
-	view, err := DecodeHot([]byte(x.Link.Cold.Code), hot)
+	view, err := DecodeHot(x.Link.Cold.View(), hot)
 	x.Link.Hot = OwnHot(&view)
 	return err
 }
@@ -122,7 +122,7 @@ func readReceiptItems(r *reader) []engine.ReceiptItem {
 		if x.Outcome > engine.OutcomeExisted {
 			continue
 		}
-		x.ID, x.Code = r.uvarint(), string(r.bytes(engine.MaxCodeBytes))
+		x.ID, x.Key = r.uvarint(), r.key().Own()
 		if x.Code == "" {
 			r.fail("item without a code")
 		}

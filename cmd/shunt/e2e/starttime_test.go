@@ -68,8 +68,8 @@ func (s *slowStart) plant() {
 		code := startCode(i)
 		slots <- struct{}{}
 		store.Apply(engine.Mutation{
-			Hot:  engine.Hot{Code: code, ID: first + uint64(i), Owner: 1, Target: startTarget(i)},
-			Cold: engine.Cold{Code: code, Version: 1, CreatedAtMs: 1000, UpdatedAtMs: 1000, ImportedHits: startHits},
+			Hot:  engine.Hot{Key: keyOf(code), ID: first + uint64(i), Owner: 1, Target: startTarget(i)},
+			Cold: engine.Cold{Key: keyOf(code), Version: 1, CreatedAtMs: 1000, UpdatedAtMs: 1000, ImportedHits: startHits},
 		}, func(err error) {
 			if err != nil {
 				s.t.Error(err)
@@ -213,3 +213,6 @@ func TestAStartRedirectsBeforeItHasLoaded(t *testing.T) {
 		t.Error("no redirect came while links were loaded")
 	}
 }
+
+// keyOf returns the key of a code in the default domain.
+func keyOf(code string) engine.Key { return engine.Key{Domain: engine.DefaultDomain, Code: code} }

@@ -26,11 +26,15 @@ func NewKey() (k Key) {
 	return k
 }
 
-// Sum hashes a case-folded text, eight bytes at a time by folded multiplication as in wyhash. Every
+// Sum is SumIn of domain 0.
+func (k *Key) Sum(text []byte) uint64 { return k.SumIn(0, text) }
+
+// SumIn hashes a case-folded text in a domain, eight bytes at a time by folded multiplication as in wyhash. Every
 // instruction saved matters: the shorter a look-up is, the more of it overlaps with waiting for
-// memory.
-func (k *Key) Sum(text []byte) uint64 {
-	h := k[0] ^ uint64(len(text))
+// memory. The number of the domain, which is below 2^32, is multiplied by a random word, so that nobody can choose
+// texts that collide in two domains; domain 0 changes nothing.
+func (k *Key) SumIn(domain uint64, text []byte) uint64 {
+	h := k[0] ^ uint64(len(text)) ^ Mix(domain, k[2])
 	for len(text) > 8 {
 		h = Mix(h^FoldCase(binary.LittleEndian.Uint64(text)), k[1])
 		text = text[8:]

@@ -8,11 +8,14 @@ import (
 	"shunt/engine"
 )
 
+// Key returns the key of a code in the default domain.
+func Key(code string) engine.Key { return engine.Key{Domain: engine.DefaultDomain, Code: code} }
+
 // Link returns the record of a link.
 func Link(code string, id uint64, owner uint32, tags ...string) engine.Record {
 	return engine.Record{
-		Hot:  engine.Hot{Code: code, ID: id, Owner: owner, Target: "https://example.com/" + code},
-		Cold: engine.Cold{Code: code, Version: 1, CreatedAtMs: 1000, UpdatedAtMs: 1000, Title: "title of " + code, Tags: tags},
+		Hot:  engine.Hot{Key: Key(code), ID: id, Owner: owner, Target: "https://example.com/" + code},
+		Cold: engine.Cold{Key: Key(code), Version: 1, CreatedAtMs: 1000, UpdatedAtMs: 1000, Title: "title of " + code, Tags: tags},
 	}
 }
 
@@ -24,7 +27,7 @@ func Edit(before, after engine.Record) engine.Mutation {
 
 func Deletion(r engine.Record) engine.Mutation {
 	return engine.Mutation{
-		Hot:    engine.Hot{Code: r.Hot.Code, ID: r.Hot.ID, Owner: r.Hot.Owner, Flags: engine.FlagTombstone, DeletedAtMs: 2000},
+		Hot:    engine.Hot{Key: r.Hot.Key, ID: r.Hot.ID, Owner: r.Hot.Owner, Flags: engine.FlagTombstone, DeletedAtMs: 2000},
 		Before: &r,
 	}
 }
