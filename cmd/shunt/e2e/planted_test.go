@@ -129,7 +129,7 @@ func (p *plantation) plant() {
 		} {
 			p.run(append([]string{"add", "https://" + link[0] + ".example/", "--alias"}, link...)...)
 		}
-		p.run("add", "https://expired.example/", "--alias", "expired", "--expires", time.Now().Add(2*time.Second).UTC().Format(time.RFC3339))
+		p.run("add", "https://expired.example/", "--alias", "expired", "--expires", time.Now().Add(4*time.Second).UTC().Format(time.RFC3339))
 		p.run("user", "add", "PlantedAccount@kept.org")
 		p.api("POST", "/users", `{"email":"ann@planted.example","password":"correct horse battery"}`)
 	} else {
