@@ -23,15 +23,11 @@ func TestABigStoreIsSoundAndEndsNow(t *testing.T) {
 		t.Fatalf("%s exists", dir)
 	}
 	start := time.Now()
-	if err := s.Make(t.Context(), dir); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Make(t.Context(), dir))
 	t.Logf("made in %v", time.Since(start).Round(time.Second))
 	var faults engine.Faults
 	inspected, err := storage.Inspect(dir, storage.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	report, err := inspected.Check(t.Context(), storage.CheckOptions{Faults: &faults})
 	if err != nil || inspected.Close() != nil {
 		t.Fatal(err)

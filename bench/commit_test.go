@@ -94,17 +94,11 @@ func (h *histogram) join(more *histogram) {
 func openPublished(b *testing.B) (*engine.Engine, *published) {
 	dir := b.TempDir()
 	inner, err := storage.Open(filepath.Join(dir, "data"), storage.Options{Create: true})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	store := &published{Store: inner}
 	e, err := engine.Open(store, engine.Options{JournalDir: filepath.Join(dir, "journal"), ClockSettles: -1})
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := e.Load(context.Background(), nil); err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
+	must(b, e.Load(context.Background(), nil))
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup
 	all.Go(func() { _ = e.Run(ctx) })

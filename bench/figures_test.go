@@ -45,12 +45,8 @@ func newFigured(b *testing.B, n uint64) *figured {
 	f.Engine, err = engine.Open(store, engine.Options{
 		JournalDir: filepath.Join(dir, "journal"), FlushInterval: 20 * time.Millisecond, Now: f.now, ClockSettles: -1,
 	})
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := f.Load(context.Background(), nil); err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
+	must(b, f.Load(context.Background(), nil))
 	f.run(b)
 	return f
 }
@@ -86,9 +82,7 @@ func (f *figured) create(b *testing.B, n int) (codes []string) {
 			return err
 		})
 	}
-	if err := g.Wait(); err != nil {
-		b.Fatal(err)
-	}
+	must(b, g.Wait())
 	return codes
 }
 
@@ -160,9 +154,7 @@ func (f *figured) report(b *testing.B, unit float64, name string) {
 	b.ReportMetric(float64(sizeOf(b, db, row.TableLinkHours, row.TableOwnerHours))/unit, "hours-"+name)
 	b.ReportMetric(float64(sizeOf(b, db, row.TableLinkDays, row.TableOwnerDays))/unit, "day-"+name)
 	b.ReportMetric(float64(sizeOf(b, db, row.TableLinkLives))/unit, "lives-"+name)
-	if err := db.Close(); err != nil {
-		b.Fatal(err)
-	}
+	must(b, db.Close())
 }
 
 // BenchmarkPending reports the memory that a link takes until the next flush, by the number of its
@@ -172,21 +164,15 @@ func BenchmarkPending(b *testing.B) {
 		b.Run("visitors="+human(c.visitors), func(b *testing.B) {
 			for b.Loop() {
 				e, err := engine.Open(&discard{n: c.links, targets: generated}, engine.Options{JournalDir: b.TempDir(), RingRecords: 1 << 20})
-				if err != nil {
-					b.Fatal(err)
-				}
-				if err := e.Load(context.Background(), nil); err != nil {
-					b.Fatal(err)
-				}
+				must(b, err)
+				must(b, e.Load(context.Background(), nil))
 				f := &figured{Engine: e}
 				f.dayHits(b, c.links, c.visitors, func(uint64) bool { return true })
 				if _, err := e.Stats(context.Background(), keyOf(string(appendCode(nil, 0)))); err != nil { // folds everything
 					b.Fatal(err)
 				}
 				b.ReportMetric(float64(e.Metrics().PendingBytes)/float64(c.links), "pending-B/link")
-				if err := e.Close(); err != nil {
-					b.Fatal(err)
-				}
+				must(b, e.Close())
 			}
 		})
 	}

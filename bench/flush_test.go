@@ -46,12 +46,8 @@ func BenchmarkFoldFlush(b *testing.B) {
 	b.Run("links="+human(links())+"/fold=off", func(b *testing.B) {
 		seconds := min(int(number("SHUNT_BENCH_SECONDS", 60)), 30) // the rings hold that much
 		e, err := engine.Open(&discard{n: links(), targets: generated}, engine.Options{JournalDir: b.TempDir(), RingRecords: 1 << 20})
-		if err != nil {
-			b.Fatal(err)
-		}
-		if err := e.Load(context.Background(), nil); err != nil {
-			b.Fatal(err)
-		}
+		must(b, err)
+		must(b, e.Load(context.Background(), nil))
 		for b.Loop() {
 			runLoad(b, e, seconds, nil)
 		}
@@ -59,16 +55,10 @@ func BenchmarkFoldFlush(b *testing.B) {
 	b.Run("links="+human(links())+"/fold=on", func(b *testing.B) {
 		dir := b.TempDir()
 		store, err := storage.Open(filepath.Join(dir, "data"), storage.Options{Create: true})
-		if err != nil {
-			b.Fatal(err)
-		}
+		must(b, err)
 		e, err := engine.Open(preloaded{store, links()}, engine.Options{JournalDir: filepath.Join(dir, "journal")})
-		if err != nil {
-			b.Fatal(err)
-		}
-		if err := e.Load(context.Background(), nil); err != nil {
-			b.Fatal(err)
-		}
+		must(b, err)
+		must(b, e.Load(context.Background(), nil))
 		ctx, stop := context.WithCancel(context.Background())
 		var wg sync.WaitGroup
 		wg.Go(func() { _ = e.Run(ctx) })
@@ -80,12 +70,8 @@ func BenchmarkFoldFlush(b *testing.B) {
 		b.ReportMetric(float64(m.JournalWaits), "journal-waits")
 		stop()
 		wg.Wait()
-		if err := e.Close(); err != nil {
-			b.Fatal(err)
-		}
-		if err := store.Close(); err != nil {
-			b.Fatal(err)
-		}
+		must(b, e.Close())
+		must(b, store.Close())
 	})
 }
 

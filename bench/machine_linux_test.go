@@ -15,9 +15,7 @@ import (
 func BenchmarkDependentLoad(b *testing.B) {
 	const sizeBytes, lineWords = 1 << 30, 8
 	m, err := unix.Mmap(-1, 0, sizeBytes, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	if err := unix.Madvise(m, unix.MADV_HUGEPAGE); err != nil {
 		b.Log("no huge pages:", err)
 	}
@@ -33,7 +31,5 @@ func BenchmarkDependentLoad(b *testing.B) {
 	if at%lineWords != 0 {
 		b.Fatal("astray")
 	}
-	if err := unix.Munmap(m); err != nil {
-		b.Fatal(err)
-	}
+	must(b, unix.Munmap(m))
 }

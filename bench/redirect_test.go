@@ -30,26 +30,16 @@ func serve(b *testing.B, n uint64) served {
 	b.Helper()
 	dir := b.TempDir()
 	store, err := storage.Open(filepath.Join(dir, "data"), storage.Options{Create: true})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	e, err := engine.Open(preloaded{store, n}, engine.Options{JournalDir: filepath.Join(dir, "journal")})
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := e.Load(context.Background(), nil); err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
+	must(b, e.Load(context.Background(), nil))
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	server, err := api.NewServer(api.Options{
 		Engine: e, Accounts: account.New(store.Accounts(), time.Now), BaseURL: "http://" + ln.Addr().String(),
 	})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	wg.Go(func() { _ = e.Run(ctx) })
@@ -77,9 +67,7 @@ func BenchmarkHTTPRedirect(b *testing.B) {
 				wg.Go(func() { errs[c] = drive(s.addr, newCodes(n, "zipf", uint64(c)), requests) })
 			}
 			wg.Wait()
-			if err := errors.Join(errs...); err != nil {
-				b.Fatal(err)
-			}
+			must(b, errors.Join(errs...))
 			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "redirects/s")
 		})
 	}

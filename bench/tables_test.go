@@ -19,15 +19,9 @@ import (
 func openCompacted(b *testing.B, dir string) *pebble.DB {
 	b.Helper()
 	db, err := pebble.Open(dir, optionsOf(b, dir))
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := db.Flush(); err != nil {
-		b.Fatal(err)
-	}
-	if err := db.Compact(context.Background(), []byte{0}, []byte{0xff}, false); err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
+	must(b, db.Flush())
+	must(b, db.Compact(context.Background(), []byte{0}, []byte{0xff}, false))
 	return db
 }
 
@@ -39,9 +33,7 @@ func optionsOf(b *testing.B, dir string) *pebble.Options {
 		b.Fatalf("no options in %s: %v", dir, err)
 	}
 	text, err := os.ReadFile(files[len(files)-1])
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	o := &pebble.Options{Logger: quietLogger{}}
 	err = o.Parse(string(text), &pebble.ParseHooks{
 		NewFilterPolicy: func(string) (pebble.FilterPolicy, error) { return bloom.FilterPolicy(10), nil },
@@ -52,9 +44,7 @@ func optionsOf(b *testing.B, dir string) *pebble.Options {
 			}, nil
 		},
 	})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	return o
 }
 
@@ -73,9 +63,7 @@ func sizeOf(b *testing.B, db *pebble.DB, tables ...byte) (bytes uint64) {
 	for _, table := range tables {
 		keys := row.TableRange(table)
 		n, err := db.EstimateDiskUsage(keys.Lower, keys.Upper)
-		if err != nil {
-			b.Fatal(err)
-		}
+		must(b, err)
 		bytes += n
 	}
 	return bytes

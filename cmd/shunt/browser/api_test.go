@@ -20,14 +20,10 @@ func (s *server) ask(token, method, path string, body any) (*http.Response, stri
 	s.t.Helper()
 	var sent bytes.Buffer
 	if body != nil {
-		if err := json.NewEncoder(&sent).Encode(body); err != nil {
-			s.t.Fatal(err)
-		}
+		must(s.t, json.NewEncoder(&sent).Encode(body))
 	}
 	request, err := http.NewRequest(method, s.base+"/api/v1"+path, &sent)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	request.Header.Set("Content-Type", "application/json")
 	if token != "" {
 		request.Header.Set("Authorization", "Bearer "+token)
@@ -38,19 +34,15 @@ func (s *server) ask(token, method, path string, body any) (*http.Response, stri
 func (s *server) send(request *http.Request) (*http.Response, string) {
 	s.t.Helper()
 	response, err := s.client.Do(request)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	return response, string(text)
 }
 
-// must does what ask does, fails the test unless the call succeeds, and decodes the answer.
-func must[T any](s *server, token, method, path string, body any) (answer T) {
+// answerOf does what ask does, fails the test unless the call succeeds, and decodes the answer.
+func answerOf[T any](s *server, token, method, path string, body any) (answer T) {
 	s.t.Helper()
 	response, text := s.ask(token, method, path, body)
 	if response.StatusCode >= 300 {
@@ -73,13 +65,13 @@ type shortLink struct {
 // create makes a link of the token's owner.
 func (s *server) create(token string, fields map[string]any) shortLink {
 	s.t.Helper()
-	return must[shortLink](s, token, http.MethodPost, "/shorten", fields)
+	return answerOf[shortLink](s, token, http.MethodPost, "/shorten", fields)
 }
 
 // addUser makes a user, with the password of all users of these tests.
 func (s *server) addUser(token, email, role string) {
 	s.t.Helper()
-	must[any](s, token, http.MethodPost, "/users", map[string]any{"email": email, "role": role, "password": password})
+	answerOf[any](s, token, http.MethodPost, "/users", map[string]any{"email": email, "role": role, "password": password})
 }
 
 // password is that of all users of these tests.
@@ -103,9 +95,7 @@ func (s *server) hit(code string, n int, v visitor) {
 	s.t.Helper()
 	for range n {
 		request, err := http.NewRequest(http.MethodGet, s.base+"/"+code, nil)
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		must(s.t, err)
 		request.Header.Set("User-Agent", v.agent)
 		if v.referrer != "" {
 			request.Header.Set("Referer", v.referrer)

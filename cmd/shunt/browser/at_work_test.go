@@ -82,7 +82,7 @@ func (b *tab) choose(name, path string) {
 // codes returns the codes of the admin's links, the newest first.
 func (d *desk) codes() (codes []string) {
 	d.t.Helper()
-	for _, l := range must[struct{ Data []shortLink }](d.server, d.token, http.MethodGet, "/links?limit=100", nil).Data {
+	for _, l := range answerOf[struct{ Data []shortLink }](d.server, d.token, http.MethodGet, "/links?limit=100", nil).Data {
 		codes = append(codes, l.Code)
 	}
 	return codes
@@ -92,9 +92,7 @@ func (d *desk) codes() (codes []string) {
 func writeFile(t *testing.T, name string, content []byte) (path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, content, 0o600))
 	return path
 }
 

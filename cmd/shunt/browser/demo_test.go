@@ -75,7 +75,7 @@ func (d *demo) fillDemo() {
 	d.addUser(root, emails[member], "member")
 	d.addUser(root, emails[newcomer], "member")
 	d.addUser(root, emails[leaver], "member")
-	must[any](d.server, root, http.MethodPost, "/users", map[string]any{"email": emails[invited], "role": "member"})
+	answerOf[any](d.server, root, http.MethodPost, "/users", map[string]any{"email": emails[invited], "role": "member"})
 	ann := d.run("", "token", "add", "--user", emails[admin], "--name", "laptop")
 	d.run("", "token", "add", "--user", emails[admin], "--name", "website", "--scopes", "links:read,stats:read", "--expires", "90d")
 	ben := d.run("", "token", "add", "--user", emails[member], "--name", "phone")
@@ -107,5 +107,5 @@ func (d *demo) fillLinks(token string) {
 			d.hit(code, 1, demoVisitors[demoTurns[(n+i)%len(demoTurns)]])
 		}
 	}
-	must[any](d.server, token, http.MethodPatch, "/links/"+disabledCode, map[string]any{"disabled": true})
+	answerOf[any](d.server, token, http.MethodPatch, "/links/"+disabledCode, map[string]any{"disabled": true})
 }

@@ -118,9 +118,7 @@ func (w *walk) curl(line string) string {
 	} else if address != w.base {
 		config += "resolve = " + intranetHost + address + ":127.0.0.1\n"
 	}
-	if err := os.WriteFile(filepath.Join(home, ".curlrc"), []byte(config), 0o600); err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, os.WriteFile(filepath.Join(home, ".curlrc"), []byte(config), 0o600))
 	shell := exec.Command("sh", "-c", line)
 	shell.Env = append(os.Environ(), "CURL_HOME="+home, "HOME="+home, "NO_PROXY=*", "no_proxy=*")
 	out, err := shell.CombinedOutput()
@@ -192,9 +190,7 @@ func (w *walk) delete(code string) {
 func (w *walk) answers(code string, status int) {
 	w.t.Helper()
 	response, err := w.client.Get(w.base + "/" + code)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, err)
 	defer response.Body.Close()
 	if response.StatusCode != status {
 		w.t.Errorf("/%s: got status %d, want %d", code, response.StatusCode, status)

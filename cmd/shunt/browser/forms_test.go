@@ -71,9 +71,7 @@ func TestAFormOutlivesItsSession(t *testing.T) {
 func (d *desk) endSession() {
 	d.t.Helper()
 	request, err := http.NewRequest(http.MethodDelete, d.base+"/api/v1/session", nil)
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	must(d.t, err)
 	for _, c := range d.session {
 		request.AddCookie(c)
 	}

@@ -14,9 +14,7 @@ import (
 func hostileStrings(t testing.TB) (all []string) {
 	t.Helper()
 	file, err := os.ReadFile("testdata/hostile-strings.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for number, line := range strings.Split(string(file), "\n") {
 		if line == "" || strings.HasPrefix(line, "#") {
 			continue

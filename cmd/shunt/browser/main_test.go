@@ -69,9 +69,7 @@ func shuntBinary(t *testing.T) string {
 	t.Helper()
 	readSources()
 	binary, err := built()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return binary
 }
 
@@ -88,3 +86,11 @@ var readSources = sync.OnceFunc(func() {
 	}
 	_, _ = os.ReadFile("../../../go.mod")
 })
+
+// must ends the test if a step that it does not test has failed.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

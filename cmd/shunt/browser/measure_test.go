@@ -80,9 +80,7 @@ func axe(t testing.TB) string {
 		t.Fatalf("%s is not set; make browser fetches axe-core and names its file there", axeVariable)
 	}
 	source, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return string(source)
 }
 

@@ -181,8 +181,6 @@ func screenshots(t *testing.T) string {
 	if folder == "" {
 		t.Skip("make screenshots runs this test")
 	}
-	if err := os.MkdirAll(folder, 0o777); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(folder, 0o777))
 	return folder
 }

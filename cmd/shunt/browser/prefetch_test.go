@@ -36,9 +36,7 @@ type eagerSite struct {
 func serveEagerly(t *testing.T, s *server) *eagerSite {
 	t.Helper()
 	base, err := url.Parse(s.base)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	short := httputil.NewSingleHostReverseProxy(base)
 	site := &eagerSite{ahead: make(map[string]int)}
 	page := func(w http.ResponseWriter, body string) {
@@ -104,7 +102,7 @@ func TestAClickAfterAPrefetchIsAHit(t *testing.T) {
 					Hits int
 					Bots struct{ Prefetches int }
 				}
-				got := must[figures](s, token, http.MethodGet, "/stats/"+code+"?include=bots", nil)
+				got := answerOf[figures](s, token, http.MethodGet, "/stats/"+code+"?include=bots", nil)
 				if through != want || got.Hits != want {
 					t.Errorf("%s: got %d of %d visitors at the target and %d hits, want %d of each", code, through, visitors, got.Hits, want)
 				}

@@ -27,9 +27,7 @@ func TestScreenshotsOfEveryPage(t *testing.T) {
 				b.resize(look.width)
 				b.colours(look.colours)
 				path := filepath.Join(folder, fmt.Sprintf("%s-%v.png", r.name, look))
-				if err := os.WriteFile(path, b.picture(), 0o666); err != nil {
-					t.Fatal(err)
-				}
+				must(t, os.WriteFile(path, b.picture(), 0o666))
 			}
 		})
 	}
@@ -49,9 +47,7 @@ func TestPicturesOfTheReadme(t *testing.T) {
 	most := eval[string](overview, `document.querySelector('table.slim a').getAttribute('href')`)
 	link := d.open(t, row{path: most + "?period=30d", as: admin})
 	for name, b := range map[string]*tab{"overview": overview, "link": link} {
-		if err := os.WriteFile(filepath.Join(folder, name+".png"), b.pictureTo(readmeHeight), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(folder, name+".png"), b.pictureTo(readmeHeight), 0o666))
 	}
 }
 

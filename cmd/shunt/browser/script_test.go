@@ -213,7 +213,7 @@ func TestTimesAreInTheZoneOfTheVisitor(t *testing.T) {
 				b.fill(expires, value)
 			}
 			b.follow(button("Save"))
-			got := must[struct {
+			got := answerOf[struct {
 				At time.Time `json:"expires_at"`
 			}](d.server, d.token, http.MethodGet, "/links/abc", nil).At
 			if value == "" && got.Equal(expiry.Add(time.Hour)) {

@@ -60,9 +60,7 @@ type server struct {
 func startServer(t *testing.T, w way, flags ...string) *server {
 	t.Helper()
 	s, err := tryServer(t, w, flags...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return s
 }
 
@@ -80,12 +78,8 @@ func tryServer(t *testing.T, w way, flags ...string) (*server, error) {
 	}
 	cmd := exec.Command(binary, append(args, flags...)...)
 	stderr, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, cmd.Start())
 	ready, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		s.read(stderr, ready)
@@ -143,9 +137,7 @@ func (s *server) run(input string, args ...string) string {
 func freeAddress(t *testing.T, ip string) string {
 	t.Helper()
 	l, err := net.Listen("tcp", net.JoinHostPort(ip, "0"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer l.Close()
 	return l.Addr().String()
 }

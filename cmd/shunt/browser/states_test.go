@@ -79,9 +79,7 @@ func invitedUser(b *tab) {
 func importedFile(b *tab) {
 	path := filepath.Join(work, "some.ndjson")
 	text := `{"code":"from-elsewhere","url":"https://example.org/a"}` + "\n" + `{"code":"wrong","url":"no address"}` + "\nnothing\n"
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		b.t.Fatal(err)
-	}
+	must(b.t, os.WriteFile(path, []byte(text), 0o600))
 	b.choose("file", path)
 	b.click(button("Import"))
 	b.sees("Done.")

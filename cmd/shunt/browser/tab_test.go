@@ -157,8 +157,6 @@ func (b *tab) enter(session []*http.Cookie) {
 func (b *tab) query(name string) string {
 	b.t.Helper()
 	values, err := url.ParseQuery(strings.TrimPrefix(eval[string](b, "location.search"), "?"))
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must(b.t, err)
 	return values.Get(name)
 }

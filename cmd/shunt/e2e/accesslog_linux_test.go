@@ -16,29 +16,20 @@ import (
 // TestAStuckAccessLogStopsNoRedirect gives the server a pipe as access log that nobody reads, which
 // holds a write as a disk does that does not answer.
 func TestAStuckAccessLogStopsNoRedirect(t *testing.T) {
+	t.Parallel()
 	pipe := filepath.Join(t.TempDir(), "pipe")
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, syscall.Mkfifo(pipe, 0o600))
 	reader, err := os.OpenFile(pipe, os.O_RDWR, 0) // so that the server can open it
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer reader.Close()
 	dir := t.TempDir()
 	p := launch(t, dir, "--access-log", pipe).waitReady()
-	if r := shunt(t, "", nil, "add", "https://a.example/", "--alias", "known", "--data", dir); r.code != exitDone {
-		t.Fatalf("%+v", r)
-	}
+	shunt(t, "", nil, "add", "https://a.example/", "--alias", "known", "--data", dir).done(t)
 	const requests = 60_000 // of about 100 bytes: 2 MiB wait in memory, the rest is dropped
 	conn, err := net.Dial("tcp", strings.TrimPrefix(p.public, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, conn.SetDeadline(time.Now().Add(time.Minute)))
 	go func() {
 		_, _ = io.WriteString(conn, strings.Repeat("GET /known HTTP/1.1\r\nHost: a\r\n\r\n", requests))
 		_ = conn.(*net.TCPConn).CloseWrite()
@@ -58,23 +49,14 @@ func TestAStuckAccessLogStopsNoRedirect(t *testing.T) {
 }
 
 func TestSIGHUPOpensTheAccessLogAgain(t *testing.T) {
+	t.Parallel()
 	dir, folder := t.TempDir(), t.TempDir()
 	path := filepath.Join(folder, "access")
 	p := launch(t, dir, "--access-log", path).waitReady()
 	ask(t, p.public+"/robots.txt", "")
-	if err := os.Rename(path, path+".1"); err != nil {
-		t.Fatal(err)
-	}
-	if err := p.cmd.Process.Signal(syscall.SIGHUP); err != nil {
-		t.Fatal(err)
-	}
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		if _, err := os.Stat(path); err == nil {
-			break
-		} else if time.Now().After(deadline) {
-			t.Fatalf("no new file: %v\n%s", err, p.stderr())
-		}
-	}
+	must(t, os.Rename(path, path+".1"))
+	must(t, p.cmd.Process.Signal(syscall.SIGHUP))
+	await(t, "there is a new file", 20*time.Second, func() bool { return exists(t, path) }, p)
 	ask(t, p.public+"/", "")
 	p.terminate()
 	for file, want := range map[string]string{path + ".1": `"path":"/robots.txt"`, path: `"path":"/"`} {

@@ -1,12 +1,8 @@
 package e2e
 
 import (
-	"encoding/json"
 	"net/http"
-	"os"
-	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 )
@@ -16,84 +12,7 @@ const testPassword = " correct horse battery " // spaces are part of it
 // shuntWithInput runs shunt with input on its standard input.
 func shuntWithInput(t *testing.T, input string, env []string, args ...string) result {
 	t.Helper()
-	path := writeFile(t, "input", input)
-	in, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer in.Close()
-	var stdout, stderr strings.Builder
-	cmd := exec.Command(binary, args...)
-	cmd.Env = append(os.Environ(), env...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, &stdout, &stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	timeout := killAtDeadline(t, cmd.Process)
-	defer timeout.Stop()
-	_ = cmd.Wait() // its error is in the exit code
-	return result{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
-}
-
-// loggedIn logs in over HTTP and returns the status.
-func loggedIn(t *testing.T, p *process, email, password string) int {
-	t.Helper()
-	body, err := json.Marshal(map[string]string{"email": email, "password": password})
-	if err != nil {
-		t.Fatal(err)
-	}
-	response, err := http.Post(p.public+"/api/v1/session", "application/json", strings.NewReader(string(body)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	return response.StatusCode
-}
-
-// The same commands run alone, while a server runs, and against a remote server.
-func TestUsersAndTokensAreManagedWhereverTheServerIs(t *testing.T) {
-	t.Parallel()
-	alone := filepath.Join(t.TempDir(), "data")
-	beside, remote := startServer(t, filepath.Join(t.TempDir(), "data")), startServer(t, filepath.Join(t.TempDir(), "data"))
-	for name, where := range map[string]struct{ args, env []string }{
-		"alone":    {[]string{"--data", alone}, nil},
-		"beside":   {[]string{"--data", beside.dir}, nil},
-		"--server": {[]string{"--server", remote.public}, []string{"SHUNT_TOKEN=" + remote.token()}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			run := func(args ...string) result { return shunt(t, "", where.env, append(args, where.args...)...) }
-			first := []string{"user", "add", "Ann@Example.com"}
-			if name != "--server" {
-				first = append(first, "--init")
-			}
-			run(first...).want(t, exitDone, `^ann@example.com\n$`, `^(shunt: made a store in .*\n)?$`)
-			run("user", "add", "ann@example.com").want(t, exitFailed, "", `^shunt: user add: email: a user .* exists already \(422 invalid\)\n$`)
-			run("user", "add", "boss@example.com", "--admin", "--json").want(t, exitDone, `(?s)"role": "admin".*"has_password": false`, "")
-			shuntWithInput(t, testPassword+"\nmore\n", where.env, append([]string{"user", "passwd", "ANN@example.com"}, where.args...)...).
-				want(t, exitDone, "", "")
-			run("user", "ls").want(t, exitDone,
-				`^ID +EMAIL +ROLE +PASSWORD +CREATED\n1 +admin +admin +none +\S+Z\n2 +ann@example.com +member +set +\S+Z\n3 +boss@example.com +admin +none +\S+Z\n$`, "")
-			run("user", "ls", "--json").want(t, exitDone, `(?s)^{\n  "data": \[\n.*"email": "ann@example.com"`, "")
-
-			token := run("token", "add", "--name", "laptop", "--scopes", "links:read,tokens:write", "--expires", "90d")
-			token.want(t, exitDone, tokenLine.String(), "")
-			list := run("token", "ls")
-			list.want(t, exitDone, `(?m)^ID +NAME +SCOPES +CREATED +EXPIRES +LAST USED\n(.*\n)?\w{16} +laptop +links:read,tokens:write +\S+Z +\S+Z +never\n$`, "")
-			if strings.Contains(list.stdout, "shunt_") {
-				t.Errorf("the list shows tokens:\n%s", list.stdout)
-			}
-			id := regexp.MustCompile(`(\w+) +laptop`).FindStringSubmatch(list.stdout)[1]
-			run("token", "rm", id).want(t, exitDone, "", "")
-			run("token", "rm", id).want(t, exitFailed, "", `^shunt: token rm: .*\(404 not_found\)\n$`)
-			run("token", "ls", "--json").want(t, exitDone, `(?s)^{\n  "data": \[`, "")
-
-			run("user", "rm", "nobody@example.com").want(t, exitFailed, "", `there is no user "nobody@example.com"; 'shunt user ls'`)
-			run("user", "rm", "ann@example.com").want(t, exitDone, "", "")
-			run("user", "rm", "ann@example.com").want(t, exitFailed, "", `there is no user`)
-			run("user", "rm", "admin").want(t, exitDone, "", "")
-			run("user", "rm", "boss@example.com").want(t, exitFailed, "", `last admin|401 unauthorized`) // remotely it was admin's token
-		})
-	}
+	return ran(t, "", env, strings.NewReader(input), append([]string{binary}, args...)...)
 }
 
 func TestAUserIsDeletedOnlyIfTheLinksMayStay(t *testing.T) {

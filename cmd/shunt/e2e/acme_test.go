@@ -69,16 +69,6 @@ func (c *acmeClient) await(path string, not *big.Int) (location string, serial *
 	return "", nil
 }
 
-// awaitLog waits until c has logged text.
-func (c *acmeClient) awaitLog(text string) {
-	c.t.Helper()
-	for deadline := time.Now().Add(time.Minute); !strings.Contains(c.stderr(), text); time.Sleep(acmePollInterval) {
-		if time.Now().After(deadline) {
-			c.t.Fatalf("%q was not logged:\n%s", text, c.stderr())
-		}
-	}
-}
-
 func needACME(t *testing.T) {
 	if os.Getenv("SHUNTTEST_ACME") == "" {
 		t.Skip("make acme runs it: it needs an ACME authority")
@@ -128,9 +118,7 @@ func (c *acmeClient) wantSame(when string, serial *big.Int) {
 // handshakes, and logs the cause.
 func (c *acmeClient) wantNoneSaid() {
 	c.t.Helper()
-	if err := os.RemoveAll(filepath.Join(c.dir, acmeFolder)); err != nil {
-		c.t.Fatal(err)
-	}
+	must(c.t, os.RemoveAll(filepath.Join(c.dir, acmeFolder)))
 	c.start()
 	c.awaitLog("no certificate; trying again")
 	for _, want := range []string{c.from.directory, "connection refused", "must lead to --listen"} {

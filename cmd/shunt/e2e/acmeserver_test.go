@@ -50,15 +50,11 @@ func startACME(t *testing.T, alpnAddress, httpAddress string, validSeconds int) 
 		"retryAfter": map[string]int{"authz": 1, "order": 1},
 		"profiles":   map[string]any{"default": map[string]any{"description": "for tests", "validityPeriod": validSeconds}},
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	a.cmd = exec.Command(os.Getenv("SHUNTTEST_ACME"), "-config", writeFile(t, "acme.json", string(config)), "-dnsserver", serveDNS(t), "-strict")
 	a.cmd.Env = append(os.Environ(), "PEBBLE_VA_NOSLEEP=1", "PEBBLE_WFE_NONCEREJECT=10", "PEBBLE_AUTHZREUSE=0")
 	a.cmd.Stdout, a.cmd.Stderr = &a.said, &a.said
-	if err := a.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, a.cmd.Start())
 	timeout := killAtDeadline(t, a.cmd.Process)
 	go func() { _ = a.cmd.Wait(); timeout.Stop(); close(a.ended) }()
 	t.Cleanup(a.stop)
@@ -96,9 +92,7 @@ func portOf(t *testing.T, address string) int {
 	t.Helper()
 	_, text, _ := net.SplitHostPort(address)
 	port, err := strconv.Atoi(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return port
 }
 
@@ -106,9 +100,7 @@ func portOf(t *testing.T, address string) int {
 func serveDNS(t *testing.T) (address string) {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var serving sync.WaitGroup
 	t.Cleanup(func() { _ = ln.Close(); serving.Wait() })
 	serving.Go(func() {

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -19,29 +18,15 @@ type adminView struct {
 // watch reads the admin address and keeps the answer.
 func (l *sickLoad) watch() {
 	v := &adminView{}
-	if response, err := http.Get(l.server.admin + "/readyz"); err == nil {
-		v.readyStatus, v.ready = response.StatusCode, bodyOf(response)
+	if r, err := try(http.DefaultTransport, "GET", l.server.admin+"/readyz", ""); err == nil {
+		v.readyStatus, v.ready = r.StatusCode, strings.TrimSpace(r.text)
 	}
-	if response, err := http.Get(l.server.admin + "/metrics"); err == nil {
-		metrics := bodyOf(response)
-		v.readOnly = metricIn(metrics, "shunt_read_only")
-		v.memtables, _ = strconv.ParseFloat(metricIn(metrics, "shunt_storage_memtable_bytes"), 64)
-		v.flushes, _ = strconv.ParseFloat(metricIn(metrics, "shunt_storage_memtable_flushes_total"), 64)
+	if r, err := try(http.DefaultTransport, "GET", l.server.admin+"/metrics", ""); err == nil {
+		v.readOnly = metricIn(r.text, "shunt_read_only")
+		v.memtables, _ = strconv.ParseFloat(metricIn(r.text, "shunt_storage_memtable_bytes"), 64)
+		v.flushes, _ = strconv.ParseFloat(metricIn(r.text, "shunt_storage_memtable_flushes_total"), 64)
 	}
 	l.admin.Store(v)
-}
-
-// metricIn returns the value of a metric without labels, "" if it is missing.
-func metricIn(metrics, name string) string {
-	_, value, _ := strings.Cut(metrics, "\n"+name+" ")
-	value, _, _ = strings.Cut(value, "\n")
-	return value
-}
-
-func bodyOf(response *http.Response) string {
-	defer response.Body.Close()
-	body, _ := io.ReadAll(response.Body) // a truncated body fails the comparison
-	return strings.TrimSpace(string(body))
 }
 
 // saysReadOnly reports whether both readiness and metric say that the server is read-only.

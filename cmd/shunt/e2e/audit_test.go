@@ -3,7 +3,6 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"path/filepath"
 	"regexp"
@@ -35,45 +34,6 @@ func changes(t *testing.T, args ...string) (list []change) {
 		list = append(list, c)
 	}
 	return list
-}
-
-func TestChangesAreListedWhereverTheServerIs(t *testing.T) {
-	t.Parallel()
-	alone := filepath.Join(t.TempDir(), "data")
-	beside, remote := startServer(t, filepath.Join(t.TempDir(), "data")), startServer(t, filepath.Join(t.TempDir(), "data"))
-	for name, where := range map[string]struct {
-		args, env []string
-		who       string
-	}{
-		"alone":    {[]string{"--data", alone, "--base-url", "https://sho.rt"}, nil, "local command"},
-		"beside":   {[]string{"--data", beside.dir}, nil, `(local command|admin \(token \w{16}\))`},
-		"--server": {[]string{"--server", remote.public}, []string{"SHUNT_TOKEN=" + remote.token()}, `admin \(token \w{16}\)`},
-	} {
-		t.Run(name, func(t *testing.T) {
-			run := func(args ...string) result { return shunt(t, "", where.env, append(args, where.args...)...) }
-			if name == "alone" {
-				run("user", "add", "ann@example.com", "--init").want(t, exitDone, "ann", "made a store")
-			} else {
-				run("user", "add", "ann@example.com").want(t, exitDone, "ann", "")
-			}
-			run("add", "https://example.org/a", "--alias", "one").want(t, exitDone, "/one\n$", "")
-			run("edit", "one", "--title", "A title", "--max-hits", "9").want(t, exitDone, "A title", "")
-			run("rm", "one").want(t, exitDone, "", "")
-			run("audit", "--code", "one").want(t, exitDone, `^TIME +WHO +ACTION +OF +CHANGES +REQUEST\n`+
-				`\S+Z +`+where.who+` +link.deleted +one +url: https://example.org/a; owner: 1; max_hits: 9; title: A title +\w{16}\n`+
-				`\S+Z +`+where.who+` +link.edited +one +max_hits: none → 9; title: empty → A title +\w{16}\n`+
-				`\S+Z +`+where.who+` +link.created +one +url: https://example.org/a; owner: 1 +\w{16}\n$`, "")
-			run("audit", "--code", "one", "--limit", "1").want(t, exitDone, `link.deleted`, "^shunt: there are more; --all lists them\n$")
-			run("audit", "--code", "one", "--json", "--all").want(t, exitDone, `^{"id":"\d+","at":"[^"]+Z","action":"link.deleted".*\n.*\n.*"after":{"url":.*\n$`, "")
-			run("audit", "--code", "none").want(t, exitDone, `^TIME +WHO +ACTION +OF +CHANGES +REQUEST\n$`, "")
-			run("audit", "--from", "2999-01-01", "--json").want(t, exitDone, "", "")
-			run("audit", "--to", "2999-01-01").want(t, exitDone, `user.added +user 2 +email: ann@example.com; role: member`, "")
-			run("audit", "--from", "tomorrow").want(t, exitUsage, "", "from.*must be a date such as")
-			run("audit", "--all", "--limit", "1").want(t, exitUsage, "", "exclude each other")
-			run("audit", "--code", "a!b").want(t, exitUsage, "", `--code: "a!b" is not a code`)
-			run("audit", "--from", "2026-02-01", "--to", "2026-01-01").want(t, exitFailed, "", `from: must be before to`)
-		})
-	}
 }
 
 // A change and its entry are on disk together, or neither is.
@@ -169,28 +129,4 @@ func TestTheAuditLogHasNoSecretAndANetworkOnlyIfToldTo(t *testing.T) {
 			}
 		})
 	}
-}
-
-// send sends a request through a proxy with HTTPS that names the client, and returns the status; 0: no
-// answer.
-func send(url, token, body, client string) int {
-	request, err := http.NewRequest(http.MethodPost, url, strings.NewReader(body))
-	if err != nil {
-		return 0
-	}
-	request.Header.Set("Authorization", "Bearer "+token)
-	request.Header.Set("Content-Type", "application/json")
-	if client != "" {
-		request.Header.Set("X-Forwarded-For", client)
-		request.Header.Set("X-Forwarded-Proto", "https")
-	}
-	response, err := http.DefaultTransport.RoundTrip(request)
-	if err != nil {
-		return 0
-	}
-	defer response.Body.Close()
-	if _, err := io.Copy(io.Discard, response.Body); err != nil {
-		return 0
-	}
-	return response.StatusCode
 }

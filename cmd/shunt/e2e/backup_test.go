@@ -6,11 +6,9 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -223,97 +221,6 @@ func TestAnOfflineBackupHasTheHitsOfAKilledServer(t *testing.T) {
 	}
 }
 
-func TestBackupRestoreAndCheckChangeNothingTheyRefuse(t *testing.T) {
-	t.Parallel()
-	home := t.TempDir()
-	createStore(t, filepath.Join(home, "data"))
-	createStore(t, filepath.Join(home, "other"))
-	for _, step := range [][]string{{"backup", "backup"}, {"backup", "whole"}, {"backup", "stopped"}, {"restore", "backup", "--data", "half"}} {
-		if step[0] == "backup" {
-			step = append(step, "--data", "data")
-		}
-		shunt(t, home, nil, step...).want(t, exitDone, "ed ", "|copy it")
-	}
-	for from, to := range map[string]string{"stopped/format": "stopped/format.backup", "half/format": "half/format.restoring"} {
-		if err := os.Rename(filepath.Join(home, from), filepath.Join(home, to)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	before := texts(t, home)
-	for name, c := range map[string]struct {
-		args   []string
-		code   int
-		stderr string
-	}{
-		"a backup over a backup":      {[]string{"backup", "whole", "--data", "data"}, 1, "whole is not empty; a backup needs a folder of its own"},
-		"a backup into the data":      {[]string{"backup", "data/b", "--data", "data"}, 1, "data/b is inside the data folder"},
-		"a backup of nothing":         {[]string{"backup", "b", "--data", "nowhere"}, 1, "there is no store in /.*/nowhere; .*--data"},
-		"a backup of a backup":        {[]string{"backup", "b", "--data", "backup"}, 1, "backup is a backup and is not changed"},
-		"a backup without a folder":   {[]string{"backup"}, 2, "DIR is missing"},
-		"a backup into nothing":       {[]string{"backup", ""}, 2, "DIR is empty"},
-		"a restore over data":         {[]string{"restore", "backup", "--data", "other"}, 1, `stop the server and move the folder away \(mv other other.old\)`},
-		"a restore of a store":        {[]string{"restore", "other", "--data", "new"}, 1, "there is no backup in other: .*is a store and not a backup"},
-		"a restore of nothing":        {[]string{"restore", "nowhere", "--data", "new"}, 1, "there is no backup in nowhere"},
-		"a restore of half a backup":  {[]string{"restore", "stopped", "--data", "new"}, 1, "the backup in stopped did not finish"},
-		"a restore into its backup":   {[]string{"restore", "backup", "--data", "backup/new"}, 1, "may be inside the other"},
-		"serving half a restore":      {[]string{"serve", "--data", "half", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"}, 1, "a restore into half did not finish; run it again: shunt restore BACKUP --data half"},
-		"serving a backup":            {[]string{"serve", "--data", "backup", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"}, 1, "shunt restore backup --data NEW"},
-		"serving half a backup":       {[]string{"serve", "--data", "stopped", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"}, 1, "the backup in stopped did not finish and cannot be used"},
-		"a link into half a restore":  {[]string{"add", "https://example.org", "--data", "half"}, 1, "a restore into half did not finish"},
-		"a check of half a restore":   {[]string{"check", "--data", "half"}, 1, "a restore into half did not finish"},
-		"a check of nothing":          {[]string{"check", "--data", "nowhere"}, 1, "there is no store in /.*/nowhere; .*--data"},
-		"a check of an argument":      {[]string{"check", "data"}, 2, `unexpected argument "data"`},
-		"a check of a healthy store":  {[]string{"check", "--data", "data"}, 0, ""},
-		"a check of a healthy backup": {[]string{"check", "--data", "backup"}, 0, ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			stdout := ""
-			if c.code == exitDone {
-				stdout = "faults +0\n"
-			}
-			shunt(t, home, nil, c.args...).want(t, c.code, stdout, c.stderr)
-			if after := texts(t, home); !maps.Equal(after, before) {
-				t.Errorf("the folders have changed: now %q, before %q", slices.Sorted(maps.Keys(after)), slices.Sorted(maps.Keys(before)))
-			}
-		})
-	}
-	shunt(t, home, nil, "restore", "backup", "--data", "half").want(t, exitDone, "restored", "")
-	shunt(t, home, nil, "stats", "nosuchcode", "--data", "half").want(t, exitFailed, "", "404")
-}
-
-// texts returns the files below dir with their bytes, without the folder "data", which commands
-// open.
-func texts(t *testing.T, dir string) map[string]string {
-	t.Helper()
-	found := map[string]string{}
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err == nil && path == filepath.Join(dir, "data") {
-			return fs.SkipDir
-		}
-		if err != nil || d.IsDir() {
-			found[path] = "folder"
-			return err
-		}
-		text, err := os.ReadFile(path)
-		found[path] = string(text)
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return found
-}
-
-func TestARestoreIsRefusedWhileTheServerRuns(t *testing.T) {
-	t.Parallel()
-	home := t.TempDir()
-	createStore(t, filepath.Join(home, "other"))
-	shunt(t, home, nil, "backup", "b", "--data", "other").want(t, exitDone, "backed up", "copy it")
-	p := startServer(t, filepath.Join(home, "data"))
-	shunt(t, home, nil, "restore", "b", "--data", "data").want(t, exitFailed, "", "stop the server and move the folder away")
-	p.terminate()
-}
-
 func TestCheckReportsAndRestoreRefusesDamage(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
@@ -331,9 +238,7 @@ func TestCheckReportsAndRestoreRefusesDamage(t *testing.T) {
 		}
 		text, err := os.ReadFile(files[0])
 		text[at] ^= 1
-		if err = errors.Join(err, os.WriteFile(files[0], text, 0o600)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(err, os.WriteFile(files[0], text, 0o600)))
 	}
 	damage("data/journal/ring-*-00", 20)
 	r := shunt(t, home, nil, "check", "--data", "data")
@@ -346,4 +251,22 @@ func TestCheckReportsAndRestoreRefusesDamage(t *testing.T) {
 	if exists(t, filepath.Join(home, "new")) {
 		t.Error("the damaged backup was restored")
 	}
+}
+
+// listing describes a folder with everything in it.
+func listing(t *testing.T, dir string) string {
+	t.Helper()
+	var text strings.Builder
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err == nil {
+			text.WriteString(path + " " + info.Mode().String() + " " + info.ModTime().String() + "\n")
+		}
+		return err
+	})
+	must(t, err)
+	return text.String()
 }

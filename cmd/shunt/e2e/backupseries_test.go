@@ -1,33 +1,17 @@
 package e2e
 
 import (
-	"bytes"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 )
 
-// figure returns the value of a metric without labels.
-func (p *process) figure(name string) string { return metricIn(ask(p.t, p.admin+"/metrics", ""), name) }
-
-// done fails the test if the command failed, and returns what it printed.
-func (r result) done(t *testing.T) string {
-	t.Helper()
-	if r.code != exitDone {
-		t.Fatalf("exit code %d: %s", r.code, r.stderr)
-	}
-	return r.stdout
-}
-
 // backupsIn returns the names of the backups of a series.
 func backupsIn(t *testing.T, dir string) (found []string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, e := range entries {
 		if e.IsDir() {
 			found = append(found, e.Name())
@@ -96,16 +80,10 @@ func TestADamagedBackupIsNotKeptAndRemovesNoOlderOne(t *testing.T) {
 		t.Fatalf("got %q, %v", tables, err)
 	}
 	text, err := os.ReadFile(tables[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	text[100] ^= 1
-	if err := os.Remove(tables[0]); err != nil { // the older backup has a link to it
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(tables[0], text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(tables[0])) // the older backup has a link to it
+	must(t, os.WriteFile(tables[0], text, 0o600))
 	if r := shunt(t, home, nil, "backup", "--to", series, "--keep", "1", "--data", dir); r.code != exitFailed {
 		t.Errorf("got exit code %d: %s%s", r.code, r.stdout, r.stderr)
 	}
@@ -125,12 +103,9 @@ func TestABackupGoesThroughAPipeAndBack(t *testing.T) {
 		if r.code != exitDone || os.WriteFile(archive, []byte(r.stdout), 0o600) != nil {
 			t.Fatalf("exit code %d: %s", r.code, r.stderr)
 		}
-		cmd := exec.Command(binary, "restore", "--tar", "-", "--data", filepath.Join(home, "to", string(rune('a'+i))))
-		cmd.Stdin = strings.NewReader(r.stdout)
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
-		shunt(t, home, nil, "show", "here", "--data", cmd.Args[len(cmd.Args)-1]).done(t)
+		to := filepath.Join(home, "to", string(rune('a'+i)))
+		shuntWithInput(t, r.stdout, nil, "restore", "--tar", "-", "--data", to).done(t)
+		shunt(t, home, nil, "show", "here", "--data", to).done(t)
 		if i == 0 {
 			if p.figure("shunt_last_backup_timestamp_seconds") == "0" {
 				t.Error("the backup is not in the metrics")
@@ -140,14 +115,9 @@ func TestABackupGoesThroughAPipeAndBack(t *testing.T) {
 	}
 
 	text, err := os.ReadFile(archive)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(binary, "restore", "--tar", "-", "--data", filepath.Join(home, "half"))
-	cmd.Stdin = bytes.NewReader(text[:len(text)/2])
-	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "the stream ended before the backup was whole") {
-		t.Errorf("half an archive: got %v: %s", err, out)
-	}
+	must(t, err)
+	shuntWithInput(t, string(text[:len(text)/2]), nil, "restore", "--tar", "-", "--data", filepath.Join(home, "half")).
+		want(t, exitFailed, "", "the stream ended before the backup was whole")
 	startServer(t, dir)
 	if left := backupsIn(t, dir); len(left) != 2 { // db and journal
 		t.Errorf("the data folder has %q", left)

@@ -35,15 +35,11 @@ func standInForBusyLoop(args []string) (code int) {
 func beBusy(t *testing.T, share float64) (stop func()) {
 	t.Helper()
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	cmd := exec.CommandContext(ctx, self, strconv.FormatFloat(share, 'f', 3, 64))
 	cmd.Args[0] = busyName
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Start())
 	return func() {
 		cancel()
 		var killed *exec.ExitError

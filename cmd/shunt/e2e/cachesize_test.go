@@ -7,6 +7,7 @@ import (
 )
 
 func TestTheMetricsShowTheSizeOfTheCache(t *testing.T) {
+	t.Parallel()
 	p := startServer(t, filepath.Join(t.TempDir(), "data"), "--cache-size", "32MiB")
 	text := metricIn(ask(t, p.admin+"/metrics", ""), "shunt_storage_cache_room_bytes")
 	room, err := strconv.ParseFloat(text, 64)

@@ -85,9 +85,7 @@ func (g *cgroup) starter() []string {
 func (g *cgroup) number(dir, file, key string) uint64 {
 	g.t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, file))
-	if err != nil {
-		g.t.Fatal(err)
-	}
+	must(g.t, err)
 	if key != "" {
 		_, after, _ := strings.Cut("\n"+string(text), "\n"+key+" ")
 		text = []byte(after)
@@ -97,9 +95,7 @@ func (g *cgroup) number(dir, file, key string) uint64 {
 		g.t.Fatalf("%s of the control group has no number: %q", file, text)
 	}
 	n, err := strconv.ParseUint(fields[0], 10, 64)
-	if err != nil {
-		g.t.Fatal(err)
-	}
+	must(g.t, err)
 	return n
 }
 

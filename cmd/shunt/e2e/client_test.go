@@ -9,6 +9,7 @@ import (
 )
 
 func TestACommandRetriesPassingFailuresAndReportsOthers(t *testing.T) {
+	t.Parallel()
 	const link, figures = `{"code":"a","short_url":"https://sho.rt/a"}`, `{"hits":0,"unique":0}`
 	add, stats := []string{"add", "https://example.org"}, []string{"stats", "a"}
 	cut := func(http.ResponseWriter) { panic(http.ErrAbortHandler) }

@@ -38,10 +38,7 @@ func TestACapIsNeverExceeded(t *testing.T) {
 		s.makeCapped(late, nil)
 		s.makeCapped(changed, 50)
 		for _, n := range s.nodes { // hits from before the cap
-			s.await(func() bool {
-				status, _, _ := n.redirect(late)
-				return status == 302
-			}, "an uncapped link is followed at "+n.name)
+			s.await(func() bool { return n.redirects(late) == 302 }, "an uncapped link is followed at "+n.name)
 		}
 		s.setCap(late, capOfTest)
 		rest := s.followCapped(codes, capClients, s.nodes...)
@@ -97,12 +94,7 @@ func (s *site) followCapped(codes []string, clients int, nodes ...*siteNode) (re
 	var mu sync.Mutex
 	undecided := make(map[string]int64)
 	follow := func(n *siteNode, client int) {
-		for i := client; ; i++ {
-			select {
-			case <-stop:
-				return
-			default:
-			}
+		for i := client; !closed(stop); i++ {
 			code := codes[i%len(codes)]
 			switch status, _, _ := n.redirect(code); status {
 			case 302:
@@ -135,10 +127,7 @@ func (s *site) awaitUsedUp(codes []string, nodes ...*siteNode) {
 	s.t.Helper()
 	for _, code := range codes {
 		for _, n := range nodes {
-			s.await(func() bool {
-				status, _, _ := n.redirect(code)
-				return status == 410
-			}, fmt.Sprintf("%s says that %s is used up", n.name, code))
+			s.await(func() bool { return n.redirects(code) == 410 }, fmt.Sprintf("%s says that %s is used up", n.name, code))
 		}
 	}
 }
@@ -170,9 +159,7 @@ func TestLinksWithACapWaitForALeader(t *testing.T) {
 	}
 	for _, n := range rest {
 		resp, err := s.requests.Get(n.url + "/capped")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		resp.Body.Close()
 		if resp.StatusCode != 503 || resp.Header.Get("Retry-After") == "" {
 			t.Errorf("a link with a cap, at %s: %d, Retry-After %q, want 503", n.name, resp.StatusCode, resp.Header.Get("Retry-After"))
@@ -184,10 +171,7 @@ func TestLinksWithACapWaitForALeader(t *testing.T) {
 	for _, m := range s.etcd.Members {
 		m.Start()
 	}
-	s.await(func() bool {
-		status, _, _ := rest[0].redirect("capped")
-		return status == 302
-	}, "the link is followed again")
+	s.await(func() bool { return rest[0].redirects("capped") == 302 }, "the link is followed again")
 	rounds := s.followCapped([]string{"capped"}, 4, rest...)
 	s.awaitUsedUp([]string{"capped"}, rest...)
 	rounds()

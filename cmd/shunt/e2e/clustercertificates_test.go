@@ -32,33 +32,23 @@ func (s *site) makeCertificate(name string, units ...string) {
 func (s *site) sign(c *x509.Certificate, name string) (*ecdsa.PrivateKey, *x509.Certificate) {
 	s.t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	by, byKey := s.ca, s.caKey
 	if by == nil {
 		by, byKey = c, key
 	}
 	der, err := x509.CreateCertificate(rand.Reader, c, by, &key.PublicKey, byKey)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	secret, err := x509.MarshalECPrivateKey(key)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	s.write(name+".crt", pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
 	s.write(name+".key", pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: secret}))
 	made, err := x509.ParseCertificate(der)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	return key, made
 }
 
 func (s *site) write(name string, content []byte) {
 	s.t.Helper()
-	if err := os.WriteFile(filepath.Join(s.dir, name), content, 0o600); err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, os.WriteFile(filepath.Join(s.dir, name), content, 0o600))
 }

@@ -29,12 +29,7 @@ func (c *redirectCounts) String() string {
 
 // follow follows links at a node until stop.
 func (m *nemesis) follow(n *siteNode, rng *rand.Rand, stop <-chan struct{}) {
-	for {
-		select {
-		case <-stop:
-			return
-		default:
-		}
+	for !closed(stop) {
 		if code := m.wrote.recent(rng); code != "" && rng.IntN(2) == 0 {
 			_, _, _ = n.redirect(code) // the ledger counts it
 		} else if !m.followHot(n) {
@@ -136,12 +131,7 @@ func (w *writes) cappedOf(links []*written) (codes []string) {
 
 // write creates, edits and deletes links by way of any node until stop.
 func (m *nemesis) write(rng *rand.Rand, stop <-chan struct{}) {
-	for {
-		select {
-		case <-stop:
-			return
-		case <-time.After(time.Duration(rng.IntN(100)) * time.Millisecond):
-		}
+	for rest(stop, time.Duration(rng.IntN(100))*time.Millisecond) {
 		l := m.wrote.begin()
 		known := m.create(l, rng)
 		switch {

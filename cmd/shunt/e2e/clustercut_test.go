@@ -133,8 +133,7 @@ func (s *site) judge(writes []aWrite) {
 // says how long writes took to come back.
 func TestACutOffLeaderIsReplacedAndRedirectsNeverStop(t *testing.T) {
 	s := newSiteApart(t, "a", "b", "c")
-	s.nodes[0].call("POST", "/shorten", map[string]any{"url": "https://example.com/", "alias": "hot"}).want(t, 201)
-	s.leads("hot", "https://example.com/")
+	s.shorten("hot", "https://example.com/")
 	stop := make(chan struct{})
 	done := s.hammer("hot", "https://example.com/", new(atomic.Pointer[siteNode]), stop)
 	round := 0

@@ -42,9 +42,7 @@ func (n *siteNode) caughtUpWith(other *siteNode) bool {
 // redirectAs follows a code as another visitor than redirect does.
 func (n *siteNode) redirectAs(code, agent string) {
 	req, err := http.NewRequest(http.MethodGet, n.url+"/"+code, nil)
-	if err != nil {
-		n.site.t.Fatal(err)
-	}
+	must(n.site.t, err)
 	req.Header.Set("User-Agent", agent)
 	resp, err := n.site.requests.Do(req)
 	if err != nil {
@@ -231,9 +229,7 @@ func TestAnEdgeAloneRedirectsAndItsAPIIsStale(t *testing.T) {
 	}
 	for _, own := range []string{e.url + "/hot+", e.url + "/hot.svg", e.url + "/hot.png", e.adminURL + "/healthz", e.adminURL + "/readyz", e.adminURL + "/metrics"} {
 		resp, err := s.requests.Get(own)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		resp.Body.Close()
 		if resp.StatusCode != 200 {
 			t.Errorf("%s without full nodes: %d", own, resp.StatusCode)
@@ -256,9 +252,7 @@ func (n *siteNode) ask(as *siteNode, method, path, body string, fields ...string
 	s := n.site
 	s.t.Helper()
 	certificate, err := tls.LoadX509KeyPair(filepath.Join(s.dir, as.name+".crt"), filepath.Join(s.dir, as.name+".key"))
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	authority := x509.NewCertPool()
 	authority.AddCert(s.ca)
 	client := &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{
@@ -266,9 +260,7 @@ func (n *siteNode) ask(as *siteNode, method, path, body string, fields ...string
 		TLSClientConfig:   &tls.Config{Certificates: []tls.Certificate{certificate}, RootCAs: authority, ServerName: n.name, MinVersion: tls.VersionTLS13},
 	}}
 	req, err := http.NewRequest(method, "https://"+n.advertise+path, strings.NewReader(body))
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	for field, value := range map[string]string{"Shunt-Client": "unix", "Shunt-Plain": "0", "Shunt-Local": "0"} {
 		req.Header.Set(field, value)
 	}
@@ -276,14 +268,10 @@ func (n *siteNode) ask(as *siteNode, method, path, body string, fields ...string
 		req.Header.Set(fields[i], fields[i+1])
 	}
 	resp, err := client.Do(req)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	defer resp.Body.Close()
 	said, err := io.ReadAll(resp.Body)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	return resp.StatusCode, string(said)
 }
 
@@ -354,11 +342,11 @@ func TestMistakesWithAnEdgeAreClearAndChangeNothing(t *testing.T) {
 	withFull = replaced(withFull, "--cluster-cert", filepath.Join(s.dir, "edge-full.crt"))
 	withFull = replaced(withFull, "--cluster-key", filepath.Join(s.dir, "edge-full.key"))
 	withFull = replaced(withFull, "--node-name", "edge-full")
-	full := &siteNode{site: s, name: "c", data: filepath.Join(s.dir, "data-c"), advertise: freePort(t)}
+	full := &siteNode{site: s, name: "c", data: filepath.Join(s.dir, "data-c"), advertise: freeAddress(t)}
 	s.makeCertificate("c")
 	s.join(full, a)
 	s.makeCertificate("fresh", "edge")
-	fresh := &siteNode{site: s, name: "fresh", role: "edge", data: filepath.Join(s.dir, "fresh"), advertise: freePort(t)}
+	fresh := &siteNode{site: s, name: "fresh", role: "edge", data: filepath.Join(s.dir, "fresh"), advertise: freeAddress(t)}
 	fullAsEdge := &siteNode{site: s, name: "edge-1", role: "edge", data: full.data, advertise: full.advertise}
 	edgeAsFull := &siteNode{site: s, name: "c", data: e.data, advertise: full.advertise}
 	for _, c := range []struct {
@@ -391,9 +379,7 @@ func TestMistakesWithAnEdgeAreClearAndChangeNothing(t *testing.T) {
 		}
 	}
 	for _, n := range []*siteNode{e, full} {
-		if r := shunt(t, "", nil, "check", "--data", n.data); r.code != exitDone {
-			t.Errorf("the data of %s after that: %s%s", n.name, r.stdout, r.stderr)
-		}
+		shunt(t, "", nil, "check", "--data", n.data).done(t)
 	}
 	e.start()
 	s.await(func() bool { return e.caughtUpWith(a) }, "the edge has caught up")
@@ -434,14 +420,10 @@ func TestStreamsSessionsAndExportsPassAnEdge(t *testing.T) {
 
 	a.call("POST", "/users", map[string]any{"email": "person@example.com", "role": "member", "password": "a long password 123"}).want(t, 201)
 	jar, err := cookiejar.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	person := &http.Client{Jar: jar, CheckRedirect: s.requests.CheckRedirect, Timeout: 20 * time.Second}
 	login, err := person.Post(e.url+"/api/v1/session", "application/json", strings.NewReader(`{"email":"person@example.com","password":"a long password 123"}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	said, _ := io.ReadAll(login.Body)
 	login.Body.Close()
 	if login.StatusCode/100 != 2 {
@@ -449,9 +431,7 @@ func TestStreamsSessionsAndExportsPassAnEdge(t *testing.T) {
 	}
 	for _, path := range []string{"/_/", "/_/account", "/_/links", "/api/v1/me"} {
 		resp, err := person.Get(e.url + path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		page, _ := io.ReadAll(resp.Body)
 		resp.Body.Close()
 		if resp.StatusCode != 200 || !bytes.Contains(page, []byte("person@example.com")) {
@@ -461,9 +441,7 @@ func TestStreamsSessionsAndExportsPassAnEdge(t *testing.T) {
 
 	for round := range 2 {
 		req, err := http.NewRequest(http.MethodGet, e.url+"/api/v1/stats/hot/live", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		req.Header.Set("Authorization", "Bearer "+s.token)
 		resp, err := (&http.Client{}).Do(req)
 		if err != nil || resp.StatusCode != 200 {

@@ -12,8 +12,7 @@ import (
 // fails if a redirect does at a node that runs, and says how long writes took to come back.
 func TestWritesComeBackAndRedirectsNeverStop(t *testing.T) {
 	s := newSite(t, "a", "b", "c")
-	s.nodes[0].call("POST", "/shorten", map[string]any{"url": "https://example.com/", "alias": "hot"}).want(t, 201)
-	s.leads("hot", "https://example.com/")
+	s.shorten("hot", "https://example.com/")
 	stop := make(chan struct{})
 	var out atomic.Pointer[siteNode]
 	done := s.hammer("hot", "https://example.com/", &out, stop)
@@ -74,12 +73,7 @@ func TestAnAliasHasOneWinnerAcrossFailovers(t *testing.T) {
 	stop := make(chan struct{})
 	var chaos sync.WaitGroup
 	chaos.Go(func() {
-		for {
-			select {
-			case <-stop:
-				return
-			case <-time.After(3 * time.Second):
-			}
+		for rest(stop, 3*time.Second) {
 			if leader := s.leader(); leader != nil {
 				leader.kill()
 				time.Sleep(500 * time.Millisecond)

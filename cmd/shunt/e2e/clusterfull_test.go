@@ -17,8 +17,7 @@ import (
 // room, writes come back, and everything is counted.
 func TestRedirectsOutliveFullServersOfEtcd(t *testing.T) {
 	s := newSiteOn(t, siteOptions{etcd: []string{"--quota-backend-bytes", "33554432"}}, "a", "b", "c")
-	s.nodes[0].call("POST", "/shorten", map[string]any{"url": "https://example.com/", "alias": "hot"}).want(t, 201)
-	s.leads("hot", "https://example.com/")
+	s.shorten("hot", "https://example.com/")
 	stop, out := make(chan struct{}), new(atomic.Pointer[siteNode])
 	done := s.hammer("hot", "https://example.com/", out, stop)
 	fill := s.fillEtcd()
@@ -78,9 +77,7 @@ func (s *site) fillEtcd() filler {
 		if errors.Is(err, rpctypes.ErrNoSpace) {
 			return filler{s}
 		}
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		must(s.t, err)
 	}
 	s.t.Fatal("the servers of etcd do not fill")
 	return filler{}
@@ -95,9 +92,7 @@ func (f filler) end() {
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	gone, err := c.Delete(ctx, fillerPrefix, clientv3.WithPrefix())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := c.Compact(ctx, gone.Header.Revision, clientv3.WithCompactPhysical()); err != nil {
 		t.Fatal(err)
 	}

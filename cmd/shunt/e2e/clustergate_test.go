@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"bufio"
-	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -109,9 +108,7 @@ func TestARefusedCertificateGetsNothing(t *testing.T) {
 func (s *site) refuse(what string, more ...string) {
 	s.t.Helper()
 	args := append([]string{"cluster", "refuse", what}, append(s.nodes[0].flags(), more...)...)
-	if r := shunt(s.t, "", nil, args...); r.code != exitDone {
-		s.t.Fatalf("cluster refuse %s: exit code %d: %s", what, r.code, r.stderr)
-	}
+	shunt(s.t, "", nil, args...).done(s.t)
 }
 
 // talks opens a connection to a node's listener for the others, and asks over it.
@@ -154,8 +151,7 @@ func TestForgettingANodeRefusesItsCertificate(t *testing.T) {
 	a, b := s.nodes[0], s.nodes[1]
 	b.terminate()
 	s.nodes = s.nodes[:1]
-	args := append([]string{"cluster", "forget", "b"}, a.flags()...)
-	s.await(func() bool { return shunt(t, "", nil, args...).code == exitDone }, "b is forgotten")
+	s.forget(b, a)
 	talks := func() bool {
 		var conn *tls.Conn
 		return a.talks(s.tlsOf("b"), &conn) == nil
@@ -172,8 +168,7 @@ func TestAnEdgeCannotHaveTheHitsOfOthersSkipped(t *testing.T) {
 		t.Run(says, func(t *testing.T) {
 			s := newSite(t, "a", "b")
 			a, b := s.nodes[0], s.nodes[1]
-			a.call("POST", "/shorten", map[string]any{"url": "https://example.com/", "alias": "hot"}).want(t, 201)
-			s.leads("hot", "https://example.com/")
+			s.shorten("hot", "https://example.com/")
 			s.makeCertificate("evil", "edge")
 			own := [16]byte{1, 2, 3}
 			asked := s.answerAs("b", func(victim [16]byte) [16]byte {
@@ -199,26 +194,16 @@ func TestAnEdgeCannotHaveTheHitsOfOthersSkipped(t *testing.T) {
 // answerAs announces an edge that answers under the outbox of victim, and counts how often it was asked. says is what it says in etcd.
 func (s *site) answerAs(victim string, says func(victim [16]byte) [16]byte) (asked *atomic.Int64) {
 	s.t.Helper()
-	o := etcdlog.Options{Endpoints: s.etcd.Endpoints()}
-	var err error
-	if o.ID, o.Key, err = etcdlog.Find(s.t.Context(), o); err != nil {
-		s.t.Fatal(err)
-	}
-	log, err := etcdlog.New(o)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	log := s.openLog(etcdlog.Options{})
 	members, err := log.Nodes(s.t.Context())
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	var id [16]byte
 	for _, m := range members {
 		if m.Name == victim {
 			id = m.Outbox
 		}
 	}
-	address := freePort(s.t)
+	address := freeAddress(s.t)
 	asked = new(atomic.Int64)
 	empty := cluster.Outbox{ID: id, First: 1, Records: emptyRecords(500)}
 	config := s.tlsOf("evil")
@@ -227,20 +212,9 @@ func (s *site) answerAs(victim string, says func(victim [16]byte) [16]byte) (ask
 		_, _ = w.Write(empty.AppendTo(nil))
 	})}
 	go func() { _ = server.ListenAndServeTLS("", "") }()
-	announcement, err := log.Announce(s.t.Context(), clusterlog.Node{
+	s.t.Cleanup(func() { _ = server.Close() })
+	s.announce(log, clusterlog.Node{
 		Name: "evil", Advertise: "https://" + address, Role: clusterlog.Edge, Outbox: says(id), Reads: replicate.ReadsEntries,
-	}, clusterlog.Claim([]byte("evil............")))
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- announcement.Run(ctx) }()
-	s.t.Cleanup(func() {
-		stop()
-		if err := errors.Join(<-ended, log.Close(), server.Close()); err != nil {
-			s.t.Error(err)
-		}
 	})
 	return asked
 }

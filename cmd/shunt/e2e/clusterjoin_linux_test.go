@@ -14,8 +14,7 @@ import (
 func TestANodeBelowTheFloorJoinsAgain(t *testing.T) {
 	s := newSite(t, "a", "b", "c")
 	a, c := s.nodes[0], s.nodes[2]
-	a.call("POST", "/shorten", map[string]any{"url": "https://example.com/", "alias": "hot"}).want(t, 201)
-	s.leads("hot", "https://example.com/")
+	s.shorten("hot", "https://example.com/")
 	for range 100 {
 		c.redirect("hot")
 	}
@@ -27,27 +26,44 @@ func TestANodeBelowTheFloorJoinsAgain(t *testing.T) {
 	if said := c.refused(c.args()...); !strings.Contains(said, "no longer in the cluster's log") || !strings.Contains(said, "shunt join") {
 		t.Errorf("a node below the floor says %q", said)
 	}
-	if err := os.Rename(c.data, c.data+".old"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Rename(c.data, c.data+".old"))
 	s.join(c, a)
 	if said := c.refused(c.args()...); !strings.Contains(said, "cluster forget c") {
 		t.Errorf("a new folder of a known name says %q", said)
 	}
-	args := append([]string{"cluster", "forget", "c"}, c.flags()...)
-	if r := shunt(t, "", nil, args...); r.code != exitDone {
-		t.Fatalf("forget: exit code %d: %s", r.code, r.stderr)
-	}
+	s.forget(c, c)
 	s.admit(c, a)
-	c.start()
-	s.nodes = append(s.nodes, c)
-	s.await(s.caughtUp, "the node that joined again has caught up")
+	s.startAgain(c)
 	for range 100 {
 		c.redirect("hot")
 		a.redirect("hot")
 	}
 	s.ledger("hot")
 	s.alike()
+}
+
+// joinAgain has a node that has stopped begin with a copy of another one's data.
+func (s *site) joinAgain(n, from *siteNode) {
+	s.t.Helper()
+	must(s.t, os.Rename(n.data, n.data+".old"))
+	s.join(n, from)
+	s.forget(n, n)
+	s.admit(n, from)
+}
+
+// forget waits until the earlier node of a name is forgotten.
+func (s *site) forget(n, by *siteNode) {
+	s.t.Helper()
+	args := append([]string{"cluster", "forget", n.name}, by.flags()...)
+	s.await(func() bool { return shunt(s.t, "", nil, args...).code == exitDone }, n.name+" is forgotten")
+}
+
+// startAgain starts a node that was taken out of the nodes.
+func (s *site) startAgain(n *siteNode) {
+	s.t.Helper()
+	n.start()
+	s.nodes = append(s.nodes, n)
+	s.await(s.caughtUp, n.name+" has caught up")
 }
 
 // passFloor writes until the log is trimmed past what it has now.
@@ -82,8 +98,7 @@ func TestANodeThatJoinsHasTheHitsOfAllAlthoughTheSenderWasRestarted(t *testing.T
 func joinsLater(t *testing.T, restart bool) {
 	s := newSite(t, "a", "b", "c")
 	a, b, c := s.nodes[0], s.nodes[1], s.nodes[2]
-	a.call("POST", "/shorten", map[string]any{"url": "https://example.com/", "alias": "hot"}).want(t, 201)
-	s.leads("hot", "https://example.com/")
+	s.shorten("hot", "https://example.com/")
 	follow := func(times int) {
 		for range times {
 			for _, n := range []*siteNode{a, b} {
@@ -98,13 +113,7 @@ func joinsLater(t *testing.T, restart bool) {
 	c.terminate()
 	s.nodes = s.nodes[:2]
 	s.await(func() bool { return s.leader() != nil }, "another node leads")
-	if err := os.Rename(c.data, c.data+".old"); err != nil {
-		t.Fatal(err)
-	}
-	s.join(c, a)
-	args := append([]string{"cluster", "forget", "c"}, c.flags()...)
-	s.await(func() bool { return shunt(t, "", nil, args...).code == exitDone }, "the earlier c is forgotten")
-	s.admit(c, a)
+	s.joinAgain(c, a)
 	if restart {
 		a.kill()
 		a.start()
@@ -113,9 +122,7 @@ func joinsLater(t *testing.T, restart bool) {
 	follow(7)
 	s.ledger("hot")
 	time.Sleep(3 * time.Second) // what all nodes have is dropped each second
-	c.start()
-	s.nodes = append(s.nodes, c)
-	s.await(s.caughtUp, "c has caught up")
+	s.startAgain(c)
 	follow(5)
 	s.ledger("hot")
 }
@@ -126,8 +133,7 @@ func joinsLater(t *testing.T, restart bool) {
 func TestHitsOfANodeBelowTheFloorAreNotLost(t *testing.T) {
 	s := newSiteApart(t, "a", "b", "c")
 	a, c := s.nodes[0], s.nodes[2]
-	a.call("POST", "/shorten", map[string]any{"url": "https://example.com/", "alias": "hot"}).want(t, 201)
-	s.leads("hot", "https://example.com/")
+	s.shorten("hot", "https://example.com/")
 	follow := func(times int) {
 		t.Helper()
 		for range times {
@@ -148,16 +154,8 @@ func TestHitsOfANodeBelowTheFloorAreNotLost(t *testing.T) {
 	s.ledger("hot") // at the other two: all 90, although c pulls nothing any more
 	s.await(func() bool { return strings.Contains(c.stderr(), "have pulled all hits of this node") }, "c says that it is drained")
 	c.terminate()
-	if err := os.Rename(c.data, c.data+".old"); err != nil {
-		t.Fatal(err)
-	}
-	s.join(c, a)
-	args := append([]string{"cluster", "forget", "c"}, c.flags()...)
-	s.await(func() bool { return shunt(t, "", nil, args...).code == exitDone }, "the earlier c is forgotten")
-	s.admit(c, a)
-	c.start()
-	s.nodes = append(s.nodes, c)
-	s.await(s.caughtUp, "the node that joined again has caught up")
+	s.joinAgain(c, a)
+	s.startAgain(c)
 	follow(5)
 	s.ledger("hot")
 	s.alike()

@@ -3,7 +3,6 @@ package e2e
 import (
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -19,8 +18,7 @@ import (
 
 // TestFiguresOfWhatLimitsWrites has 128 writers make links at the leader, and says how its entries, the
 // time of an append and the CPU time of all processes make the rate. Then the same again under profilers:
-// shares of CPU by function, of the leader and of the server of etcd that leads. SHUNTTEST_PROFILES is a
-// folder that keeps the profiles.
+// shares of CPU by function, of the leader and of the server of etcd that leads.
 func TestFiguresOfWhatLimitsWrites(t *testing.T) {
 	during := figureSeconds(t)
 	s := newSiteOn(t, siteOptions{etcd: append([]string{"--enable-pprof"}, shippedEtcd...), nodes: []string{"--flush-interval", "1s"}}, "a", "b", "c")
@@ -71,9 +69,7 @@ func (s *site) usage(leader *siteNode) usage {
 	}
 	note("clients", os.Getpid())
 	c, err := load.ReadClocks(nil, []int{0, 1})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	u.busy = c.Busy
 	return u
 }
@@ -90,10 +86,7 @@ func (u *usage) since(before usage, passed time.Duration) string {
 // profile profiles the leaders under load.
 func (s *site) profile(leader *siteNode, writers int) {
 	const during = 10 * time.Second
-	dir := os.Getenv("SHUNTTEST_PROFILES")
-	if dir == "" {
-		dir = s.t.TempDir()
-	}
+	dir := s.t.TempDir()
 	var joined sync.WaitGroup
 	joined.Go(func() { s.load(leader, writers, 0, during+2*time.Second) })
 	time.Sleep(time.Second)
@@ -110,18 +103,12 @@ func (s *site) profile(leader *siteNode, writers int) {
 
 // goProfile writes the profile that a Go program makes of itself.
 func (s *site) goProfile(address, file string, during time.Duration) {
-	resp, err := http.Get(fmt.Sprintf("%s/debug/pprof/profile?seconds=%.0f", address, during.Seconds()))
-	if err != nil {
-		s.t.Error(err)
-		return
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	if err == nil && resp.StatusCode != http.StatusOK {
-		err = fmt.Errorf("%s: %.200s", resp.Status, text)
+	r, err := try(http.DefaultTransport, "GET", fmt.Sprintf("%s/debug/pprof/profile?seconds=%.0f", address, during.Seconds()), "")
+	if err == nil && r.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s: %.200s", r.Status, r.text)
 	}
 	if err == nil {
-		err = os.WriteFile(file, text, 0o600)
+		err = os.WriteFile(file, []byte(r.text), 0o600)
 	}
 	if err != nil {
 		s.t.Errorf("a profile of %s: %v", address, err)

@@ -99,9 +99,7 @@ func plant(t *testing.T, url, token string, links int) {
 			items = append(items, map[string]string{"url": load.Target(i), "alias": load.Code(i)})
 		}
 		body, err := json.Marshal(items)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		postBulk(t, client, url, token, body)
 	}
 }
@@ -110,15 +108,11 @@ func plant(t *testing.T, url, token string, links int) {
 func postBulk(t *testing.T, client *http.Client, url, token string, body []byte) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/api/v1/shorten/bulk", bytes.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	req.Header.Set("Authorization", "Bearer "+token)
 	req.Header.Set("Content-Type", "application/json")
 	resp, err := client.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
 	if err != nil || resp.StatusCode/100 != 2 || bytes.Contains(text, []byte(`"status":4`)) {
@@ -130,30 +124,14 @@ func postBulk(t *testing.T, client *http.Client, url, token string, body []byte)
 func clockOf(t *testing.T, pid int) time.Duration {
 	t.Helper()
 	c, err := load.ReadClocks([]int{pid}, []int{0})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return c.Server
 }
 
 // memoryOf returns a line of /proc/PID/status in MiB: VmRSS is resident, VmHWM was at most.
 func memoryOf(t *testing.T, pid int, name string) float64 {
 	t.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.SplitSeq(string(text), "\n") {
-		if rest, found := strings.CutPrefix(line, name+":"); found {
-			kib, err := strconv.ParseFloat(strings.Fields(rest)[0], 64)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return kib / 1024
-		}
-	}
-	t.Fatalf("process %d has no %s", pid, name)
-	return 0
+	return float64(field(t, fmt.Sprintf("/proc/%d/status", pid), name)) / 1024
 }
 
 // A spread is a number of measurements of the same.
@@ -164,7 +142,4 @@ func (s spread) String() string {
 	return fmt.Sprintf("%.3g (%.3g to %.3g)", s.median(), s[0], s[len(s)-1])
 }
 
-func (s spread) median() float64 {
-	s = slices.Sorted(slices.Values(s))
-	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
-}
+func (s spread) median() float64 { return median(s) }

@@ -3,7 +3,6 @@ package e2e
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -61,9 +60,7 @@ func (s *site) keys() keysOf {
 	c := s.etcd.Client()
 	defer c.Close()
 	resp, err := c.Get(context.Background(), "/shunt/", clientv3.WithPrefix())
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	keys := make(keysOf)
 	for _, kv := range resp.Kvs {
 		keys[string(kv.Key)] = string(kv.Value)
@@ -105,12 +102,8 @@ func TestMistakesWithAClusterAreClearAndChangeNothing(t *testing.T) {
 	fresh := &siteNode{site: s, name: "b", data: filepath.Join(s.dir, "fresh"), advertise: b.advertise}
 	other := &siteNode{site: s, name: "other", data: filepath.Join(s.dir, "other"), advertise: b.advertise}
 	s.makeCertificate("other")
-	if err := os.CopyFS(filepath.Join(s.dir, "copied"), os.DirFS(b.data)); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Remove(filepath.Join(s.dir, "copied", "node")); err != nil { // as a restored backup has none
-		t.Fatal(err)
-	}
+	must(t, os.CopyFS(filepath.Join(s.dir, "copied"), os.DirFS(b.data)))
+	must(t, os.Remove(filepath.Join(s.dir, "copied", "node"))) // as a restored backup has none
 	copied := &siteNode{site: s, name: "b", data: filepath.Join(s.dir, "copied"), advertise: b.advertise}
 	for _, c := range []struct {
 		mistake string
@@ -149,9 +142,7 @@ func TestMistakesWithAClusterAreClearAndChangeNothing(t *testing.T) {
 		t.Errorf("an etcd that was restored from yesterday: it says %q", said)
 	}
 	for _, n := range s.nodes {
-		if r := shunt(t, "", nil, "check", "--data", n.data); r.code != exitDone {
-			t.Errorf("the data of %s after that: %s%s", n.name, r.stdout, r.stderr)
-		}
+		shunt(t, "", nil, "check", "--data", n.data).done(t)
 	}
 }
 
@@ -161,8 +152,7 @@ func TestANodeThatRunsWhileEtcdIsRestoredRedirectsOn(t *testing.T) {
 	s := newSite(t, "a", "b")
 	a := s.nodes[0]
 	yesterday := s.keys()
-	a.call("POST", "/shorten", map[string]any{"url": "https://example.com/1", "alias": "one"}).want(t, 201)
-	s.leads("one", "https://example.com/1")
+	s.shorten("one", "https://example.com/1")
 	s.restoreKeys(yesterday)
 	for _, n := range s.nodes {
 		a.call("POST", "/shorten", map[string]any{"url": "https://example.com/2"}) // nobody asks etcd without a write
@@ -177,27 +167,36 @@ func TestANodeThatRunsWhileEtcdIsRestoredRedirectsOn(t *testing.T) {
 // announceOther announces a full node that does nothing else, and whose clock is apart by an offset.
 func (s *site) announceOther(name string, offset time.Duration) {
 	s.t.Helper()
-	o := etcdlog.Options{Endpoints: s.etcd.Endpoints(), Now: func() time.Time { return time.Now().Add(offset) }}
+	log := s.openLog(etcdlog.Options{Now: func() time.Time { return time.Now().Add(offset) }})
+	s.announce(log, clusterlog.Node{
+		Name: name, Advertise: "https://" + freeAddress(s.t), Role: clusterlog.Full, Reads: replicate.ReadsEntries,
+	})
+}
+
+// openLog opens the log of the cluster as a node of this test's.
+func (s *site) openLog(o etcdlog.Options) *etcdlog.Log {
+	s.t.Helper()
+	o.Endpoints = s.etcd.Endpoints()
 	var err error
-	if o.ID, o.Key, err = etcdlog.Find(s.t.Context(), o); err != nil {
-		s.t.Fatal(err)
-	}
+	o.ID, o.Key, err = etcdlog.Find(s.t.Context(), o)
+	must(s.t, err)
 	log, err := etcdlog.New(o)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	announcement, err := log.Announce(s.t.Context(), clusterlog.Node{
-		Name: name, Advertise: "https://" + freePort(s.t), Role: clusterlog.Full, Reads: replicate.ReadsEntries,
-	}, clusterlog.Claim([]byte(fmt.Sprintf("%-16s", name))))
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
+	s.t.Cleanup(func() { must(s.t, log.Close()) })
+	return log
+}
+
+// announce announces a node until the test ends.
+func (s *site) announce(log *etcdlog.Log, n clusterlog.Node) {
+	s.t.Helper()
+	announcement, err := log.Announce(s.t.Context(), n, clusterlog.Claim(fmt.Appendf(nil, "%-16s", n.Name)))
+	must(s.t, err)
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- announcement.Run(ctx) }()
 	s.t.Cleanup(func() {
 		stop()
-		if err := errors.Join(<-ended, log.Close()); err != nil {
+		if err := <-ended; err != nil {
 			s.t.Error(err)
 		}
 	})
@@ -227,7 +226,5 @@ func TestANodeWhoseClockIsHoursApartDoesNotStart(t *testing.T) {
 	if status, _, err := a.redirect("one"); status != 302 {
 		t.Errorf("it redirects with %d, %v", status, err)
 	}
-	if r := shunt(t, "", nil, "check", "--data", b.data); r.code != exitDone {
-		t.Errorf("the data of b after that: %s%s", r.stdout, r.stderr)
-	}
+	shunt(t, "", nil, "check", "--data", b.data).done(t)
 }

@@ -65,8 +65,7 @@ func newNemesis(t *testing.T, seed uint64) *nemesis {
 	for _, n := range m.all() {
 		m.disturbed[n] = new(disturbance)
 	}
-	m.nodes[0].call("POST", "/shorten", map[string]any{"url": hotTarget, "alias": "hot"}).want(t, 201)
-	m.leads("hot", hotTarget)
+	m.shorten("hot", hotTarget)
 	m.await(func() bool { _, location, _ := m.edge.redirect("hot"); return location == hotTarget }, "the edge has the first link")
 	return m
 }

@@ -2,10 +2,13 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"sync/atomic"
@@ -29,14 +32,16 @@ type namespace struct {
 // would show nothing.
 func newNamespace(t *testing.T) *namespace {
 	t.Helper()
-	id := os.Getpid() % 16384 // two tests at the same time have different ones
-	net := fmt.Sprintf("198.18.%d.%d", id/64, id%64*4)
-	at := func(i int) string { return net[:strings.LastIndex(net, ".")+1] + fmt.Sprint(id%64*4+i) }
-	ns := &namespace{t: t, name: fmt.Sprintf("shunt-%d", id), cable: fmt.Sprintf("shunt%d", id), outside: at(1), inside: at(2)}
+	removeLeftNamespaces()
+	n := int(namespacesMade.Add(1))
+	id := (os.Getpid() + n) % 16384 // two tests at the same time have different networks
+	at := func(i int) string { return fmt.Sprintf("198.18.%d.%d", id/64, id%64*4+i) }
+	ns := &namespace{t: t, name: fmt.Sprintf("%s%d-%d", namespacePrefix, os.Getpid(), n), outside: at(1), inside: at(2)}
+	ns.cable = strings.Replace(ns.name, namespacePrefix, "sh", 1) // a name of a link has 15 bytes at most
 	if out, err := exec.Command("ip", "netns", "add", ns.name).CombinedOutput(); err != nil {
 		t.Fatalf("this needs namespaces of networks, so root and ip (iproute2); -skip %s leaves it out: %v: %s", t.Name(), err, out)
 	}
-	t.Cleanup(func() { ns.run("ip", "netns", "delete", ns.name) }) // the cable goes with it
+	t.Cleanup(func() { removeNamespace(ns.name, ns.cable) })
 	ns.run("ip", "link", "add", ns.cable, "type", "veth", "peer", "name", "eth0", "netns", ns.name)
 	ns.run("ip", "address", "add", ns.outside+"/30", "dev", ns.cable)
 	ns.run("ip", "link", "set", ns.cable, "up")
@@ -44,6 +49,29 @@ func newNamespace(t *testing.T) *namespace {
 	ns.runInside("ip", "link", "set", "lo", "up")
 	ns.runInside("ip", "link", "set", "eth0", "up")
 	return ns
+}
+
+const namespacePrefix = "shunt-test-"
+
+var namespacesMade atomic.Int64
+
+// removeNamespace removes the cable before the namespace, because the kernel removes the links of a namespace some time
+// after it, and until then nobody can make a link of the same name. The cable may be gone already.
+func removeNamespace(name, cable string) {
+	_ = exec.Command("ip", "link", "delete", cable).Run()
+	_ = exec.Command("ip", "netns", "delete", name).Run()
+}
+
+// removeLeftNamespaces removes those of test programs that were killed.
+func removeLeftNamespaces() {
+	left, _ := filepath.Glob("/run/netns/" + namespacePrefix + "*")
+	for _, path := range left {
+		name := filepath.Base(path)
+		pid, _, _ := strings.Cut(strings.TrimPrefix(name, namespacePrefix), "-")
+		if _, err := os.Stat("/proc/" + pid); errors.Is(err, fs.ErrNotExist) {
+			removeNamespace(name, strings.Replace(name, namespacePrefix, "sh", 1))
+		}
+	}
 }
 
 func (ns *namespace) run(command ...string) {
@@ -130,8 +158,7 @@ func TestANodeWhosePacketsAreLostRedirectsAndComesBack(t *testing.T) {
 	ns := newNamespace(t)
 	s := newSiteWithin(t, ns, "a", "b", "c")
 	lost := s.nodes[2]
-	s.nodes[0].call("POST", "/shorten", map[string]any{"url": hotTarget, "alias": "hot"}).want(t, 201)
-	s.leads("hot", hotTarget)
+	s.shorten("hot", hotTarget)
 	for round := range 2 {
 		s.makeLead(lost)
 		s.losePackets(ns, lost, fmt.Sprintf("leader-%d", round), 6*time.Second)

@@ -18,18 +18,12 @@ func TestRedirectsAndCountsOutliveALostMajorityOfEtcd(t *testing.T) {
 		outage = time.Duration(n) * time.Second
 	}
 	s := newSite(t, "a", "b", "c")
-	s.nodes[0].call("POST", "/shorten", map[string]any{"url": "https://example.com/", "alias": "hot"}).want(t, 201)
-	s.leads("hot", "https://example.com/")
+	s.shorten("hot", "https://example.com/")
 	stop := make(chan struct{})
 	var clients sync.WaitGroup
 	for _, n := range s.nodes {
 		clients.Go(func() {
-			for {
-				select {
-				case <-stop:
-					return
-				default:
-				}
+			for !closed(stop) {
 				if status, _, err := n.redirect("hot"); err != nil || status != 302 {
 					t.Errorf("%s: a redirect: %d, %v", n.name, status, err)
 					return

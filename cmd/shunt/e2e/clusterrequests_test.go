@@ -80,6 +80,19 @@ func (n *siteNode) redirect(code string) (status int, location string, err error
 	return resp.StatusCode, resp.Header.Get("Location"), nil
 }
 
+// redirects returns the status of a redirect, 0 if there was no answer.
+func (n *siteNode) redirects(code string) (status int) {
+	status, _, _ = n.redirect(code)
+	return status
+}
+
+// shorten makes a link, and waits until all nodes have it.
+func (s *site) shorten(code, target string) {
+	s.t.Helper()
+	s.nodes[0].call("POST", "/shorten", map[string]any{"url": target, "alias": code}).want(s.t, 201)
+	s.leads(code, target)
+}
+
 // answered returns the counter of the redirects of a code that were answered.
 func (s *site) answered(code string) *atomic.Int64 { return counter(&s.counts, code) }
 
@@ -97,12 +110,7 @@ func (s *site) hammer(code, target string, out *atomic.Pointer[siteNode], stop <
 	var good, failed atomic.Int64
 	for _, n := range s.nodes {
 		wg.Go(func() {
-			for {
-				select {
-				case <-stop:
-					return
-				default:
-				}
+			for !closed(stop) {
 				if out.Load() == n {
 					time.Sleep(10 * time.Millisecond)
 					continue

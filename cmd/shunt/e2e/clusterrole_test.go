@@ -41,9 +41,7 @@ func newSiteTLS(t *testing.T) *site {
 func (s *site) tlsOf(name string) *tls.Config {
 	s.t.Helper()
 	pair, err := tls.LoadX509KeyPair(filepath.Join(s.dir, name+".crt"), filepath.Join(s.dir, name+".key"))
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	roots := x509.NewCertPool()
 	roots.AddCert(s.ca)
 	return &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}, RootCAs: roots}
@@ -75,13 +73,9 @@ echo "$*" >>"$ETCDCTL_NOTES"
 func authScript(t *testing.T, before, edges string, nodes ...string) (added string, err error) {
 	t.Helper()
 	tools, notes := t.TempDir(), filepath.Join(t.TempDir(), "notes")
-	if err := errors.Join(os.WriteFile(filepath.Join(tools, "etcdctl"), []byte(etcdctl), 0o700), os.WriteFile(notes, []byte(before), 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(os.WriteFile(filepath.Join(tools, "etcdctl"), []byte(etcdctl), 0o700), os.WriteFile(notes, []byte(before), 0o600)))
 	script, err := filepath.Abs("../../deploy/cluster/etcd-auth.sh")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	cmd := exec.Command("sh", append([]string{script}, nodes...)...)
 	cmd.Env = append(os.Environ(), "PATH="+tools+":"+os.Getenv("PATH"), "ETCDCTL_NOTES="+notes, "EDGES="+edges)
 	out, err := cmd.CombinedOutput()
@@ -97,9 +91,7 @@ func authScript(t *testing.T, before, edges string, nodes ...string) (added stri
 func (s *site) restrict(before, edges string, nodes ...string) (told string) {
 	s.t.Helper()
 	added, err := authScript(s.t, before, edges, nodes...)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	s.control(added)
 	return before + added
 }
@@ -169,7 +161,7 @@ func TestARoleOnThePrefixIsEnough(t *testing.T) {
 	first.start()
 	s.await(s.caughtUp, "the node that was stopped has caught up")
 	for _, n := range []*siteNode{a, b, edge} {
-		s.await(func() bool { status, _, _ := n.redirect("hot"); return status == 302 }, "it redirects at "+n.name)
+		s.await(func() bool { return n.redirects("hot") == 302 }, "it redirects at "+n.name)
 	}
 	s.ledger("hot")
 	if r := shunt(t, "", nil, append([]string{"cluster"}, b.flags()...)...); r.code != exitDone || !strings.Contains(r.stdout, "leads") {
@@ -425,9 +417,7 @@ func TestNoNodeIsNamedRoot(t *testing.T) {
 		}
 	}
 	certs, err := filepath.Abs("../../deploy/cluster/certs.sh")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, unit := range []string{"", "edge"} {
 		pki := t.TempDir()
 		cmd := exec.Command("sh", certs, pki, "root")

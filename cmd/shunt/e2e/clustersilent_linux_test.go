@@ -22,7 +22,7 @@ func TestSilentConnectionsStopNoFollower(t *testing.T) {
 		t.Skip("make cluster-test runs it: it needs etcd's server, in " + etcdtest.Env)
 	}
 	if os.Getenv(insideEnv) == "" {
-		runInside(t)
+		runInside(t, attackerRoutes...)
 		return
 	}
 	for name, from := range map[string]attackers{

@@ -107,8 +107,8 @@ func (s *site) begin(names []string) *site {
 
 // newNode returns a node that does not run yet.
 func (s *site) newNode(name string) *siteNode {
-	n := &siteNode{site: s, name: name, data: filepath.Join(s.dir, "data-"+name), advertise: freePort(s.t), program: s.options.program}
-	n.url, n.adminURL = "http://"+freePort(s.t), "http://"+freePort(s.t)
+	n := &siteNode{site: s, name: name, data: filepath.Join(s.dir, "data-"+name), advertise: freeAddress(s.t), program: s.options.program}
+	n.url, n.adminURL = "http://"+freeAddress(s.t), "http://"+freeAddress(s.t)
 	switch {
 	case s.options.place != nil:
 		s.options.place(n)
@@ -121,16 +121,6 @@ func (s *site) newNode(name string) *siteNode {
 // putBehind has the others reach a node by a proxy.
 func (n *siteNode) putBehind(cable *etcdtest.Proxy) {
 	n.cable, n.behind, n.advertise = cable, n.advertise, cable.Endpoint
-}
-
-func freePort(t *testing.T) string {
-	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ln.Close()
-	return ln.Addr().String()
 }
 
 // flags are what a node needs to reach its cluster.
@@ -169,17 +159,13 @@ func (s *site) join(n, from *siteNode) {
 		args = append(args, "--role", n.role)
 	}
 	s.admit(n, from)
-	if r := shunt(s.t, "", nil, args...); r.code != exitDone {
-		s.t.Fatalf("join: exit code %d: %s", r.code, r.stderr)
-	}
+	shunt(s.t, "", nil, args...).done(s.t)
 }
 
 // admit lets n take a copy once.
 func (s *site) admit(n, by *siteNode) {
 	s.t.Helper()
-	if r := shunt(s.t, "", nil, append([]string{"cluster", "admit", n.name}, by.flags()...)...); r.code != exitDone {
-		s.t.Fatalf("cluster admit %s: exit code %d: %s", n.name, r.code, r.stderr)
-	}
+	shunt(s.t, "", nil, append([]string{"cluster", "admit", n.name}, by.flags()...)...).done(s.t)
 }
 
 // await waits for what, which ok reports.

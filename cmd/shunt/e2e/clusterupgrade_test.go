@@ -32,11 +32,8 @@ const (
 func TestNodesAreReplacedOneByOneByANewerVersion(t *testing.T) {
 	s := newSiteOn(t, siteOptions{program: os.Getenv(olderVariable)}, "a", "b", "c")
 	newer := filepath.Join(t.TempDir(), "shunt-newer")
-	if err := build(newer, newerPayload); err != nil {
-		t.Fatal(err)
-	}
-	s.nodes[0].call("POST", "/shorten", map[string]any{"url": "https://example.com/", "alias": "hot"}).want(t, 201)
-	s.leads("hot", "https://example.com/")
+	must(t, build(newer, newerPayload))
+	s.shorten("hot", "https://example.com/")
 	u := &upgrade{site: s, stop: make(chan struct{})}
 	redirects := s.hammer("hot", "https://example.com/", &u.out, u.stop)
 	for w := range 4 {
@@ -87,10 +84,8 @@ func (u *upgrade) write(writer int) {
 		code := fmt.Sprintf("made-%d-%d", writer, i)
 		fields := map[string]any{"url": "https://example.com/" + code, "alias": code}
 		for try := 0; ; try++ {
-			select {
-			case <-u.stop:
+			if closed(u.stop) {
 				return
-			default:
 			}
 			if u.nodes[(i+try)%len(u.nodes)].call("POST", "/shorten", fields, "Idempotency-Key", code).status == 201 {
 				break

@@ -44,9 +44,7 @@ type service struct {
 func servicesOf(t *testing.T, path string, variables map[string]string) map[string]service {
 	t.Helper()
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var file struct{ Services map[string]service }
 	if err := yaml.Unmarshal(text, &file); err != nil {
 		t.Fatalf("%s: %v", path, err)
@@ -89,9 +87,7 @@ func interpolated(t *testing.T, text string, variables map[string]string) string
 func imageEnvironment(t *testing.T) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile(dockerFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, rest, _ := strings.Cut(string(text), "\nENV ")
 	env := map[string]string{}
 	for more := true; more; {
@@ -139,9 +135,7 @@ func TestCommandsForContainersNameTheProgram(t *testing.T) {
 	commands := regexp.MustCompile(`docker (?:compose(?: -f \S+)? )?exec (\S+) (\S+)`)
 	for _, path := range []string{composeFile, clusterComposeFile, dockerFile, "../../../README.md", "../../deploy/cluster/RUNBOOK.md"} {
 		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, m := range commands.FindAllStringSubmatch(string(text), -1) {
 			if m[2] != program {
 				t.Errorf("%s: %q runs %s, which is not in the image, want %s", path, m[0], m[2], program)
@@ -154,9 +148,7 @@ func TestCommandsForContainersNameTheProgram(t *testing.T) {
 func imageProgram(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile(dockerFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	m := regexp.MustCompile(`(?m)^ENTRYPOINT \["(.*)"\]$`).FindSubmatch(text)
 	if m == nil {
 		t.Fatal("the image has no program to start")
@@ -191,9 +183,7 @@ func runService(t *testing.T, variables map[string]string) *container {
 	for _, port := range s.Ports {
 		at := strings.LastIndex(port, ":")
 		_, outside, err := net.SplitHostPort(port[:at])
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		c.published[net.JoinHostPort("localhost", outside)] = net.JoinHostPort(containerAddress, port[at+1:])
 	}
 	cmd := exec.Command(binary, s.Command...)
@@ -227,9 +217,7 @@ func (c *container) RoundTrip(r *http.Request) (*http.Response, error) {
 // browser returns a client with a jar of its own, which follows no redirects.
 func (c *container) browser() *http.Client {
 	jar, err := cookiejar.New(nil)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	must(c.t, err)
 	return &http.Client{Jar: jar, Transport: c, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
@@ -237,9 +225,7 @@ func (c *container) browser() *http.Client {
 func (c *container) wants(by *http.Client, status int, method, address, token, body string) (answer *http.Response, text string) {
 	c.t.Helper()
 	r, err := http.NewRequestWithContext(c.t.Context(), method, address, strings.NewReader(body))
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	must(c.t, err)
 	if token != "" {
 		r.Header.Set("Authorization", "Bearer "+token)
 		r.Header.Set("Content-Type", "application/json")
@@ -248,9 +234,7 @@ func (c *container) wants(by *http.Client, status int, method, address, token, b
 		r.Header.Set("Sec-Fetch-Site", "same-origin")
 	}
 	answer, err = by.Do(r)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	must(c.t, err)
 	defer answer.Body.Close()
 	read, err := io.ReadAll(answer.Body)
 	if err != nil || answer.StatusCode != status {
@@ -289,6 +273,7 @@ func (c *container) setUp(base string) {
 
 // TestTheComposeFileWorksAsShipped runs its service in a namespace where this machine is the bridge's address.
 func TestTheComposeFileWorksAsShipped(t *testing.T) {
+	t.Parallel()
 	if os.Getenv(insideEnv) == "" {
 		needsNamespaces(t)
 		runInside(t, "ip route add local 172.18.0.0/16 dev lo")
@@ -317,9 +302,7 @@ func TestTheComposeFileWorksAsShipped(t *testing.T) {
 func proxyVariables(t *testing.T) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile(composeFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	variables := map[string]string{}
 	for _, m := range regexp.MustCompile(`(?m)^#   (SHUNT_\w+)=(\S+)$`).FindAllStringSubmatch(string(text), -1) {
 		variables[m[1]] = m[2]

@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"strings"
@@ -56,12 +55,7 @@ func (c *costly) end() {
 
 // rest waits for d, and reports whether to continue.
 func (c *costly) rest(d time.Duration) bool {
-	select {
-	case <-c.over:
-		return false
-	case <-time.After(d):
-		return true
-	}
+	return rest(c.over, d)
 }
 
 func (c *costly) logIn(address string) {
@@ -98,20 +92,12 @@ func (c *costly) drawQRCodes() {
 	transport := &http.Transport{DisableCompression: true}
 	defer transport.CloseIdleConnections()
 	for c.rest(0) {
-		request, err := http.NewRequest(http.MethodGet, c.server.public+"/x.png?size=1024", nil)
+		r, err := try(transport, "GET", c.server.public+"/x.png?size=1024", "", "X-Forwarded-For", "203.0.113.1")
 		if err != nil {
 			c.t.Error(err)
 			return
 		}
-		request.Header.Set("X-Forwarded-For", "203.0.113.1")
-		response, err := transport.RoundTrip(request)
-		if err != nil {
-			c.t.Error(err)
-			return
-		}
-		_, _ = io.Copy(io.Discard, response.Body)
-		_ = response.Body.Close()
-		if response.StatusCode == http.StatusOK {
+		if r.StatusCode == http.StatusOK {
 			c.qrCodes.Add(1)
 			continue
 		}

@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"net"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -164,19 +162,8 @@ func (r *redirectLoad) follow(client int, took *latencies, first time.Time) {
 	}
 }
 
-// processorTime returns the processor time of the process (proc(5): fields 14 and 15 of stat, in
-// 1/100 s).
+// processorTime returns the processor time of the process.
 func (p *process) processorTime(t *testing.T) time.Duration {
 	t.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
-	if err != nil {
-		t.Fatal(err)
-	}
-	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
-	user, userErr := strconv.Atoi(fields[11])
-	system, systemErr := strconv.Atoi(fields[12])
-	if userErr != nil || systemErr != nil {
-		t.Fatalf("%s: no processor times", text)
-	}
-	return time.Duration(user+system) * time.Second / 100
+	return clockOf(t, p.cmd.Process.Pid)
 }

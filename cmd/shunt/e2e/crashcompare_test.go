@@ -310,9 +310,7 @@ func (k *crash) tidy() {
 // comparison sets its state.
 func (k *crash) adoptOrphans() {
 	store, err := storage.Open(k.dir, storage.Options{})
-	if err != nil {
-		k.t.Fatal(err)
-	}
+	must(k.t, err)
 	defer store.Close()
 	err = store.LoadLinks(context.Background(), engine.EachLink(func(h engine.HotView) error {
 		k.mu.Lock()
@@ -333,9 +331,7 @@ func (k *crash) adoptOrphans() {
 		k.book.orphans--
 		return nil
 	}))
-	if err != nil {
-		k.t.Fatal(err)
-	}
+	must(k.t, err)
 	if k.book.orphans != 0 {
 		k.wrong(lost, "%d links are missing that nobody was told of", k.book.orphans)
 	}

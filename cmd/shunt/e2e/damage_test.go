@@ -24,13 +24,9 @@ func TestADamagedFileIsReportedInPlainWords(t *testing.T) {
 	}
 	for _, table := range tables {
 		bytes, err := os.ReadFile(table)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		bytes[len(bytes)/10] ^= 0x40
-		if err := os.WriteFile(table, bytes, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(table, bytes, 0o600))
 	}
 	address := []string{"--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"}
 	for _, args := range [][]string{{"check"}, {"check", "--json"}, {"ls"}, append([]string{"serve"}, address...)} {

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"crypto/tls"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -124,9 +123,7 @@ func startProxy(t *testing.T, name string, server, second *process) *front {
 	f := fronts[name]
 	p := &front{t: t, server: server, addr: freeAddress(t), tls: freeAddress(t), token: server.token()}
 	text, err := os.ReadFile(filepath.Join("..", "..", "deploy", f.config))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	dir := t.TempDir()
 	at := places{server: strings.TrimPrefix(server.public, "http://"), listen: p.addr, tls: p.tls, dir: dir}
 	if second != nil {
@@ -143,9 +140,7 @@ func startProxy(t *testing.T, name string, server, second *process) *front {
 	proxy := exec.Command(f.program, f.args(config)...)
 	var said bytes.Buffer
 	proxy.Stderr = &said
-	if err := proxy.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, proxy.Start())
 	ended := make(chan struct{})
 	timeout := killAtDeadline(t, proxy.Process)
 	go func() { _ = proxy.Wait(); timeout.Stop(); close(ended) }()
@@ -181,51 +176,18 @@ func (p *front) awaitProxy(ended chan struct{}) {
 	}
 }
 
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ln.Close()
-	return ln.Addr().String()
-}
-
 // do makes a request through the proxy on a new connection.
-func (p *front) do(method, path, body string, header ...string) (*http.Response, string) {
+func (p *front) do(method, path, body string, fields ...string) reply {
 	p.t.Helper()
-	request, err := http.NewRequestWithContext(p.t.Context(), method, "http://"+p.addr+path, strings.NewReader(body))
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	for i := 0; i < len(header); i += 2 {
-		request.Header.Set(header[i], header[i+1])
-	}
-	transport := &http.Transport{DisableKeepAlives: true}
-	response, err := transport.RoundTrip(request) // follows no redirect
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	return response, string(text)
+	r, err := try(onNewConnections, method, "http://"+p.addr+path, body, fields...)
+	must(p.t, err)
+	return r
 }
 
 // create makes a link. It bypasses the proxy, because the API accepts tokens over HTTPS only.
 func (p *front) create(alias, target string, status int) {
 	p.t.Helper()
-	direct := *p
-	direct.addr = strings.TrimPrefix(p.server.public, "http://")
-	body, err := json.Marshal(map[string]any{"url": target, "alias": alias, "redirect_status": status})
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	if r, text := direct.do("POST", "/api/v1/shorten", string(body), "Authorization", "Bearer "+p.token, "Content-Type", "application/json"); r.StatusCode != 201 {
-		p.t.Fatalf("%s: got %d %s", alias, r.StatusCode, text)
-	}
+	p.server.create(p.token, alias, target, status)
 }
 
 // checkLongTarget checks that the longest target passes the proxy as a Location, and in a body to
@@ -240,13 +202,12 @@ func (p *front) checkLongTarget() {
 		if method == "POST" {
 			body = target
 		}
-		if r, _ := p.do(method, "/long", body); r.StatusCode != 307 || r.Header.Get("Location") != target {
+		if r := p.do(method, "/long", body); r.StatusCode != 307 || r.Header.Get("Location") != target {
 			p.t.Errorf("%s: got %d and a Location of %d bytes, want the target of 8,192", method, r.StatusCode, len(r.Header.Get("Location")))
 		}
 	}
-	if r, text := p.do("POST", "/api/v1/shorten", `{"url":"`+target+`"}`, "Authorization", "Bearer "+p.token, "Content-Type", "application/json"); r.StatusCode != 403 ||
-		!strings.Contains(text, "https_required") {
-		p.t.Errorf("a token over plain HTTP: got %d %s, want https_required", r.StatusCode, text)
+	if r := p.do("POST", "/api/v1/shorten", `{"url":"`+target+`"}`, withToken(p.token)...); r.StatusCode != 403 || !strings.Contains(r.text, "https_required") {
+		p.t.Errorf("a token over plain HTTP: got %d %s, want https_required", r.StatusCode, r.text)
 	}
 }
 
@@ -267,19 +228,10 @@ func (p *front) checkForwarding() {
 func (p *front) checkHTTPS() {
 	p.t.Helper()
 	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true, ForceAttemptHTTP2: true}
-	ask := func(method, path, body string) *http.Response {
-		request, err := http.NewRequestWithContext(p.t.Context(), method, "https://"+p.tls+path, strings.NewReader(body))
-		if err != nil {
-			p.t.Fatal(err)
-		}
-		request.Header.Set("Authorization", "Bearer "+p.token)
-		request.Header.Set("Content-Type", "application/json")
-		response, err := transport.RoundTrip(request)
-		if err != nil {
-			p.t.Fatal(err)
-		}
-		_ = response.Body.Close()
-		return response
+	ask := func(method, path, body string) reply {
+		r, err := try(transport, method, "https://"+p.tls+path, body, withToken(p.token)...)
+		must(p.t, err)
+		return r
 	}
 	if r := ask("POST", "/api/v1/shorten", `{"url":"https://example.org/s","alias":"secure"}`); r.StatusCode != 201 || r.ProtoMajor != 2 {
 		p.t.Errorf("a link over HTTPS: got %d by %s, want 201 by HTTP/2", r.StatusCode, r.Proto)
@@ -335,9 +287,7 @@ type wire struct {
 func (p *front) dial() *wire {
 	p.t.Helper()
 	c, err := net.Dial("tcp", p.addr)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	must(p.t, err)
 	return &wire{c, bufio.NewReader(c)}
 }
 
@@ -362,16 +312,11 @@ func (p *front) sentinel(c *wire, i int) bool {
 // metric returns a metric of the server, 0 if it does not exist.
 func (p *front) metric(name string) int {
 	p.t.Helper()
-	direct := *p
-	direct.addr = strings.TrimPrefix(p.server.admin, "http://")
-	_, text := direct.do("GET", "/metrics", "")
-	_, after, found := strings.Cut(text, "\n"+name+" ")
-	if !found {
+	text := p.server.figure(name)
+	if text == "" {
 		return 0
 	}
-	value, err := strconv.ParseFloat(strings.Fields(after)[0], 64)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	value, err := strconv.ParseFloat(text, 64)
+	must(p.t, err)
 	return int(value)
 }

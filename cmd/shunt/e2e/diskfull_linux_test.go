@@ -180,7 +180,7 @@ func (l *sickLoad) createUntilStalled() {
 func (l *sickLoad) randomLink(random *rand.Rand) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return random.IntN(len(l.mu.survivors))
+	return random.IntN(len(l.mu.links))
 }
 
 // terminateSick sends SIGTERM to a server that cannot write: it must end in time, and log why it
@@ -188,9 +188,7 @@ func (l *sickLoad) randomLink(random *rand.Rand) int {
 func (l *sickLoad) terminateSick() (took time.Duration) {
 	l.t.Helper()
 	begun := time.Now()
-	if err := l.server.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		l.t.Fatal(err)
-	}
+	must(l.t, l.server.cmd.Process.Signal(syscall.SIGTERM))
 	select {
 	case <-l.server.ended:
 	case <-time.After(stopLimit):
@@ -224,9 +222,7 @@ func contents(t *testing.T, dir string) map[string]string {
 		sums[strings.TrimPrefix(path, dir)] = fmt.Sprintf("%d bytes, %.4x", len(b), sha256.Sum256(b))
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return sums
 }
 
@@ -242,9 +238,7 @@ const (
 func (m *mount) fill() (empty func()) {
 	m.t.Helper()
 	f, err := os.Create(filepath.Join(m.dir, fillerName))
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	must(m.t, err)
 	var sizeBytes int64
 	m.topUp(f, &sizeBytes)
 	stopping, stopped := make(chan struct{}), make(chan struct{})

@@ -3,6 +3,9 @@
 // the data folder, but not the inside of cmd/shunt. The package has only tests, and nothing may
 // import it.
 //
+// What a person types and sees is in testdata/cases: commands and their whole output, which cases_test.go compares
+// and `go test ./cmd/shunt/e2e -run NAME -rewrite` writes again.
+//
 // TestMain builds the binary once. Tests that take minutes, or need root or other programs, are
 // skipped unless a variable SHUNTTEST_… requests them; the Makefile has a target for each.
 package e2e

@@ -93,10 +93,7 @@ func newDrain(t *testing.T) *drain {
 	d.start("auto")
 	d.token = d.server.token()
 	for i := range drainLinks {
-		body := fmt.Sprintf(`{"url":"http://target/%d","alias":"drain-%d","redirect_status":%d}`, i, i, drainStatus(i))
-		if status, text := d.api("POST", "/shorten", body); status != 201 {
-			t.Fatalf("got %d %s", status, text)
-		}
+		d.server.create(d.token, fmt.Sprintf("drain-%d", i), fmt.Sprintf("http://target/%d", i), drainStatus(i))
 	}
 	return d
 }
@@ -152,36 +149,17 @@ func (d *drain) compare() {
 	}
 }
 
-// api sends a call of the API on a new connection.
+// api sends a call of the API.
 func (d *drain) api(method, path, body string) (status int, text string) {
 	d.t.Helper()
-	request, err := http.NewRequestWithContext(d.t.Context(), method, d.server.public+"/api/v1"+path, strings.NewReader(body))
-	if err != nil {
-		d.t.Fatal(err)
-	}
-	request.Header.Set("Authorization", "Bearer "+d.token)
-	request.Header.Set("Content-Type", "application/json")
-	response, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(request)
-	if err != nil {
-		d.t.Fatal(err)
-	}
-	defer response.Body.Close()
-	answer, err := io.ReadAll(response.Body)
-	if err != nil {
-		d.t.Fatal(err)
-	}
-	return response.StatusCode, string(answer)
+	r := do(d.t, method, d.server.public+"/api/v1"+path, body, withToken(d.token)...)
+	return r.StatusCode, r.text
 }
 
 // visit sends requests on one connection after the other, until none can be opened or over is
 // closed.
 func (d *drain) visit(random *rand.Rand, over <-chan struct{}) {
-	for {
-		select {
-		case <-over:
-			return
-		default:
-		}
+	for !closed(over) {
 		c, err := net.Dial("tcp", strings.TrimPrefix(d.server.public, "http://"))
 		if err != nil {
 			continue // the server is stopping

@@ -88,20 +88,14 @@ func TestLinksHitsAndVisitorsOutliveARestartAndAKill(t *testing.T) {
 func createStore(t *testing.T, dir string) {
 	t.Helper()
 	store, err := storage.Open(dir, storage.Options{Create: true, VisitorKey: &visitorKey})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := store.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, store.Close())
 }
 
 func readLines(t *testing.T, file string) []string {
 	t.Helper()
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
 }
 

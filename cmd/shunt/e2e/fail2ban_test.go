@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -17,30 +16,18 @@ func TestFail2banReadsTheLog(t *testing.T) {
 		t.Skip("make fail2ban runs this test: it needs Debian's package fail2ban")
 	}
 	filter, err := filepath.Abs("../../deploy/fail2ban/filter.d/shunt.conf")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, format := range []string{"text", "json"} {
 		t.Run("format="+format, func(t *testing.T) {
 			p := launch(t, t.TempDir(), "--log-format", format).waitReady()
 			for path, body := range map[string]string{"/tokens": `{"name":"x"}`, "/session": `{"email":"ann@example.com","password":"x"}`} {
-				r, err := http.NewRequest("POST", p.public+"/api/v1"+path, strings.NewReader(body))
-				if err != nil {
-					t.Fatal(err)
+				if r := do(t, "POST", p.public+"/api/v1"+path, body, withToken("x")...); r.StatusCode != http.StatusUnauthorized {
+					t.Fatalf("%s: got %d %s", path, r.StatusCode, r.text)
 				}
-				r.Header = http.Header{"Authorization": {"Bearer x"}, "Content-Type": {"application/json"}}
-				answer, err := http.DefaultClient.Do(r)
-				if err != nil || answer.StatusCode != http.StatusUnauthorized {
-					t.Fatalf("%s: got %v, %v", path, answer, err)
-				}
-				_, _ = io.Copy(io.Discard, answer.Body)
-				_ = answer.Body.Close()
 			}
 			p.terminate()
 			log := filepath.Join(t.TempDir(), "log")
-			if err := os.WriteFile(log, []byte(p.stderr()), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(log, []byte(p.stderr()), 0o600))
 			out, err := exec.Command("fail2ban-regex", "-o", "<ip>", log, filter).CombinedOutput()
 			if got := strings.Fields(string(out)); err != nil || strings.Join(got, " ") != "127.0.0.1 127.0.0.1" {
 				t.Errorf("got %q, %v from\n%s", got, err, p.stderr())

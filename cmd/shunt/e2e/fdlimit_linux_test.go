@@ -119,13 +119,9 @@ func (f *fewFiles) lowerLimit(held time.Duration) {
 	f.t.Helper()
 	pid := f.server.cmd.Process.Pid
 	var before unix.Rlimit
-	if err := unix.Prlimit(pid, unix.RLIMIT_NOFILE, nil, &before); err != nil {
-		f.t.Fatal(err)
-	}
+	must(f.t, unix.Prlimit(pid, unix.RLIMIT_NOFILE, nil, &before))
 	lowered := unix.Rlimit{Cur: highestDescriptor(f.t, pid) + 1, Max: before.Max}
-	if err := unix.Prlimit(pid, unix.RLIMIT_NOFILE, &lowered, nil); err != nil {
-		f.t.Fatal(err)
-	}
+	must(f.t, unix.Prlimit(pid, unix.RLIMIT_NOFILE, &lowered, nil))
 	defer f.openIdle(fewDescriptors)() // they take the free descriptors below the highest one
 	flushes, begun := f.admin.Load().flushes, time.Now()
 	wants := func() bool { return f.admin.Load().memtables > flushedBytes }
@@ -133,9 +129,7 @@ func (f *fewFiles) lowerLimit(held time.Duration) {
 		f.sendNewcomers(time.Second)
 	}
 	wanted := wants()
-	if err := unix.Prlimit(pid, unix.RLIMIT_NOFILE, &before, nil); err != nil {
-		f.t.Fatal(err)
-	}
+	must(f.t, unix.Prlimit(pid, unix.RLIMIT_NOFILE, &before, nil))
 	f.loweredRounds++
 	f.awaitService()
 	if wanted {
@@ -147,14 +141,10 @@ func (f *fewFiles) lowerLimit(held time.Duration) {
 func highestDescriptor(t *testing.T, pid int) (highest uint64) {
 	t.Helper()
 	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, e := range entries {
 		n, err := strconv.ParseUint(e.Name(), 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		highest = max(highest, n)
 	}
 	return highest
@@ -196,7 +186,7 @@ func (f *fewFiles) newcomer(v visit, waits time.Duration) (redirected bool) {
 		err = response.Read(bufio.NewReaderSize(c, answerBytes))
 	}
 	if redirected = err == nil && response.StatusCode() != http.StatusServiceUnavailable; redirected || err != nil {
-		f.visited(v, response, begun, err)
+		f.visited(v, response, err)
 	}
 	if redirected {
 		f.spellOf(begun).newConns.add(time.Since(begun))

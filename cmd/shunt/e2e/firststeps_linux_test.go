@@ -50,17 +50,13 @@ func serveAtTerminal(t *testing.T, dir string, args ...string) string {
 	x, shown, ready := openTerminal(t), new(screen), make(chan struct{})
 	cmd := exec.Command(binary, append([]string{"serve", "--data", dir, "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"}, args...)...)
 	cmd.Stderr = x.slave
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Start())
 	_ = x.slave.Close() // so that reading ends with the server
 	timeout := killAtDeadline(t, cmd.Process)
 	defer timeout.Stop()
 	go shown.read(x, ready)
 	<-ready
-	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Process.Signal(syscall.SIGTERM))
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("got %v:\n%s", err, shown)
 	}

@@ -62,9 +62,7 @@ func TestFloodsHarmNobody(t *testing.T) {
 func descriptorLimit(t *testing.T) int {
 	t.Helper()
 	var limit unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
-		t.Fatal(err)
-	}
+	must(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &limit))
 	return int(limit.Cur)
 }
 
@@ -97,14 +95,10 @@ func (p *front) footprint() footprint {
 func kernelNumber(t *testing.T, path, word string) int {
 	t.Helper()
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, after, _ := strings.Cut(string(text), word)
 	n, err := strconv.Atoi(strings.Fields(after)[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return n
 }
 

@@ -23,9 +23,7 @@ import (
 func geoIPFile(t *testing.T, network, kind string, record mmdbtype.Map) (path string) {
 	t.Helper()
 	tree, err := mmdbwriter.New(mmdbwriter.Options{DatabaseType: kind})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, n, err := net.ParseCIDR(network)
 	if err == nil {
 		err = tree.Insert(n, record)
@@ -34,9 +32,7 @@ func geoIPFile(t *testing.T, network, kind string, record mmdbtype.Map) (path st
 	if err == nil {
 		_, err = tree.WriteTo(&b)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return writeFile(t, "test.mmdb", b.String())
 }
 
@@ -47,10 +43,9 @@ func germany(t *testing.T) (path string) {
 // A server starts without an optional file, with a warning. It knows countries once there is a good file and
 // it gets SIGHUP.
 func TestAnOptionalFileThatCannotBeReadStopsNoStart(t *testing.T) {
+	t.Parallel()
 	good, err := os.ReadFile(germany(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	missing := filepath.Join(t.TempDir(), "none.mmdb")
 	asn := geoIPFile(t, "91.0.0.0/10", "GeoLite2-ASN", mmdbtype.Map{"autonomous_system_number": mmdbtype.Uint32(3320)})
 	for name, c := range map[string]struct{ path, want string }{
@@ -70,20 +65,10 @@ func TestAnOptionalFileThatCannotBeReadStopsNoStart(t *testing.T) {
 			if got := p.figure("shunt_geoip_failing"); got != "1" {
 				t.Errorf("the metric is %s, want 1", got)
 			}
-			if err := os.WriteFile(c.path+".new", good, 0o600); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.Rename(c.path+".new", c.path); err != nil {
-				t.Fatal(err)
-			}
-			if err := p.cmd.Process.Signal(syscall.SIGHUP); err != nil {
-				t.Fatal(err)
-			}
-			for deadline := time.Now().Add(10 * time.Second); p.figure("shunt_geoip_failing") != "0"; time.Sleep(5 * time.Millisecond) {
-				if time.Now().After(deadline) {
-					t.Fatalf("the good file is not read:\n%s", p.lastWords())
-				}
-			}
+			must(t, os.WriteFile(c.path+".new", good, 0o600))
+			must(t, os.Rename(c.path+".new", c.path))
+			must(t, p.cmd.Process.Signal(syscall.SIGHUP))
+			await(t, "the good file is read", 10*time.Second, func() bool { return p.figure("shunt_geoip_failing") == "0" }, p)
 			if !strings.Contains(p.stderr(), "the file of countries has been read again") {
 				t.Errorf("got\n%s\nwant a line about the file", p.stderr())
 			}
@@ -108,9 +93,7 @@ func TestCountriesAreCountedEvenIfTheirFileIsEmptied(t *testing.T) {
 	}
 	hit("X-Forwarded-For", "91.1.2.3")
 	hit("X-Forwarded-For", "91.1.2.3", "CF-IPCountry", "FR")
-	if err := os.WriteFile(path, nil, 0o600); err != nil { // a mapping of the file would be SIGBUS now
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, nil, 0o600)) // a mapping of the file would be SIGBUS now
 	hit("X-Forwarded-For", "91.1.2.4")
 	hit("X-Forwarded-For", "8.8.8.8")
 	_, body := fetch(t, p.public+"/api/v1/stats/x?include=countries", "Authorization", "Bearer "+token)

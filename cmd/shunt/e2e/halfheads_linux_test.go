@@ -31,8 +31,7 @@ func TestHalfHeadsHarmNobody(t *testing.T) {
 		t.Skip("make floods runs this test; SHUNTTEST_FLOOD is short or long")
 	}
 	if os.Getenv(insideEnv) == "" {
-		runInside(t, "ip route add local 10.64.0.0/10 dev lo", "ip -6 route add local fd00::/16 dev lo",
-			"echo 1 >/proc/sys/net/ipv6/ip_nonlocal_bind") // to have more addresses than lo is given
+		runInside(t, attackerRoutes...)
 		return
 	}
 	dir := t.TempDir()
@@ -62,6 +61,12 @@ func TestHalfHeadsHarmNobody(t *testing.T) {
 	}
 }
 
+// attackerRoutes have all addresses of attackers lead to this machine.
+var attackerRoutes = []string{
+	"ip route add local 10.64.0.0/10 dev lo", "ip -6 route add local fd00::/16 dev lo",
+	"echo 1 >/proc/sys/net/ipv6/ip_nonlocal_bind", // to have more addresses than lo is given
+}
+
 // runInside runs the test again in a namespace, after some commands of the shell.
 func runInside(t *testing.T, commands ...string) {
 	ns := newNamespace(t)
@@ -70,7 +75,7 @@ func runInside(t *testing.T, commands ...string) {
 	}
 	command := append(ns.starter(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
 	cmd := exec.Command(command[0], command[1:]...)
-	cmd.Env = append(os.Environ(), insideEnv+"=1")
+	cmd.Env = append(os.Environ(), insideEnv+"=1", binaryEnv+"="+binary)
 	out, err := cmd.CombinedOutput()
 	if t.Logf("%s", out); err != nil {
 		t.Error(err)

@@ -11,33 +11,9 @@ import (
 	"shunt/cmd/shunt/certs/certtest"
 )
 
-func TestConflictingHTTPSSettingsAreRefused(t *testing.T) {
-	for args, want := range map[string]string{
-		"--tls-cert=a":                        "need each other",
-		"--tls-key=a":                         "need each other",
-		"--tls-cert=/nonexistent --tls-key=a": "--tls-cert: /nonexistent does not exist",
-		"--acme-domain=sho.example":           "--acme-accept-terms",
-		"--acme-domain=sho.example --acme-accept-terms --tls-cert=a": "choose one",
-		"--acme-domain=localhost":                                    "the name of a domain",
-		"--acme-domain=192.0.2.1":                                    "the name of a domain",
-		"--acme-domain=sho.example:443":                              "the name of a domain",
-		"--acme-email=nobody":                                        "must be an e-mail address",
-		"--acme-directory=nowhere":                                   "must be a URL",
-		"--hsts-max-age=soon":                                        "must be off, or a duration",
-		"--hsts-max-age=4000d":                                       "must be off, or a duration",
-		"--http-redirect-listen=127.0.0.1:0":                         "needs --tls-cert",
-		"--http-redirect-listen=x":                                   "must be host:port",
-		"--tls-cert=a --tls-key=b --http-redirect-listen=:0 --base-url=http://a.example": "must begin with https://",
-	} {
-		got := shunt(t, t.TempDir(), nil, append([]string{"serve"}, strings.Fields(args)...)...)
-		if code := got.code; code == exitDone || !strings.Contains(got.stderr, want) || code != exitUsage && !strings.Contains(args, "nonexistent") {
-			t.Errorf("%s: got %+v, want %q", args, got, want)
-		}
-	}
-}
-
 // This test runs the whole program, and replaces its certificate files meanwhile.
 func TestServeSpeaksHTTPSAndRedirectsPlainHTTP(t *testing.T) {
+	t.Parallel()
 	a := certtest.NewAuthority(t)
 	certPEM, keyPEM := a.Issue()
 	files := certtest.NewFolder(t, certPEM, keyPEM)
@@ -51,9 +27,7 @@ func TestServeSpeaksHTTPSAndRedirectsPlainHTTP(t *testing.T) {
 	get := func(url string) *http.Response {
 		t.Helper()
 		r, err := client.Get(url)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		_, _ = io.Copy(io.Discard, r.Body)
 		_ = r.Body.Close()
 		return r

@@ -4,37 +4,12 @@ import (
 	"fmt"
 	"io/fs"
 	"net/http"
-	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
-
-// field returns the sum of a field of files such as /proc/PID/io.
-func field(t *testing.T, pattern, name string) (sum uint64) {
-	t.Helper()
-	paths, err := filepath.Glob(pattern)
-	if err != nil || len(paths) == 0 {
-		t.Fatalf("%s: %d files, %v", pattern, len(paths), err)
-	}
-	for _, path := range paths {
-		text, _ := os.ReadFile(path) // a thread may have ended
-		for line := range strings.Lines(string(text)) {
-			if value, ok := strings.CutPrefix(line, name+":"); ok {
-				n, err := strconv.ParseUint(strings.TrimSpace(value), 10, 64)
-				if err != nil {
-					t.Fatal(err)
-				}
-				sum += n
-			}
-		}
-	}
-	return sum
-}
 
 // TestAnIdleServerSleepsAndWritesNothing has had a create, a redirect, a miss and a probe. Then it wants a
 // stretch with fewer than five wake-ups a second and not a byte written: a loop of a second alone wakes
@@ -69,6 +44,7 @@ func TestAnIdleServerSleepsAndWritesNothing(t *testing.T) {
 }
 
 func TestANewFolderIsSmall(t *testing.T) {
+	t.Parallel()
 	p := startServer(t, t.TempDir())
 	var bytes int64
 	err := filepath.WalkDir(p.dir, func(path string, _ fs.DirEntry, err error) error {

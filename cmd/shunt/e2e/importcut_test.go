@@ -38,9 +38,7 @@ func startImport(t *testing.T) *cutImport {
 	c := &cutImport{t: t, server: s, file: writeFile(t, "links.ndjson", text.String())}
 	c.cmd = exec.Command(binary, "import", c.file, "--data", s.dir)
 	c.cmd.Stderr, c.cmd.Stdout = &c.stderr, &c.stdout
-	if err := c.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.cmd.Start())
 	t.Cleanup(func() {
 		_ = c.cmd.Process.Kill() // it may have ended
 		_ = c.cmd.Wait()
@@ -60,7 +58,7 @@ func (c *cutImport) end() result {
 	timeout := killAtDeadline(c.t, c.cmd.Process)
 	defer timeout.Stop()
 	_ = c.cmd.Wait() // its error is in the exit code
-	return result{c.stdout.String(), c.stderr.String(), c.cmd.ProcessState.ExitCode()}
+	return result{c.stdout.String(), c.stderr.String(), c.cmd.ProcessState.ExitCode(), "import"}
 }
 
 // wantAllOnce checks that every link is there once, in the order of the file.
@@ -107,9 +105,7 @@ func TestAnImportThatIsKilledIsResumed(t *testing.T) {
 func TestAnImportThatIsInterruptedIsResumed(t *testing.T) {
 	t.Parallel()
 	c := startImport(t)
-	if err := c.cmd.Process.Signal(syscall.SIGINT); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.cmd.Process.Signal(syscall.SIGINT))
 	c.end().want(t, exitFailed, "^$", `^shunt: import: interrupted; before that: \d+ links imported, 0 already there, 0 refused\n  the same command with --resume goes on there\n$`)
 	c.resume()
 	c.wantAllOnce()
@@ -133,9 +129,4 @@ func TestAnImportThatLosesItsServerIsResumedWithoutIt(t *testing.T) {
 	c.resume()
 	c.wantAllOnce()
 	shunt(t, "", nil, "check", "--data", c.server.dir).want(t, exitDone, `faults +0`, "")
-}
-
-func TestStandardInputIsNotResumed(t *testing.T) {
-	t.Parallel()
-	shunt(t, t.TempDir(), nil, "import", "--resume", "-").want(t, exitUsage, "", "--resume needs a file, because standard input can be read only once")
 }

@@ -146,12 +146,7 @@ func (f *loginFlood) attempt(c *fasthttp.HostClient, address string) {
 }
 
 func (f *loginFlood) goesOn() bool {
-	select {
-	case <-f.over:
-		return false
-	default:
-		return true
-	}
+	return !closed(f.over)
 }
 
 func (f *loginFlood) end() {

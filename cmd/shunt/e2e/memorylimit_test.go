@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 )
 
 // longLinks are n links with targets that hardly compress, so that a few take much memory.
@@ -43,24 +42,16 @@ func TestAtItsMemoryLimitAServerRefusesLinksOnly(t *testing.T) {
 	if !strings.Contains(p.stderr(), "the memory limit is reached") {
 		t.Errorf("the log does not say it:\n%s", p.lastWords())
 	}
-	if r := shunt(t, dir, env, "edit", "long0", "--title", "changed"); r.code != exitDone {
-		t.Errorf("edit: exit code %d:\n%s", r.code, r.stderr)
-	}
+	shunt(t, dir, env, "edit", "long0", "--title", "changed").done(t)
 	follow(t, p.public+"/long0", target(0))
 	p.terminate()
 
 	p = startServer(t, p.dir, "--memory-limit", "off")
-	if r := shunt(t, dir, env, "import", file); r.code != exitDone {
-		t.Fatalf("import without a limit: exit code %d:\n%s", r.code, r.stderr)
-	}
+	shunt(t, dir, env, "import", file).done(t)
 	p.terminate()
 
 	p = startServer(t, p.dir, limited...)
-	for deadline := time.Now().Add(10 * time.Second); !strings.Contains(p.stderr(), "the store does not fit in the memory limit"); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("the log does not say that the store does not fit:\n%s", p.lastWords())
-		}
-	}
+	p.awaitLog("the store does not fit in the memory limit")
 	follow(t, p.public+fmt.Sprint("/long", links-1), target(links-1))
 	p.terminate()
 }

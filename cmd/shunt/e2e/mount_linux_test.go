@@ -52,9 +52,7 @@ func newMounts(t *testing.T) *mounts {
 	needRoot(t)
 	t.TempDir() // removed after the mounts in it are unmounted
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	cmd := exec.Command(self)
 	cmd.Args[0] = guardianName
 	cmd.Stderr = os.Stderr
@@ -63,9 +61,7 @@ func newMounts(t *testing.T) *mounts {
 	if err == nil {
 		err = cmd.Start()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		guardian.Close()
 		if err := cmd.Wait(); err != nil {
@@ -91,9 +87,7 @@ func (m *mounts) loop(kind, in string, sizeBytes int64, options string) *mount {
 		err = f.Truncate(sizeBytes)
 		f.Close()
 	}
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	must(m.t, err)
 	m.run("mkfs."+kind, "-q", image)
 	dir := m.t.TempDir()
 	return m.mount(dir, "-t", kind, "-o", strings.TrimSuffix("loop,"+options, ","), image, dir)
@@ -104,9 +98,7 @@ func (m *mounts) mount(dir string, args ...string) *mount {
 	fmt.Fprintln(m.guardian, dir)
 	m.run("mount", args...)
 	folder, err := os.Open(dir)
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	must(m.t, err)
 	m.t.Cleanup(func() { folder.Close() })
 	return &mount{t: m.t, dir: dir, folder: folder}
 }
@@ -145,9 +137,7 @@ func (m *mount) freeze(d time.Duration) (thaw func()) {
 // each page faults.
 func (m *mount) sync() {
 	m.t.Helper()
-	if err := unix.Syncfs(int(m.folder.Fd())); err != nil {
-		m.t.Fatal(err)
-	}
+	must(m.t, unix.Syncfs(int(m.folder.Fd())))
 }
 
 const ( // of linux/fs.h

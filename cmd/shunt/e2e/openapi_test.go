@@ -28,31 +28,23 @@ func newWorkshop(t *testing.T, tools string) *workshop {
 	if err == nil {
 		err = os.CopyFS(dir, os.DirFS("testdata/openapi"))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	w := &workshop{t: t, tools: tools, dir: dir, server: startServer(t, t.TempDir())}
 	w.token = w.server.token()
 	for _, document := range openAPIVersions {
 		text := w.get(w.server.public + "/api/v1/" + document)
-		if err := os.WriteFile(filepath.Join(dir, document), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(dir, document), []byte(text), 0o600))
 	}
 	return w
 }
 
 func (w *workshop) get(url string) string {
 	w.t.Helper()
-	r, err := http.Get(url)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	body := bodyOf(r)
+	r := do(w.t, "GET", url, "")
 	if r.StatusCode != http.StatusOK {
-		w.t.Fatalf("%s: got %d %s", url, r.StatusCode, body)
+		w.t.Fatalf("%s: got %d %s", url, r.StatusCode, r.text)
 	}
-	return body
+	return r.text
 }
 
 // run runs a command in a folder of the workshop: a tool, or a program of the system. If the

@@ -91,12 +91,8 @@ func startOverload(t *testing.T, g *cgroup) *overload {
 	}
 	o.server = launchThrough(t, g.starter(), filepath.Join(dir, "data"), "--limit-creates", "off", "--limit-calls", "off").waitReady()
 	file := filepath.Join(dir, "links.ndjson")
-	if err := os.WriteFile(file, []byte(loadLinks(overloadLinks)), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if r := shunt(t, dir, nil, "import", file, "--data", o.server.dir); r.code != exitDone {
-		t.Fatalf("import: exit code %d:\n%s", r.code, r.stderr)
-	}
+	must(t, os.WriteFile(file, []byte(loadLinks(overloadLinks)), 0o600))
+	shunt(t, dir, nil, "import", file, "--data", o.server.dir).done(t)
 	o.token = o.server.token()
 	o.client = &fasthttp.HostClient{
 		Addr: strings.TrimPrefix(o.server.public, "http://"), MaxConns: createsInFlight, ReadTimeout: 30 * time.Second, WriteTimeout: 30 * time.Second,
@@ -270,7 +266,9 @@ func (o *overload) newcomer() (status int) {
 }
 
 // memoryPeak returns the most that the server ever had resident, with mapped files.
-func (o *overload) memoryPeak() uint64 { return statusBytes(o.t, o.server, "VmHWM:") }
+func (o *overload) memoryPeak() uint64 {
+	return field(o.t, fmt.Sprintf("/proc/%d/status", o.server.cmd.Process.Pid), "VmHWM") << 10
+}
 
 // calmAfter waits until a redirect on a new connection and calmInARow creates are answered soon, and
 // returns how long after the overload that was.

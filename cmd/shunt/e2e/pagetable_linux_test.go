@@ -122,9 +122,7 @@ func (m *pageTimes) words() map[string]string {
 // found returns the first group of a pattern in a page.
 func (m *pageTimes) found(path, pattern string) string {
 	got, err := m.request(&person{client: new(http.Client), cookie: m.cookie}, &timedPage{path: path})
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	must(m.t, err)
 	match := regexp.MustCompile(pattern).FindStringSubmatch(got.text())
 	if match == nil {
 		m.t.Fatalf("%s: no %s", path, pattern)

@@ -21,19 +21,16 @@ import (
 
 // Settings of TestPagesAreFastOnABigStore.
 const (
-	pagesVariable        = "SHUNTTEST_PAGE_TIMES"    // the data folder, made by make big-store
-	pageRequestsVariable = "SHUNTTEST_PAGE_REQUESTS" // of each page, one after the other
-	pageSecondsVariable  = "SHUNTTEST_PAGE_SECONDS"  // of ten people, and of each window of redirects
-	pagePairsVariable    = "SHUNTTEST_PAGE_PAIRS"    // of windows of redirects
-	pageThinkVariable    = "SHUNTTEST_PAGE_THINK_MS" // between two pages of a person, on average
-	pageOnlyVariable     = "SHUNTTEST_PAGE_ONLY"     // only paths that contain it
-	pageProfileVariable  = "SHUNTTEST_PAGE_PROFILE"  // a file for a processor profile of the requests one after the other
-	pageDefaultRequests  = 200
-	pageDefaultSeconds   = 20
-	pageDefaultPairs     = 4
-	pageDefaultThinkMs   = 1000
-	pagePeople           = 10
-	pageWarmUps          = 3
+	pagesVariable       = "SHUNTTEST_PAGE_TIMES"   // the data folder, made by make big-store
+	pageSecondsVariable = "SHUNTTEST_PAGE_SECONDS" // of ten people, and of each window of redirects
+	pagePairsVariable   = "SHUNTTEST_PAGE_PAIRS"   // of windows of redirects
+	pageOnlyVariable    = "SHUNTTEST_PAGE_ONLY"    // only paths that contain it
+	pageRequests        = 200                      // of each page, one after the other
+	pageDefaultSeconds  = 20
+	pageDefaultPairs    = 4
+	pageThink           = time.Second // between two pages of a person, on average
+	pagePeople          = 10
+	pageWarmUps         = 3
 )
 
 // TestPagesAreFastOnABigStore measures each page on a store of make big-store: one request after
@@ -49,12 +46,11 @@ func TestPagesAreFastOnABigStore(t *testing.T) {
 	}
 	p := startServer(t, dir, "--limit-logins", "off", "--limit-address-logins", "off")
 	m := &pageTimes{t: t, server: p, cookie: bigSession(t, p, bench.BigAdmin), store: &bench.BigStore{Links: 1_000_000, Days: 400}}
-	m.think = time.Duration(numberOf(t, pageThinkVariable, pageDefaultThinkMs)) * time.Millisecond
 	m.length = time.Duration(numberOf(t, pageSecondsVariable, pageDefaultSeconds)) * time.Second
 	m.signIn()
 	words, only := m.words(), os.Getenv(pageOnlyVariable)
 	m.pages, m.others = chosenPages(words, "", only), chosenPages(words, "owner=1&", only)
-	m.oneByOne(int(numberOf(t, pageRequestsVariable, pageDefaultRequests)))
+	m.oneByOne(pageRequests)
 	if m.length > 0 {
 		m.restoredTabs()
 		m.besideEachOther()
@@ -71,7 +67,6 @@ type pageTimes struct {
 	server *process
 	cookie string // of the admin who owns the links
 	store  *bench.BigStore
-	think  time.Duration
 	length time.Duration
 	pages  []timedPage // for the admin
 	others []timedPage // the same for other admins
@@ -87,15 +82,10 @@ type person struct {
 // bigSession signs in as a user of a big store and returns the cookie.
 func bigSession(t *testing.T, p *process, email string) string {
 	t.Helper()
-	body, _ := json.Marshal(map[string]string{"email": email, "password": bench.BigPassword})
-	response, err := http.Post(p.public+"/api/v1/session", "application/json", bytes.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	cookies := response.Cookies()
-	if response.StatusCode != http.StatusOK || len(cookies) != 1 {
-		t.Fatalf("POST /session: %s, %d cookies", response.Status, len(cookies))
+	r := do(t, "POST", p.public+"/api/v1/session", credentials(email, bench.BigPassword), "Content-Type", "application/json")
+	cookies := r.Cookies()
+	if r.StatusCode != http.StatusOK || len(cookies) != 1 {
+		t.Fatalf("POST /session: %s, %d cookies", r.Status, len(cookies))
 	}
 	return cookies[0].Name + "=" + cookies[0].Value
 }
@@ -105,17 +95,10 @@ func (m *pageTimes) signIn() {
 	for n := range m.people {
 		email := fmt.Sprintf("person%d@example.com", n)
 		body, _ := json.Marshal(map[string]string{"email": email, "role": "admin", "password": bench.BigPassword})
-		request, _ := http.NewRequest(http.MethodPost, m.server.public+"/api/v1/users", bytes.NewReader(body))
-		request.Header.Set("Content-Type", "application/json")
-		request.Header.Set("Cookie", m.cookie)
-		request.Header.Set("Sec-Fetch-Site", "same-origin")
-		response, err := http.DefaultClient.Do(request)
-		if err != nil {
-			m.t.Fatal(err)
-		}
-		response.Body.Close()
-		if s := response.StatusCode; s != http.StatusCreated && s != http.StatusUnprocessableEntity {
-			m.t.Fatalf("POST /users: %s", response.Status)
+		r := do(m.t, "POST", m.server.public+"/api/v1/users", string(body),
+			"Content-Type", "application/json", "Cookie", m.cookie, "Sec-Fetch-Site", "same-origin")
+		if r.StatusCode != http.StatusCreated && r.StatusCode != http.StatusUnprocessableEntity {
+			m.t.Fatalf("POST /users: %s", r.Status)
 		}
 		m.people[n] = person{newPageClient(), bigSession(m.t, m.server, email)}
 	}
@@ -186,7 +169,6 @@ func (m *pageTimes) request(by *person, page *timedPage) (got gotPage, err error
 // processor time of the server for a request depends less than the latency on what else the machine
 // does.
 func (m *pageTimes) oneByOne(n int) {
-	profiled := m.profile()
 	var table strings.Builder
 	by := person{newPageClient(), m.cookie}
 	defer by.client.CloseIdleConnections()
@@ -209,7 +191,6 @@ func (m *pageTimes) oneByOne(n int) {
 		fmt.Fprintf(&table, "%s %9v %8d %7d  %s\n", page.row(took), rounded(used), len(first.text()), len(first.body), withError(page.path+page.form, err))
 	}
 	m.t.Logf("one after the other, %d requests of each\n%s %9s %8s %7s  path\n%s", n, pageHeader, "processor", "bytes", "sent", &table)
-	profiled()
 }
 
 const pageHeader = "      n       p50       p95       p99   slowest  over"
@@ -229,29 +210,6 @@ func withError(path string, err error) string {
 		return path + ": " + err.Error()
 	}
 	return path
-}
-
-// profile begins a processor profile of the server, if one is asked for. end waits for it.
-func (m *pageTimes) profile() (end func()) {
-	file := os.Getenv(pageProfileVariable)
-	if file == "" {
-		return func() {}
-	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		response, err := http.Get(m.server.admin + "/debug/pprof/profile?seconds=10")
-		if err != nil {
-			m.t.Error(err)
-			return
-		}
-		defer response.Body.Close()
-		body, _ := io.ReadAll(response.Body)
-		if err := os.WriteFile(file, body, 0o600); err != nil {
-			m.t.Error(err)
-		}
-	}()
-	return func() { <-done }
 }
 
 // click begins ten people who click through all pages in random order. end waits until they have
@@ -279,7 +237,7 @@ func (m *pageTimes) clickOn(by *person, rng *rand.Rand, took []*latencies, over 
 			select {
 			case <-over:
 				return
-			case <-time.After(time.Duration(rng.Int64N(int64(2*m.think) + 1))):
+			case <-time.After(time.Duration(rng.Int64N(int64(2*pageThink) + 1))):
 			}
 			got, err := m.request(by, &m.others[i])
 			if err != nil {
@@ -333,7 +291,7 @@ func (m *pageTimes) besideEachOther() {
 		}
 	}
 	fmt.Fprintf(&table, "%s  %s\n", short.row(all), short.path)
-	m.t.Logf("ten people, %v between two pages of each\n%s  path\n%s", m.think, pageHeader, &table)
+	m.t.Logf("ten people, %v between two pages of each\n%s  path\n%s", pageThink, pageHeader, &table)
 }
 
 // redirects logs how long redirects take: alone, with the ten people, and beside a busy loop of

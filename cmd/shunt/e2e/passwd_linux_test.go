@@ -27,17 +27,11 @@ func openTerminal(t *testing.T) *terminal {
 		t.Skipf("there are no terminals here: %v", err)
 	}
 	t.Cleanup(func() { _ = master.Close() })
-	if err := unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0); err != nil {
-		t.Fatal(err)
-	}
+	must(t, unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0))
 	n, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	slave, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = slave.Close() })
 	return &terminal{master: master, slave: slave}
 }
@@ -46,9 +40,7 @@ func openTerminal(t *testing.T) *terminal {
 func (x *terminal) echoes(t *testing.T) bool {
 	t.Helper()
 	state, err := unix.IoctlGetTermios(int(x.slave.Fd()), unix.TCGETS)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return state.Lflag&unix.ECHO != 0
 }
 
@@ -79,6 +71,7 @@ func (p *prompts) Write(b []byte) (int, error) {
 }
 
 func TestATypedPasswordIsNotShown(t *testing.T) {
+	t.Parallel()
 	p := startServer(t, filepath.Join(t.TempDir(), "data"))
 	shunt(t, "", nil, "user", "ls", "--data", p.dir).want(t, exitDone, "admin", "")
 	for _, c := range []struct {
@@ -105,9 +98,7 @@ func typePassword(t *testing.T, p *process, name string, answers []string, code 
 	cmd := exec.Command(binary, "user", "passwd", "admin", "--data", p.dir)
 	cmd.Stdin, cmd.Stderr = x.slave, says
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true} // so that Ctrl-C is a signal
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Start())
 	timeout := killAtDeadline(t, cmd.Process)
 	defer timeout.Stop()
 	_ = cmd.Wait() // its error is in the exit code

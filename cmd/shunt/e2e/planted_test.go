@@ -3,7 +3,6 @@ package e2e
 import (
 	"fmt"
 	"maps"
-	"net"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -50,6 +49,7 @@ var plantedControls = map[string]string{
 }
 
 func TestNothingAboutVisitorsIsKept(t *testing.T) {
+	t.Parallel()
 	root := t.TempDir()
 	p := &plantation{
 		t: t, dir: filepath.Join(root, "kept-data-folder"), journal: filepath.Join(root, "journal"), backups: filepath.Join(root, "backup"),
@@ -129,7 +129,7 @@ func (p *plantation) plant() {
 		} {
 			p.run(append([]string{"add", "https://" + link[0] + ".example/", "--alias"}, link...)...)
 		}
-		p.run("add", "https://expired.example/", "--alias", "expired", "--expires", time.Now().Add(2*time.Second).UTC().Format(time.RFC3339))
+		p.run("add", "https://expired.example/", "--alias", "expired", "--expires", time.Now().Add(4*time.Second).UTC().Format(time.RFC3339))
 		p.run("user", "add", "PlantedAccount@kept.org")
 		p.api("POST", "/users", `{"email":"ann@planted.example","password":"correct horse battery"}`)
 	} else {
@@ -144,21 +144,9 @@ func (p *plantation) plant() {
 // await waits until path is answered with status.
 func (p *plantation) await(path string, status int) {
 	p.t.Helper()
-	line := fmt.Sprintf("HTTP/1.1 %d ", status)
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); {
-		conn, err := net.Dial("tcp", strings.TrimPrefix(p.server.public, "http://"))
-		if err != nil {
-			p.t.Fatal(err)
-		}
-		fmt.Fprintf(conn, "HEAD %s HTTP/1.1\r\nHost: a\r\n\r\n", path)
-		answer := make([]byte, len(line))
-		_, err = conn.Read(answer)
-		_ = conn.Close()
-		if err == nil && string(answer) == line {
-			return
-		}
-	}
-	p.t.Fatalf("%s is not answered with %d", path, status)
+	await(p.t, fmt.Sprintf("%s is answered with %d", path, status), 20*time.Second, func() bool {
+		return do(p.t, "HEAD", p.server.public+path, "").StatusCode == status
+	})
 }
 
 // passTLS starts the server with HTTPS, after a kill, and sends the requests of some clients over
@@ -216,9 +204,7 @@ var failureLine = regexp.MustCompile(`^time=\S+ level=WARN msg="(login failed|to
 
 func (p *plantation) put(path, text string) {
 	p.t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		p.t.Fatal(err)
-	}
+	must(p.t, os.WriteFile(path, []byte(text), 0o600))
 }
 
 // run runs a command on the data and keeps its output.
@@ -246,9 +232,7 @@ func (p *plantation) search(when string) {
 		p.needles.searchFolder(p.t, name, dir)
 	}
 	stdout, err := os.ReadFile(p.stdout)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	must(p.t, err)
 	p.needles.search("stdout", stdout)
 	for _, server := range p.said {
 		p.needles.search("log", []byte(server.stderr()))

@@ -12,8 +12,10 @@ import (
 // access log, in both formats. Without --access-log-clients no address, User-Agent or referrer of
 // any of them is in it; with it, the address of each is.
 func TestTheAccessLogNamesClientsOnlyIfAsked(t *testing.T) {
+	t.Parallel()
 	for _, format := range []string{"json", "combined"} {
 		t.Run("format="+format, func(t *testing.T) {
+			t.Parallel()
 			root := t.TempDir()
 			p := &plantation{
 				t: t, dir: filepath.Join(root, "data"), journal: filepath.Join(root, "journal"), stdout: filepath.Join(root, "stdout"),
@@ -68,8 +70,6 @@ func (p *plantation) accessLog(format string, args ...string) []byte {
 	}
 	p.server.terminate()
 	log, err := os.ReadFile(path)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	must(p.t, err)
 	return log
 }

@@ -191,9 +191,7 @@ func (n *needles) searchFolder(t *testing.T, place, dir string) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 }
 
 // plantedMerger is the name that storage gives its merger. The merger is never called.

@@ -239,9 +239,7 @@ func (c *plantedClient) dial(t *testing.T, address string, direct bool) net.Conn
 	if err != nil {
 		t.Fatalf("%s: %v", c.what, err)
 	}
-	if err := conn.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, conn.SetDeadline(time.Now().Add(30*time.Second)))
 	return conn
 }
 

@@ -22,8 +22,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// binary is the path of the program under test, built by TestMain.
+// binary is the path of the program under test, built by TestMain, or by that of the test that runs this program
+// again.
 var binary string
+
+const binaryEnv = "SHUNTTEST_BINARY"
 
 // killAtDeadline kills a process that neither does what t waits for nor ends, shortly before go
 // test would end t and leave the process running. The limit is that of t itself, because a test
@@ -67,6 +70,9 @@ func buildAndRun(m *testing.M) int {
 		}
 	}
 	os.Setenv("TZ", "UTC") // a date is a day of the local zone
+	if binary = os.Getenv(binaryEnv); binary != "" {
+		return m.Run()
+	}
 	binary = filepath.Join(dir, "shunt")
 	// Never with -race: such builds keep the journal on the heap, so a killed process would lose its
 	// hits.
@@ -105,24 +111,37 @@ var readSources = sync.OnceFunc(func() {
 type result struct {
 	stdout, stderr string
 	code           int
+	command        string
+}
+
+// done ends the test if the command failed, and returns what it printed.
+func (r result) done(t testing.TB) string {
+	t.Helper()
+	if r.code != exitDone {
+		t.Fatalf("%s: exit code %d: %s%s", r.command, r.code, r.stdout, r.stderr)
+	}
+	return r.stdout
 }
 
 // shunt runs the binary to its end in folder dir, with env added to the environment.
 func shunt(t *testing.T, dir string, env []string, args ...string) result {
 	t.Helper()
+	return ran(t, dir, env, nil, append([]string{binary}, args...)...)
+}
+
+// ran runs a command to its end in folder dir, with env added to the environment.
+func ran(t *testing.T, dir string, env []string, stdin io.Reader, command ...string) result {
+	t.Helper()
 	readSources()
-	cmd := exec.Command(binary, args...)
+	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), env...)
 	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	timeout := killAtDeadline(t, cmd.Process)
-	defer timeout.Stop()
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, &stdout, &stderr
+	must(t, cmd.Start())
+	defer killAtDeadline(t, cmd.Process).Stop()
 	_ = cmd.Wait() // its error is in the exit code
-	return result{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
+	return result{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode(), strings.Join(command, " ")}
 }
 
 // A process is a running `shunt serve`.
@@ -170,16 +189,10 @@ func launch(t *testing.T, dir string, args ...string) *process {
 // prlimit.
 func launchThrough(t *testing.T, starter []string, dir string, args ...string) *process {
 	t.Helper()
-	return launchWith(t, nil, starter, dir, args...)
+	return launchProgram(t, binary, nil, starter, dir, args...)
 }
 
-// launchWith does what launchThrough does, and passes files to the binary, from descriptor 3 on.
-func launchWith(t *testing.T, files []*os.File, starter []string, dir string, args ...string) *process {
-	t.Helper()
-	return launchProgram(t, binary, files, starter, dir, args...)
-}
-
-// launchProgram does what launchWith does with another binary.
+// launchProgram does what launchThrough does with any program, and passes files to it, from descriptor 3 on.
 func launchProgram(t *testing.T, program string, files []*os.File, starter []string, dir string, args ...string) *process {
 	t.Helper()
 	command := append(slices.Clone(starter), program, "serve",
@@ -195,12 +208,8 @@ func launchCommand(t *testing.T, cmd *exec.Cmd, dir string) *process {
 	readSources()
 	p := &process{t: t, cmd: cmd, dir: dir, ended: make(chan struct{}), listening: make(chan struct{}), ready: make(chan struct{})}
 	stderr, err := p.cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, p.cmd.Start())
 	timeout := killAtDeadline(t, p.cmd.Process)
 	go func() {
 		p.read(stderr)
@@ -278,9 +287,7 @@ func journalInMemory(t *testing.T) []string {
 		return nil
 	}
 	journal, err := os.MkdirTemp(dir, "shunt-test-journal-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(journal) })
 	return []string{"--journal-dir", journal}
 }
@@ -304,9 +311,7 @@ func (p *process) token(scopes ...string) string {
 func killAfter(t *testing.T, p *process, moment time.Duration) (signalled time.Time) {
 	t.Helper()
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	cmd := exec.Command(self, moment.String(), strconv.Itoa(p.cmd.Process.Pid))
 	cmd.Args[0] = killerName
 	out, err := cmd.Output()
@@ -341,12 +346,52 @@ func standInForKiller(args []string, stdout io.Writer) (code int) {
 	return exitDone
 }
 
+// must ends the test if a step that it does not test has failed.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // writeFile writes a file into a new folder.
 func writeFile(t *testing.T, name, content string) (path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte(content), 0o600))
 	return path
+}
+
+// numberOf returns the number in a variable of the environment.
+func numberOf(t *testing.T, variable string, byDefault uint64) uint64 {
+	t.Helper()
+	text := os.Getenv(variable)
+	if text == "" {
+		return byDefault
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		t.Fatalf("%s: %v", variable, err)
+	}
+	return n
+}
+
+// closed reports whether c, on which nothing is sent, is closed.
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// rest waits for d, and reports whether over is still open.
+func rest(over <-chan struct{}, d time.Duration) bool {
+	select {
+	case <-over:
+		return false
+	case <-time.After(d):
+		return true
+	}
 }

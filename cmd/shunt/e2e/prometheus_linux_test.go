@@ -110,9 +110,7 @@ type watched struct {
 func startPrometheus(t *testing.T, admin string) (address string) {
 	t.Helper()
 	dir, err := os.MkdirTemp("/dev/shm", "shunt-test-prometheus-") // a disk that is frozen hangs whoever writes to it
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	for name, from := range map[string]string{
 		"prometheus.yml": "prometheus.yml", "rules/recording.yml": "rules/recording.yml", "rules/alerts.yml": "rules/alerts.yml",
@@ -125,22 +123,16 @@ func startPrometheus(t *testing.T, admin string) (address string) {
 			fast := strings.ReplaceAll(hurry(string(text)), "127.0.0.1:8081", strings.TrimPrefix(admin, "http://"))
 			err = os.WriteFile(filepath.Join(dir, name), []byte(fast), 0o600)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 	listen := freeAddress(t)
 	cmd := exec.Command("prometheus", "--config.file="+filepath.Join(dir, "prometheus.yml"), "--storage.tsdb.path="+filepath.Join(dir, "data"),
 		"--web.listen-address="+listen, "--log.level=warn")
 	log, err := os.Create(filepath.Join(dir, "log"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer log.Close()
 	cmd.Stdout, cmd.Stderr = log, log
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Signal(syscall.SIGTERM) // it may have ended
 		_ = cmd.Wait()
@@ -244,18 +236,14 @@ func (w *watched) series(expr string) int {
 func (w *watched) askDashboard() {
 	w.t.Helper()
 	text, err := os.ReadFile(deployDashboard)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, err)
 	var dashboard struct {
 		Panels []struct {
 			Title   string
 			Targets []struct{ Expr string }
 		}
 	}
-	if err := json.Unmarshal(text, &dashboard); err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, json.Unmarshal(text, &dashboard))
 	asked := 0
 	for _, panel := range dashboard.Panels {
 		for _, target := range panel.Targets {

@@ -26,15 +26,12 @@ type reader struct {
 // TestTheReadmeWorksAsWritten runs the lines of README.md in a shell, in their order, with the
 // token that they make.
 func TestTheReadmeWorksAsWritten(t *testing.T) {
+	t.Parallel()
 	text, err := os.ReadFile("../../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	home := t.TempDir()
 	r := &reader{t: t, server: startServer(t, filepath.Join(home, "shunt-data")), home: home}
-	if err := os.Symlink(binary, filepath.Join(home, "shunt")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink(binary, filepath.Join(home, "shunt")))
 
 	commands := indented.FindAllStringSubmatch(string(text), -1)
 	first := slices.IndexFunc(commands, func(c []string) bool { return strings.HasPrefix(c[1], "TOKEN=") })
@@ -128,13 +125,12 @@ func curlPath(t *testing.T) string {
 	if err == nil {
 		err = os.Symlink(self, filepath.Join(dir, "curl"))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return dir
 }
 
 func TestTheStandInForCurlDoesWhatTheReadmeNeeds(t *testing.T) {
+	t.Parallel()
 	p := startServer(t, t.TempDir())
 	var out bytes.Buffer
 	args := []string{"--json", "{", "-i", "-H", "Authorization: Bearer " + p.token(), p.public + "/api/v1/shorten"}

@@ -59,6 +59,7 @@ func (r *refusals) text() string {
 // A user's file has addresses that storedForm does not foresee: the test prints them with the
 // server's reason.
 func TestInvalidHostsOfAUsersFileAreReportedNotFailed(t *testing.T) {
+	t.Parallel()
 	if possibleHost.MatchString("localhost:%d") {
 		t.Error("a port that is not a number is possible")
 	}

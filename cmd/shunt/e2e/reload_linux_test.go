@@ -29,9 +29,7 @@ func newReloaded(t *testing.T, settings string) (*reloaded, *certtest.Authority,
 	t.Helper()
 	socket := filepath.Join(t.TempDir(), "notify")
 	manager, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: socket, Net: "unixgram"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { manager.Close() })
 	a := certtest.NewAuthority(t)
 	certPEM, keyPEM := a.Issue()
@@ -63,13 +61,9 @@ func (r *reloaded) await(line string) {
 // reload writes the settings and sends SIGHUP, and returns what is logged until the reload has ended.
 func (r *reloaded) reload(settings string) (logged string) {
 	r.t.Helper()
-	if err := os.WriteFile(r.file, []byte(settings), 0o600); err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, os.WriteFile(r.file, []byte(settings), 0o600))
 	before := len(r.p.stderr())
-	if err := r.p.cmd.Process.Signal(syscall.SIGHUP); err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, r.p.cmd.Process.Signal(syscall.SIGHUP))
 	r.await("RELOADING=1")
 	r.await("READY=1")
 	for {
@@ -85,9 +79,7 @@ func (r *reloaded) reload(settings string) (logged string) {
 func (r *reloaded) status(path string) (status int, serial int64) {
 	r.t.Helper()
 	response, err := r.client.Get(r.p.public + path)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	_, _ = io.Copy(io.Discard, response.Body)
 	_ = response.Body.Close()
 	return response.StatusCode, response.TLS.PeerCertificates[0].SerialNumber.Int64()
@@ -102,6 +94,7 @@ func (r *reloaded) limitsMisses() bool {
 }
 
 func TestSIGHUPReloadsAllThatItCanOrNothing(t *testing.T) {
+	t.Parallel()
 	const limited, unlimited = "limit-misses = \"1/h:1\"\n", "limit-misses = \"off\"\n"
 	r, a, files := newReloaded(t, unlimited)
 	if r.limitsMisses() {

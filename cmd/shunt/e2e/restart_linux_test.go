@@ -5,14 +5,12 @@ import (
 	"crypto/tls"
 	"encoding/json"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -61,13 +59,9 @@ type restarts struct {
 
 func newRestarts(t *testing.T, seed uint64, overTLS bool) *restarts {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	socket, err := ln.(*net.TCPListener).File()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _, _ = ln.Close(), socket.Close() })
 	r := &restarts{
 		t: t, dir: filepath.Join(t.TempDir(), "data"), socket: socket, address: ln.Addr().String(), random: rand.New(rand.NewPCG(seed, 0)),
@@ -91,40 +85,28 @@ func newRestarts(t *testing.T, seed uint64, overTLS bool) *restarts {
 // start starts a server behind the socket, and does not wait for it.
 func (r *restarts) start(front string) {
 	pass := []string{"sh", "-c", `LISTEN_PID=$$ LISTEN_FDS=1 LISTEN_FDNAMES=public exec "$@"`, "sh"}
-	r.server = launchWith(r.t, []*os.File{r.socket}, pass, r.dir, append([]string{"--front", front}, r.args...)...)
+	r.server = launchProgram(r.t, binary, []*os.File{r.socket}, pass, r.dir, append([]string{"--front", front}, r.args...)...)
 }
 
 func (r *restarts) createLink(i int) {
 	r.t.Helper()
 	body := fmt.Sprintf(`{"url":"http://target/%d","alias":"restart-%d"}`, i, i)
-	if status, text := r.api("POST", "/shorten", body); status != 201 {
-		r.t.Fatalf("creating a link: got %d %s", status, text)
+	if got := r.api("POST", "/shorten", body); got.StatusCode != 201 {
+		r.t.Fatalf("creating a link: got %d %s", got.StatusCode, got.text)
 	}
 }
 
 // api sends a call of the API on a new connection.
-func (r *restarts) api(method, path, body string) (status int, text []byte) {
+func (r *restarts) api(method, path, body string) reply {
 	r.t.Helper()
 	scheme := "http://"
 	if r.tls != nil {
 		scheme = "https://"
 	}
-	request, err := http.NewRequestWithContext(r.t.Context(), method, scheme+r.address+"/api/v1"+path, strings.NewReader(body))
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	request.Header.Set("Authorization", "Bearer "+r.token)
-	request.Header.Set("Content-Type", "application/json")
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: r.tls}}
-	response, err := client.Do(request)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	defer response.Body.Close()
-	if text, err = io.ReadAll(response.Body); err != nil {
-		r.t.Fatal(err)
-	}
-	return response.StatusCode, text
+	by := &http.Transport{DisableKeepAlives: true, TLSClientConfig: r.tls}
+	got, err := try(by, method, scheme+r.address+"/api/v1"+path, body, withToken(r.token)...)
+	must(r.t, err)
+	return got
 }
 
 // run restarts the server n times, by one door after the other, while clients follow links.
@@ -169,10 +151,10 @@ func (r *restarts) run(n int) {
 func (r *restarts) compare() {
 	var hits int
 	for i := range restartLinks {
-		status, text := r.api("GET", fmt.Sprintf("/stats/restart-%d", i), "")
+		answer := r.api("GET", fmt.Sprintf("/stats/restart-%d", i), "")
 		var got struct{ Hits int }
-		if err := json.Unmarshal(text, &got); err != nil || status != 200 {
-			r.t.Fatalf("stats: got %d %s", status, text)
+		if err := json.Unmarshal([]byte(answer.text), &got); err != nil || answer.StatusCode != 200 {
+			r.t.Fatalf("stats: got %d %s", answer.StatusCode, answer.text)
 		}
 		hits += got.Hits
 	}

@@ -1,12 +1,11 @@
 package e2e
 
 import (
-	"bytes"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net/http"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -72,22 +71,12 @@ func hitCodesOf(s *bench.BigStore) func(client int) func() string {
 }
 
 // scrape reads the metrics as Prometheus does, and returns how many bytes they have.
-func scrape(p *process, client *http.Client, accept string) (n int, err error) {
-	request, err := http.NewRequest(http.MethodGet, p.admin+"/metrics", nil)
-	if err != nil {
-		return 0, err
+func scrape(p *process, accept string) (n int, err error) {
+	r, err := try(http.DefaultTransport, "GET", p.admin+"/metrics", "", "Accept", accept)
+	if err == nil && (r.StatusCode != http.StatusOK || !strings.Contains(r.text, "shunt_redirect_duration_seconds")) {
+		err = fmt.Errorf("%s: %.200s", r.Status, r.text)
 	}
-	request.Header.Set("Accept", accept)
-	response, err := client.Do(request)
-	if err != nil {
-		return 0, err
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	if err == nil && (response.StatusCode != http.StatusOK || !bytes.Contains(body, []byte("shunt_redirect_duration_seconds"))) {
-		err = fmt.Errorf("%s: %.200s", response.Status, body)
-	}
-	return len(body), err
+	return len(r.text), err
 }
 
 // logScrapes scrapes n times, one after the other, and logs how long that took.
@@ -98,7 +87,7 @@ func logScrapes(t *testing.T, p *process, accept string, n int) {
 	for range n {
 		start := time.Now()
 		var err error
-		if size, err = scrape(p, http.DefaultClient, accept); err != nil {
+		if size, err = scrape(p, accept); err != nil {
 			t.Fatal(err)
 		}
 		took.add(time.Since(start))
@@ -116,7 +105,7 @@ func scrapeEachSecond(t *testing.T, p *process) (end func()) {
 		tick := time.NewTicker(scrapeInterval)
 		defer tick.Stop()
 		for {
-			if _, err := scrape(p, http.DefaultClient, "text/plain"); err != nil {
+			if _, err := scrape(p, "text/plain"); err != nil {
 				t.Error(err)
 			}
 			select {

@@ -19,7 +19,7 @@ import (
 
 // This file has the clients of a server whose disk is sick (full, or stalled), or that has no
 // descriptors left. They continue in any case, and note the answers and the times. Afterwards the
-// checks are those that kill_test.go makes of a killed server: a request that was answered has its
+// checks are those of survivor_test.go: a request that was answered has its
 // effect, once; a request with an unknown outcome has its whole effect, or none.
 const (
 	redirectClients = 2                     // one request after the other
@@ -41,7 +41,7 @@ const (
 // sickLoad is the clients. They count in one spell while all is well, and in another while it is
 // not; both may recur.
 type sickLoad struct {
-	*killing
+	*survivors
 	paths   string // of the targets: longer ones fill memtables faster
 	unnamed bool   // half of the creates leave the code to the server
 
@@ -77,9 +77,9 @@ func newSickLoad(t *testing.T, dir string) *sickLoad {
 	seed := numberOf(t, seedVariable, rand.Uint64())
 	t.Logf("%s=%d", seedVariable, seed)
 	return &sickLoad{
-		killing: &killing{
+		survivors: &survivors{
 			e2e: &e2e{t: t, random: rand.New(rand.NewPCG(seed, 0))}, dir: dir, seed: seed,
-			lines: []string{"https://example.org/sick", "http://example.net/disk?x=1"}, round: new(killRound),
+			lines: []string{"https://example.org/sick", "http://example.net/disk?x=1"},
 		},
 		createClients: createClients, createInterval: createInterval, createLimit: createLimit,
 		well: newSpell("well"), sick: newSpell("sick"),
@@ -165,12 +165,7 @@ func (l *sickLoad) startPaced(n int, interval time.Duration, do func(c *fasthttp
 }
 
 func (l *sickLoad) stopped() bool {
-	select {
-	case <-l.stopping:
-		return true
-	default:
-		return false
-	}
+	return closed(l.stopping)
 }
 
 // during counts what the clients see in spell s while step runs.
@@ -327,7 +322,7 @@ func (l *sickLoad) repeatUnknown() {
 func (l *sickLoad) readStats(c *fasthttp.HostClient, random *rand.Rand) {
 	v, begun := l.draw(random), time.Now()
 	l.mu.Lock()
-	path := "/stats/" + l.mu.survivors[v.link].code
+	path := "/stats/" + l.mu.links[v.link].code
 	l.mu.Unlock()
 	response, err := l.tryAPI(c, http.MethodGet, path, nil)
 	s := l.spellOf(begun)

@@ -79,9 +79,7 @@ func (p *front) besiege(t *testing.T, s siege, path string, args []string) {
 		"-r", strconv.Itoa(max(50, s.connections/5)), "-l", strconv.Itoa(s.seconds), "-p", "20", "-u", reachable(t, p.server.public)+path)...)
 	var said bytes.Buffer
 	attack.Stdout, attack.Stderr = &said, &said
-	if err := attack.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, attack.Start())
 	over := make(chan struct{})
 	var visitors sync.WaitGroup
 	tallies := make([]tally, 4)
@@ -123,9 +121,7 @@ func reachable(t *testing.T, url string) string {
 		return url
 	}
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = ln.Close() })
 	go func() {
 		for {
@@ -181,14 +177,9 @@ func (a *tally) at(percent int) time.Duration {
 // visit follows a link again and again until over is closed, on one connection or each time on a
 // new one.
 func (a *tally) visit(url string, keep bool, over <-chan struct{}) {
-	transport := &http.Transport{DisableKeepAlives: !keep}
+	transport := &http.Transport{DisableKeepAlives: !keep, ResponseHeaderTimeout: 10 * time.Second}
 	defer transport.CloseIdleConnections()
-	for {
-		select {
-		case <-over:
-			return
-		case <-time.After(5 * time.Millisecond): // a stream of visitors, not a load test
-		}
+	for rest(over, 5*time.Millisecond) {
 		start := time.Now()
 		err := visitOnce(transport, url)
 		a.took = append(a.took, time.Since(start))
@@ -200,29 +191,16 @@ func (a *tally) visit(url string, keep bool, over <-chan struct{}) {
 }
 
 func visitOnce(transport *http.Transport, url string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return err
+	r, err := try(transport, "GET", url, "")
+	if err == nil && r.StatusCode != 302 {
+		err = fmt.Errorf("got %d", r.StatusCode)
 	}
-	response, err := transport.RoundTrip(request)
-	if err != nil {
-		return err
-	}
-	defer response.Body.Close()
-	if _, err := io.Copy(io.Discard, response.Body); err != nil {
-		return err
-	}
-	if response.StatusCode != 302 {
-		return fmt.Errorf("got %d", response.StatusCode)
-	}
-	return nil
+	return err
 }
 
 // holdIdle opens connections, makes one request on each, and logs the memory of one.
 func (p *front) holdIdle(t *testing.T, s siege) {
-	before, open := p.residentKB(), p.metric("shunt_connections")
+	before, open := int(residentBytes(t, p.server)>>10), p.metric("shunt_connections")
 	conns := make([]net.Conn, 0, s.idle)
 	defer func() {
 		for _, c := range conns {
@@ -240,7 +218,7 @@ func (p *front) holdIdle(t *testing.T, s siege) {
 	if got := p.metric("shunt_connections"); got < open+s.idle {
 		t.Errorf("%d connections are open, want %d more than %d", got, s.idle, open)
 	}
-	t.Logf("| %d idle connections | %.1f KiB each |", s.idle, float64(p.residentKB()-before)/float64(s.idle))
+	t.Logf("| %d idle connections | %.1f KiB each |", s.idle, float64(int(residentBytes(t, p.server)>>10)-before)/float64(s.idle))
 	if !s.reap {
 		return
 	}
@@ -252,19 +230,4 @@ func (p *front) holdIdle(t *testing.T, s siege) {
 		t.Errorf("%d connections are still open after %v", left-open, time.Since(start).Round(time.Second))
 	}
 	t.Logf("| all closed within %v of the last request |", time.Since(start).Round(time.Second))
-}
-
-// residentKB returns the server's resident memory.
-func (p *front) residentKB() int {
-	p.t.Helper()
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.server.cmd.Process.Pid))
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	_, after, _ := strings.Cut(string(status), "VmRSS:")
-	kb, err := strconv.Atoi(strings.Fields(after)[0])
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	return kb
 }

@@ -39,9 +39,7 @@ type intruder struct {
 func intrude(t *testing.T, dir string) *intruder {
 	t.Helper()
 	for at := dir; at != "/" && at != os.TempDir(); at = filepath.Dir(at) {
-		if err := os.Chmod(at, 0o777); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Chmod(at, 0o777))
 	}
 	i := &intruder{path: filepath.Join(dir, socketName)}
 	i.goroutines.Go(i.look)
@@ -101,13 +99,9 @@ func TestTheSocketIsNeverOpenToOthers(t *testing.T) {
 	const starts = 200
 	for range starts {
 		ln, err := socket.Listen(filepath.Join(dir, socketName))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		mode(t, filepath.Join(dir, socketName), fs.ModeSocket|0o600)
-		if err := ln.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, ln.Close())
 	}
 	i.wantShutOut(t, starts)
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
@@ -116,6 +110,7 @@ func TestTheSocketIsNeverOpenToOthers(t *testing.T) {
 }
 
 func TestNobodyEntersTheSocketDuringRestarts(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	i := intrude(t, dir)
 	starts := numberOf(t, restartsVariable, 4)
@@ -134,20 +129,12 @@ func TestTheSocketOfAKilledServerIsReplaced(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, socketName)
 	left, err := net.Listen("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	left.(*net.UnixListener).SetUnlinkOnClose(false)
-	if err := left.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.MkdirAll(filepath.Join(dir, ".bind", "x"), 0o777); err != nil { // as after a kill in the middle of a start
-		t.Fatal(err)
-	}
+	must(t, left.Close())
+	must(t, os.MkdirAll(filepath.Join(dir, ".bind", "x"), 0o777)) // as after a kill in the middle of a start
 	ln, err := socket.Listen(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer ln.Close()
 	conn, err := new(net.Dialer).DialContext(context.Background(), "unix", path)
 	if err != nil {
@@ -161,9 +148,7 @@ func TestTheSocketOfAKilledServerIsReplaced(t *testing.T) {
 
 func TestAFileAtTheSocketPathIsNotReplaced(t *testing.T) {
 	path := filepath.Join(t.TempDir(), socketName)
-	if err := os.WriteFile(path, []byte("mine"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte("mine"), 0o600))
 	if ln, err := socket.Listen(path); err == nil {
 		ln.Close()
 		t.Error("a file was replaced by the socket")
@@ -178,6 +163,7 @@ func TestAFileAtTheSocketPathIsNotReplaced(t *testing.T) {
 // Commands and serve alike refuse a folder that every user may write to. A group may: Kubernetes
 // gives a volume to one (fsGroup).
 func TestAFolderThatEverybodyMayWriteToIsRefusedUnlessAllowed(t *testing.T) {
+	t.Parallel()
 	dir, journal := filepath.Join(t.TempDir(), "data"), filepath.Join(t.TempDir(), "journal")
 	shunt(t, "", nil, "token", "add", "--name", "a", "--init", "--data", dir).want(t, exitDone, tokenLine.String(), "made a store")
 	password := passwordFile(t)
@@ -189,9 +175,7 @@ func TestAFolderThatEverybodyMayWriteToIsRefusedUnlessAllowed(t *testing.T) {
 		{"restore", backup}, {"user", "passwd", "admin", "--password-file", password}, {"cluster", "leave"}, {"user", "setup-link"},
 	}
 	for _, mode := range []os.FileMode{0o777, 0o702, 0o772} {
-		if err := os.Chmod(dir, mode); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Chmod(dir, mode))
 		text := fmt.Sprintf(`every user of this machine may write to the data folder %s \(mode %04o\); run: chmod o-w %[1]s .*--allow-open-data`, regexp.QuoteMeta(dir), mode)
 		for _, args := range commands {
 			shunt(t, "", nil, append(args, "--data", dir)...).want(t, exitFailed, "", text)
@@ -202,9 +186,7 @@ func TestAFolderThatEverybodyMayWriteToIsRefusedUnlessAllowed(t *testing.T) {
 	shunt(t, "", []string{"SHUNT_ALLOW_OPEN_DATA=true"}, "token", "ls", "--data", dir).want(t, exitDone, ".", "")
 	p.terminate()
 
-	if err := errors.Join(os.Chmod(dir, 0o770), os.Mkdir(journal, 0o700), os.Chmod(journal, 0o777)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(os.Chmod(dir, 0o770), os.Mkdir(journal, 0o700), os.Chmod(journal, 0o777)))
 	shunt(t, "", nil, append(serve, "--data", dir, "--journal-dir", journal)...).want(t, exitFailed, "",
 		"every user of this machine may write to the journal folder "+regexp.QuoteMeta(journal)+".*chmod o-w")
 	startServer(t, dir).terminate()
@@ -215,9 +197,7 @@ func TestAFolderThatEverybodyMayWriteToIsRefusedUnlessAllowed(t *testing.T) {
 func passwordFile(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "password")
-	if err := os.WriteFile(path, []byte("nobody-else-has-this-1\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte("nobody-else-has-this-1\n"), 0o600))
 	return path
 }
 
@@ -239,15 +219,11 @@ func listenAs(t *testing.T, uid int, path string) net.Listener {
 		}
 		listened <- err
 	}()
-	if err := <-listened; err != nil {
-		t.Fatal(err)
-	}
+	must(t, <-listened)
 	f := os.NewFile(uintptr(fd), path)
 	defer f.Close()
 	ln, err := net.FileListener(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { ln.Close() })
 	return ln
 }
@@ -284,6 +260,7 @@ func received(ln net.Listener) (all func() string) {
 }
 
 func TestACommandSendsNothingToAStrangerAtTheSocket(t *testing.T) {
+	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("only root can be another user (TestWhoMayListen needs no root)")
 	}
@@ -292,13 +269,9 @@ func TestACommandSendsNothingToAStrangerAtTheSocket(t *testing.T) {
 	commands := [][]string{{"token", "add", "--name", "b"}, {"user", "passwd", "admin", "--password-file", password}, {"ls"}, {"backup", "b"}, {"check"}, {"export"}}
 	dir := t.TempDir()
 	shunt(t, "", nil, "token", "add", "--name", "a", "--init", "--data", dir)
-	if err := errors.Join(os.Chmod(filepath.Dir(dir), 0o755), os.Chmod(dir, 0o777)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(os.Chmod(filepath.Dir(dir), 0o755), os.Chmod(dir, 0o777)))
 	all := received(listenAs(t, stranger, filepath.Join(dir, socketName)))
-	if err := os.Chmod(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chmod(dir, 0o700))
 	for _, args := range commands {
 		shunt(t, t.TempDir(), nil, append(args, "--data", dir)...).want(t, exitFailed, "",
 			"another user answers there: the socket "+regexp.QuoteMeta(filepath.Join(dir, socketName))+" is of the user with the number 65534, but the folder is of 0; nothing was sent")
@@ -310,20 +283,17 @@ func TestACommandSendsNothingToAStrangerAtTheSocket(t *testing.T) {
 
 // A server runs as root or as the owner of its folder, and root gives it commands.
 func TestRootMayServeAFolderOfAnotherUser(t *testing.T) {
+	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("only root can give a folder away (TestWhoMayListen needs no root)")
 	}
 	dir := t.TempDir()
 	startServer(t, dir)
-	if err := os.Chown(dir, 65534, -1); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chown(dir, 65534, -1))
 	shunt(t, "", nil, "token", "add", "--name", "a", "--data", dir).want(t, exitDone, tokenLine.String(), "")
 
 	owned := t.TempDir()
-	if err := errors.Join(os.Chmod(filepath.Dir(owned), 0o755), os.Chown(owned, 65534, -1)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(os.Chmod(filepath.Dir(owned), 0o755), os.Chown(owned, 65534, -1)))
 	ln := listenAs(t, 65534, filepath.Join(owned, socketName))
 	conn, err := socket.Dial(t.Context(), filepath.Join(owned, socketName))
 	if err != nil {
@@ -334,6 +304,7 @@ func TestRootMayServeAFolderOfAnotherUser(t *testing.T) {
 }
 
 func TestAStartWarnsIfOthersMayEnterTheDataFolder(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	p := launchThrough(t, []string{"sh", "-c", `umask 000; exec "$0" "$@"`}, dir).waitReady()
 	p.terminate()
@@ -342,9 +313,7 @@ func TestAStartWarnsIfOthersMayEnterTheDataFolder(t *testing.T) {
 		t.Errorf("warned about a folder that it made itself:\n%s", p.stderr())
 	}
 	mode(t, dir, 0o700)
-	if err := os.Chmod(dir, 0o710); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chmod(dir, 0o710))
 	p = startServer(t, dir)
 	p.terminate()
 	if s := p.stderr(); strings.Count(s, warning) != 1 || !strings.Contains(s, `"mode":"0710","run":"chmod 700 `+dir+`"`) {

@@ -1,22 +1,94 @@
 package e2e
 
 import (
-	"context"
+	"bytes"
 	"encoding/json"
+	"fmt"
+	"math/rand/v2"
 	"net/http"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
-	"testing"
+	"sync"
+	"sync/atomic"
 
 	"github.com/valyala/fasthttp"
-
-	"shunt/engine"
-	"shunt/storage"
 )
 
-// This file checks what the server has after a kill; see kill_test.go.
+// survivors are what the clients of a sick server know of it. A request that was answered has its effect, once. A
+// request that was cut off has its whole effect, once, or none. Figures that a restart has shown must not change.
+type survivors struct {
+	*e2e
+	dir    string
+	seed   uint64
+	lines  []string // addresses that new links begin with
+	drafts atomic.Uint64
+
+	orphans int      // links that no client was told of and whose codes are unknown
+	unborn  []string // aliases of creates that were cut off and had not happened after the restart
+
+	mu struct {
+		sync.Mutex
+		links []*survivor
+		cut   []draft // creates that were cut off since the last start
+	}
+}
+
+// A draft is a create as it is sent. No two have the same target.
+type draft struct {
+	URL   string   `json:"url"`
+	Alias string   `json:"alias,omitempty"`
+	Title string   `json:"title"`
+	Tags  []string `json:"tags"`
+}
+
+// draw draws a visit, every second one to one of the newest links.
+func (k *survivors) draw(random *rand.Rand) visit {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	link := random.IntN(len(k.mu.links))
+	if random.IntN(2) == 0 {
+		link = len(k.mu.links) - 1 - random.IntN(connections)
+	}
+	return visit{link, random.IntN(killVisitors)}
+}
+
+// visit follows a link and reports whether it got an answer.
+func (k *survivors) visit(c *fasthttp.HostClient, v visit) (answered bool) {
+	k.mu.Lock()
+	path := "/" + k.mu.links[v.link].code
+	k.mu.Unlock()
+	response, err := k.try(c, http.MethodGet, path, visitorHeader(v.visitor), nil)
+	k.visited(v, response, err)
+	return err == nil
+}
+
+func (k *survivors) writeVisit(to *bytes.Buffer, v visit) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	fmt.Fprintf(to, "GET /%s HTTP/1.1\r\nHost: sho.rt\r\n", k.mu.links[v.link].code)
+	for name, value := range visitorHeader(v.visitor) {
+		fmt.Fprintf(to, "%s: %s\r\n", name, value)
+	}
+	to.WriteString("\r\n")
+}
+
+// visited notes how a redirect ended: with an answer or with err.
+func (k *survivors) visited(v visit, response *fasthttp.Response, err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	l := k.mu.links[v.link]
+	if err != nil {
+		l.cut++
+		if !l.visitors[v.visitor] {
+			l.cutVisitors[v.visitor] = true
+		}
+		return
+	}
+	k.checkLocation(&l.tracked, response)
+	l.hits++
+	l.visitors[v.visitor] = true
+	delete(l.cutVisitors, v.visitor) // whether or not those were counted, this visit is
+}
 
 // A survivor is a link that must exist. tracked has the redirects that were answered.
 type survivor struct {
@@ -29,7 +101,7 @@ type survivor struct {
 }
 
 // add makes the link in response, which must be that of d, a survivor.
-func (k *killing) add(d draft, response *fasthttp.Response, status int) {
+func (k *survivors) add(d draft, response *fasthttp.Response, status int) {
 	got := struct {
 		draft
 		Code string
@@ -49,7 +121,7 @@ func (k *killing) add(d draft, response *fasthttp.Response, status int) {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.mu.survivors = append(k.mu.survivors, l)
+	k.mu.links = append(k.mu.links, l)
 }
 
 // withoutFigures returns a link object without its figures, which are last.
@@ -59,21 +131,20 @@ func withoutFigures(object string) string {
 }
 
 // check compares everything with what the server knows after a restart.
-func (k *killing) check() {
+func (k *survivors) check() {
 	k.settleCreates()
-	k.each(len(k.mu.survivors), func(c *fasthttp.HostClient, i int) { k.checkSurvivor(c, k.mu.survivors[i]) })
+	k.each(len(k.mu.links), func(c *fasthttp.HostClient, i int) { k.checkSurvivor(c, k.mu.links[i]) })
 	k.each(len(k.unborn), func(c *fasthttp.HostClient, i int) {
 		if response := k.api(c, http.MethodGet, "/links/"+k.unborn[i], nil); response.StatusCode() != http.StatusNotFound {
 			k.t.Errorf("%s was not there after an earlier restart: got %d %s", k.unborn[i], response.StatusCode(), response.Body())
 		}
 	})
-	k.t.Logf("%d links; of the requests that were cut off, %d redirects were counted and %d creates done",
-		len(k.mu.survivors)+k.orphans, k.round.countedCut.Load(), k.round.foundCut.Load())
+	k.t.Logf("%d links", len(k.mu.links)+k.orphans)
 }
 
 // settleCreates finds out which of the creates that were cut off have happened. Of those without an
-// alias only the number is known (see findOrphans).
-func (k *killing) settleCreates() {
+// alias only the number is known.
+func (k *survivors) settleCreates() {
 	cut, nameless := k.mu.cut, 0
 	k.mu.cut = nil
 	k.each(len(cut), func(c *fasthttp.HostClient, i int) {
@@ -83,24 +154,21 @@ func (k *killing) settleCreates() {
 	})
 	for _, d := range cut {
 		if d.Alias == "" {
-			k.nameless = append(k.nameless, d)
 			nameless++
 		}
 	}
-	orphans := k.number() - len(k.mu.survivors)
+	orphans := k.number() - len(k.mu.links)
 	if orphans < k.orphans || orphans > k.orphans+nameless {
 		k.t.Errorf("got %d links that no client was told of, want %d to %d", orphans, k.orphans, k.orphans+nameless)
 	}
-	k.round.foundCut.Add(int64(orphans - k.orphans))
 	k.orphans = orphans
 }
 
 // adopt makes the link of a create that was cut off a survivor, if the link exists.
-func (k *killing) adopt(c *fasthttp.HostClient, code string, d draft) {
+func (k *survivors) adopt(c *fasthttp.HostClient, code string, d draft) {
 	response := k.api(c, http.MethodGet, "/links/"+code, nil)
 	if response.StatusCode() != http.StatusNotFound {
 		k.add(d, response, http.StatusOK)
-		k.round.foundCut.Add(1)
 		return
 	}
 	k.mu.Lock()
@@ -110,7 +178,7 @@ func (k *killing) adopt(c *fasthttp.HostClient, code string, d draft) {
 
 // checkSurvivor compares a link with what the server knows of it, and notes outcomes that were
 // unknown until now.
-func (k *killing) checkSurvivor(c *fasthttp.HostClient, l *survivor) {
+func (k *survivors) checkSurvivor(c *fasthttp.HostClient, l *survivor) {
 	k.checkLocation(&l.tracked, k.send(c, http.MethodHead, "/"+l.code, nil, nil)) // HEAD is not counted
 	read := k.api(c, http.MethodGet, "/links/"+l.code, nil)
 	object, etag := withoutFigures(string(read.Body())), string(read.Header.Peek("ETag"))
@@ -130,7 +198,6 @@ func (k *killing) checkSurvivor(c *fasthttp.HostClient, l *survivor) {
 	if got.Unique < max(least, l.unique) || got.Unique > most {
 		k.t.Errorf("%s: got %d unique visitors, want %d to %d", l.code, got.Unique, max(least, l.unique), most)
 	}
-	k.round.countedCut.Add(int64(got.Hits - l.hits))
 	l.hits, l.cut, l.unique = got.Hits, 0, got.Unique
 	for visitor := range l.cutVisitors {
 		switch got.Unique {
@@ -141,62 +208,4 @@ func (k *killing) checkSurvivor(c *fasthttp.HostClient, l *survivor) {
 			delete(l.cutVisitors, visitor)
 		}
 	}
-}
-
-// An orphan is a link that no client was told of.
-type orphan struct {
-	code  string
-	draft draft
-}
-
-// findOrphans finds orphans in the store of a server that has ended. Each must be one of the
-// creates that were cut off.
-func (k *killing) findOrphans() (orphans []orphan) {
-	store, err := storage.Open(k.dir, storage.Options{})
-	if err != nil {
-		k.t.Fatal(err)
-	}
-	defer store.Close()
-	drafts, known := map[string]draft{}, map[string]bool{}
-	for _, d := range k.nameless {
-		drafts[storedForm(d.URL)] = d
-	}
-	for _, l := range k.mu.survivors {
-		known[l.code] = true
-	}
-	err = store.LoadLinks(context.Background(), engine.EachLink(func(h engine.HotView) error {
-		k.mu.Lock()
-		defer k.mu.Unlock()
-		code, target := string(h.Code), string(h.Target)
-		d, isDraft := drafts[target]
-		switch {
-		case isDraft:
-			delete(drafts, target) // once
-			orphans = append(orphans, orphan{code, d})
-		case !known[code]:
-			k.t.Errorf("link %q to %q was never sent, or exists twice", code, target)
-		}
-		return nil
-	}))
-	if err != nil {
-		k.t.Fatal(err)
-	}
-	return orphans
-}
-
-var replayedLine = regexp.MustCompile(`"msg":"hit journal replayed","records":(\d+)`)
-
-// replayedRecords returns how many hits the starts have replayed.
-func replayedRecords(t *testing.T, starts []*process) (records int) {
-	for _, p := range starts {
-		if found := replayedLine.FindStringSubmatch(p.stderr()); found != nil {
-			n, err := strconv.Atoi(found[1])
-			if err != nil {
-				t.Error(err)
-			}
-			records += n
-		}
-	}
-	t.Logf("%d hits were replayed", records)
-	return records
 }

@@ -48,9 +48,7 @@ func newSilence(t *testing.T, device, inMemory bool) *silence {
 	}
 	socket := filepath.Join(t.TempDir(), "notify")
 	manager, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: socket, Net: "unixgram"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s := &silence{sickLoad: newSickLoad(t, disk.dir+"/data"), manager: manager, freeze: func(d time.Duration) func() {
 		disk.sync()
 		return stalled.freeze(d)

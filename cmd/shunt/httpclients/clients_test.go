@@ -95,9 +95,7 @@ func newBench(t *testing.T, tools string) bench {
 	if err == nil {
 		err = os.WriteFile(b.hosts, []byte("127.0.0.1 localhost "+idnHost+"\n"), 0o644)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	build := exec.Command("go", "build", "-o", filepath.Join(dir, "goclient", "goclient"), "./testdata/goclient")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %v\n%s", build, err, out)

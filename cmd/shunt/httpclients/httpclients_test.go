@@ -36,9 +36,7 @@ func TestClientsAskForTheLocation(t *testing.T) {
 	}
 	t.Log("\n" + results.String())
 	if !t.Failed() && results.whole() {
-		if err := os.WriteFile("RESULTS.md", []byte(results.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile("RESULTS.md", []byte(results.String()), 0o644))
 	}
 }
 

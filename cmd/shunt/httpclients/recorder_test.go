@@ -29,9 +29,7 @@ type recorder struct {
 func startRecorder(t *testing.T) *recorder {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { listener.Close() })
 	r := new(recorder)
 	_, r.port, _ = net.SplitHostPort(listener.Addr().String())

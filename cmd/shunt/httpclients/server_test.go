@@ -30,12 +30,8 @@ func startServer(t *testing.T) *server {
 	}
 	cmd := exec.Command(s.binary, "serve", "--data", s.dir, "--listen", strings.TrimPrefix(s.base, "http://"), "--admin-listen", "127.0.0.1:0", "--base-url", s.base)
 	stderr, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, cmd.Start())
 	ready, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		for lines := bufio.NewScanner(stderr); lines.Scan(); {
@@ -66,9 +62,7 @@ func startServer(t *testing.T) *server {
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer l.Close()
 	return l.Addr().String()
 }
@@ -87,9 +81,15 @@ func locationOf(t *testing.T, address string) string {
 	t.Helper()
 	client := &http.Client{Timeout: patience, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	r, err := client.Get(address)
+	must(t, err)
+	r.Body.Close()
+	return r.Header.Get("Location")
+}
+
+// must ends the test if a step that it does not test has failed.
+func must(t testing.TB, err error) {
+	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Body.Close()
-	return r.Header.Get("Location")
 }
