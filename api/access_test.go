@@ -124,7 +124,7 @@ func (a *access) revokedToken() string {
 }
 
 func (a *access) expiredToken() string {
-	end := a.Server.now.time().Add(time.Minute)
+	end := a.Server.now.Time().Add(time.Minute)
 	_, text, err := a.accounts.IssueToken(account.CallerOf(a.owner), account.TokenDraft{Name: "expired", ExpiresAt: end})
 	check(a.t, err)
 	a.now.Store(end.UnixMilli())

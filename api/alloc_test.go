@@ -16,7 +16,7 @@ func TestARedirectWithKnownHeadersAllocatesNothing(t *testing.T) {
 	table := readCountries(t, true, map[string]string{"192.0.2.0/24": "DE"})
 	st := newSite(t, func(o *Options) {
 		o.TrustedProxies, o.Countries, o.CountryHeader = someProxies.Trusted, table, "CF-IPCountry"
-		o.Blocks = openBlockFile(t, writeTo(t, "list", []byte("evil.example\na.b.example\nhttp://a/x/\n203.0.113.66\n")), o.Logger)
+		blocking(t, o, "evil.example\na.b.example\nhttp://a/x/\n203.0.113.66\n")
 	})
 	st.shorten(`{"url":"http://a/","alias":"plain"}`)
 	st.shorten(`{"url":"http://a/?b#c","alias":"query","forward_query":true,"redirect_status":308}`)
@@ -75,7 +75,7 @@ func TestAPlainRedirectInTheAccessLogAllocatesNothing(t *testing.T) {
 
 func TestAPlainRedirectWithKnownHeadersAllocatesNothing(t *testing.T) {
 	st := newSite(t, func(o *Options) {
-		o.Blocks = openBlockFile(t, writeTo(t, "list", []byte("evil.example\nhttp://a/x/\n")), o.Logger)
+		blocking(t, o, "evil.example\nhttp://a/x/\n")
 	})
 	st.shorten(`{"url":"http://a/?b#c","alias":"query","forward_query":true,"redirect_status":308}`)
 	st.shorten(`{"url":"http://a/","alias":"capped","max_hits":1000000}`)

@@ -32,7 +32,7 @@ func BenchmarkAuthenticatedRequest(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				req.Header.Set("Cookie", plainCookie+"="+st.secret(cookie))
+				req.Header.Set("Cookie", "shunt_session="+st.secret(cookie))
 			}
 			ctx := parsed(&req, tcpAddr("127.0.0.1"))
 			b.ReportAllocs()

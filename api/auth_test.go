@@ -35,7 +35,7 @@ func TestWithoutAValidTokenNothingHappens(t *testing.T) {
 		"revoked":              {"Authorization: Bearer " + revoked},
 		"two tokens":           {"Authorization: Bearer " + st.token + " " + st.token},
 		"in a cookie":          {"Cookie: token=" + st.token},
-		"user header, by HTTP": {userHeader + ": admin"},
+		"user header, by HTTP": {"Shunt-User: admin"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			st.unchanged(t, func() {

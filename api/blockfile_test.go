@@ -1,173 +1,46 @@
 package api
 
 import (
-	"io"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
-	"shunt/engine"
+	"shunt/api/blocklist"
 )
 
-func openBlockFile(t *testing.T, path string, log *slog.Logger) *BlockFile {
+// A blockList is a block list that the test rewrites.
+type blockList struct {
+	*blocklist.File
+	path string
+}
+
+// blocking gives a server a block list.
+func blocking(t testing.TB, o *Options, lines string) *blockList {
 	t.Helper()
-	f, err := OpenBlockFile(path, log)
+	path := writeTo(t, "list", []byte(lines))
+	list, err := blocklist.Open(path, o.Logger)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return f
+	o.Blocks = list
+	return &blockList{list, path}
 }
 
-// write writes text to f's file and makes f check it.
-func (f *BlockFile) write(t *testing.T, text string) {
+// write puts other lines in force.
+func (l *blockList) write(t testing.TB, lines string) {
 	t.Helper()
-	check(t, os.WriteFile(f.path, []byte(text), 0o600))
-	f.look()
-}
-
-func (f *BlockFile) blocks(host string) bool { return f.list.Blocks([]byte("http://" + host + "/")) }
-
-func TestTheBlockListIsReadAgainWhenItsFileChanges(t *testing.T) {
-	f := openBlockFile(t, writeTo(t, "list", []byte("evil.example\n")), testLogger(io.Discard))
-	if !f.blocks("evil.example") || f.blocks("other.example") {
-		t.Fatal("the first list is not in force")
-	}
-	f.write(t, "evil.example\nother.example\n")
-	if !f.blocks("evil.example") || !f.blocks("other.example") {
-		t.Error("a line that was added is not in force")
-	}
-	before, err := os.Stat(f.path)
+	check(t, os.WriteFile(l.path, []byte(lines), 0o600))
+	commit, err := l.Prepare()
 	check(t, err)
-	check(t, os.WriteFile(f.path, []byte("evil.example\nothur.example\n"), 0o600))
-	check(t, os.Chtimes(f.path, time.Time{}, before.ModTime())) // as if written in the same tick of the clock
-	f.look()
-	if f.blocks("other.example") || !f.blocks("othur.example") {
-		t.Error("a change that shows only in the content is not in force")
-	}
-	other := writeTo(t, "list2", []byte("third.example\n"))
-	check(t, os.Rename(other, f.path))
-	if f.look(); f.blocks("evil.example") || !f.blocks("third.example") {
-		t.Error("a file that was moved over the list is not in force")
-	}
-}
-
-func TestMetricsSayHowTheBlockListIs(t *testing.T) {
-	f := openBlockFile(t, writeTo(t, "list", []byte("evil.example\n")), testLogger(io.Discard))
-	first := f.figures()
-	if first.Entries != 1 || first.Failing || time.Since(first.LoadedAt) > time.Hour || first.Took <= 0 {
-		t.Errorf("at first: got %+v", first)
-	}
-	text, err := os.ReadFile(f.path)
-	check(t, err)
-	check(t, os.Remove(f.path))
-	f.look()
-	if got := f.figures(); !got.Failing || got.Entries != 1 || got.LoadedAt != first.LoadedAt {
-		t.Errorf("without its file: got %+v", got)
-	}
-	f.write(t, string(text))
-	if got := f.figures(); got != first {
-		t.Errorf("with the same text again: got %+v, want %+v", got, first)
-	}
-	check(t, os.Remove(f.path))
-	f.look()
-	f.write(t, "evil.example\nother.example\n")
-	if got := f.figures(); got.Failing || got.Entries != 2 || !got.LoadedAt.After(first.LoadedAt) {
-		t.Errorf("with another: got %+v", got)
-	}
-}
-
-func TestAnUnchangedBlockListIsNotReadAgain(t *testing.T) {
-	f := openBlockFile(t, writeTo(t, "list", []byte("evil.example\n")), testLogger(io.Discard))
-	old := time.Now().Add(-time.Hour)
-	check(t, os.Chtimes(f.path, old, old))
-	f.look()
-	readAt := f.readAt
-	f.look()
-	if f.readAt != readAt {
-		t.Error("it was read again")
-	}
-}
-
-func TestAnUnreadableBlockListLeavesTheLastInForce(t *testing.T) {
-	log := new(syncBuffer)
-	f := openBlockFile(t, writeTo(t, "list", []byte("evil.example\n")), testLogger(log))
-	for what, spoil := range map[string]func() error{
-		"it is gone":     func() error { return nil },
-		"it is a folder": func() error { return os.Mkdir(f.path, 0o700) },
-		"it is a pipe":   func() error { return syscall.Mkfifo(f.path, 0o600) },
-		"it is too long": func() error {
-			return os.WriteFile(f.path, []byte(strings.Repeat("a\n", engine.MaxBlocked+1)), 0o600)
-		},
-	} {
-		check(t, os.RemoveAll(f.path))
-		check(t, spoil())
-		before := strings.Count(log.String(), "the last one stays")
-		f.look()
-		f.look()
-		if !f.blocks("evil.example") {
-			t.Errorf("%s: the list is not in force any more", what)
-		}
-		if n := strings.Count(log.String(), "the last one stays") - before; n != 1 {
-			t.Errorf("%s: said %d times, want once", what, n)
-		}
-		check(t, os.RemoveAll(f.path))
-		f.write(t, "evil.example\n")
-		if f.failing {
-			t.Errorf("%s: the file is good again, and not read", what)
-		}
-	}
-}
-
-func TestAMissingBlockListAtStartIsAnError(t *testing.T) {
-	if _, err := OpenBlockFile(filepath.Join(t.TempDir(), "none"), testLogger(io.Discard)); err == nil {
-		t.Error("got no error")
-	}
-	if _, err := OpenBlockFile(t.TempDir(), testLogger(io.Discard)); err == nil {
-		t.Error("a folder: got no error")
-	}
-}
-
-// An empty file blocks nothing. Somebody may want that, or a script that makes the list has failed, so it
-// is taken, and a warning says so.
-func TestABlockListThatIsEmptiedIsAWarning(t *testing.T) {
-	log := new(syncBuffer)
-	f := openBlockFile(t, writeTo(t, "list", []byte("evil.example\nother.example\n")), testLogger(log))
-	f.write(t, "")
-	if f.blocks("evil.example") || strings.Count(log.String(), "level=WARN") != 1 || !strings.Contains(log.String(), "entries_before=2") {
-		t.Errorf("got\n%s", log)
-	}
-	f.write(t, "evil.example\n")
-	f.write(t, "other.example\n")
-	if f.blocks("evil.example") || strings.Count(log.String(), "level=WARN") != 1 {
-		t.Errorf("got\n%s", log)
-	}
-}
-
-func TestAMalformedLineIsNamedOnce(t *testing.T) {
-	log := new(syncBuffer)
-	f := openBlockFile(t, writeTo(t, "list", []byte("evil.example\nnot a host\n")), testLogger(log))
-	f.write(t, "evil.example\nnot a host\nother.example\n")
-	if n := strings.Count(log.String(), "line=2"); n != 1 {
-		t.Errorf("got %d log lines about line 2, want 1:\n%s", n, log)
-	}
-	f.write(t, "evil.example\nnot a host either\n")
-	if n := strings.Count(log.String(), "line=2"); n != 2 {
-		t.Errorf("another bad line: got %d log lines about line 2, want 2:\n%s", n, log)
-	}
-	f.write(t, strings.Repeat("bad line\n", 1000))
-	if n := strings.Count(log.String(), "is skipped"); n > 2+maxLineWarnings || !strings.Contains(log.String(), "lines=980") {
-		t.Errorf("1,000 bad lines: got %d log lines:\n%.2000s", n, log)
-	}
+	commit()
 }
 
 func TestANewlyBlockedHostStopsRedirectingButKeepsItsLink(t *testing.T) {
-	var f *BlockFile
-	st := newSite(t, func(o *Options) { f = openBlockFile(t, writeTo(t, "list", nil), o.Logger); o.Blocks = f })
+	var f *blockList
+	st := newSite(t, func(o *Options) { f = blocking(t, o, "") })
 	st.shorten(`{"url":"https://www.evil.example/x","alias":"a"}`)
 	st.shorten(`{"url":"https://www.evil.example/x","alias":"past","expires_at":"2026-01-02T03:05:00Z"}`)
 	st.shorten(`{"url":"https://good.example/","alias":"q","forward_query":true}`)

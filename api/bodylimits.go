@@ -4,9 +4,11 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
+	"shunt/api/auth"
 	"shunt/api/dashboard"
 	"shunt/api/ops"
 	"shunt/api/turnstile"
+	"shunt/api/urlpath"
 	"shunt/api/wire/conns"
 	"shunt/api/wire/http1"
 )
@@ -21,7 +23,7 @@ const (
 
 // bodyLimits decides how large the body of a request may be, before the body is read.
 type bodyLimits struct {
-	auth *authenticator
+	auth *auth.Authenticator
 	of   map[string]bodyLimit // by method and path
 }
 
@@ -34,7 +36,7 @@ type bodyLimit struct {
 
 // newBodyLimits returns the limits of endpoints and forms. Only paths without parameters may have
 // one.
-func newBodyLimits(auth *authenticator, endpoints []endpoint, forms []dashboard.LargeForm) *bodyLimits {
+func newBodyLimits(auth *auth.Authenticator, endpoints []endpoint, forms []dashboard.LargeForm) *bodyLimits {
 	b := &bodyLimits{auth: auth, of: make(map[string]bodyLimit)}
 	for _, e := range endpoints {
 		if e.maxBody > 0 {
@@ -52,7 +54,7 @@ func (b *bodyLimits) limitOf(h *fasthttp.RequestHeader) (l bodyLimit, found bool
 	if len(b.of) == 0 {
 		return bodyLimit{}, false
 	}
-	path, _ := splitURI(h.RequestURI())
+	path, _ := urlpath.Split(h.RequestURI())
 	l, found = b.of[string(h.Method())+" "+string(withoutSlash(path))]
 	return l, found
 }
@@ -68,9 +70,9 @@ func (b *bodyLimits) overNetwork(h *fasthttp.RequestHeader) (limit int, key turn
 	case l.maxBytes <= http1.MaxBodyBytes:
 		return l.maxBytes, key
 	}
-	known := b.auth.sender
+	known := b.auth.Sender
 	if l.page {
-		known = b.auth.visitor
+		known = b.auth.Visitor
 	}
 	if caller, found := known(h, l.scope); found {
 		return l.maxBytes, ops.KeyOf(caller)

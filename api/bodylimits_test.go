@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"shunt/api/account"
+	"shunt/api/links"
 )
 
 func TestAnEndpointMayAcceptALargerBodyFromKnownCallers(t *testing.T) {
@@ -91,7 +92,7 @@ func TestALargeBodyNeedsATokenOrSession(t *testing.T) {
 	}{
 		"an admin's import":             {"/import", boss, 200},
 		"a member's import":             {"/import", ann, 413},
-		"an import, invalid session":    {"/import", "Cookie: " + plainCookie + "=x", 413},
+		"an import, invalid session":    {"/import", "Cookie: shunt_session=x", 413},
 		"a member's bulk":               {"/shorten/bulk", ann, 200},
 		"a bulk without any credential": {"/shorten/bulk", "Cookie: a=b", 413},
 	} {
@@ -109,8 +110,8 @@ func TestALargeBodyNeedsATokenOrSession(t *testing.T) {
 	if err := json.Unmarshal([]byte(r.body), &socketBody); err != nil || r.status != 200 || len(socketBody.Results) != 500 {
 		t.Errorf("on the socket: got %d %.200s, %v", r.status, r.body, err)
 	}
-	tooLarge := send(t, st.localAt, "POST", requestText("POST", "/api/v1/import", large+strings.Repeat(" ", maxBulkBytes), "Content-Type: application/json"))
-	if tooLarge.status != 413 || !strings.Contains(tooLarge.body, fmt.Sprint(maxBulkBytes)) {
+	tooLarge := send(t, st.localAt, "POST", requestText("POST", "/api/v1/import", large+strings.Repeat(" ", links.MaxBulkBytes), "Content-Type: application/json"))
+	if tooLarge.status != 413 || !strings.Contains(tooLarge.body, fmt.Sprint(links.MaxBulkBytes)) {
 		t.Errorf("beyond the limit, on the socket: got %d %.200s", tooLarge.status, tooLarge.body)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"shunt/api/links"
 	"shunt/api/ops"
 	"shunt/api/problem"
 	"shunt/engine"
@@ -123,7 +124,7 @@ func TestABulkMayBeLargeButItsItemsMayNot(t *testing.T) {
 	if n := len(answer.Results[999].Problem.Errors); n != problem.MaxErrors {
 		t.Errorf("%d errors of an item are told, want %d", n, problem.MaxErrors)
 	}
-	if _, _, r := st.bulk("application/json", strings.Repeat(" ", maxBulkBytes+1)); r.status != 413 {
+	if _, _, r := st.bulk("application/json", strings.Repeat(" ", links.MaxBulkBytes+1)); r.status != 413 {
 		t.Errorf("more than 8 MiB: got %d", r.status)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"shunt/api/dashboard"
 	"shunt/api/exchange"
 	"shunt/api/problem"
+	"shunt/api/urlpath"
 	"shunt/api/wire"
 	"shunt/engine"
 )
@@ -74,7 +75,7 @@ func (c *clustered) streams(ctx *fasthttp.RequestCtx) bool {
 	if !c.state.Edge() || !ctx.IsGet() {
 		return false
 	}
-	path, _ := splitURI(ctx.Request.Header.RequestURI())
+	path, _ := urlpath.Split(ctx.Request.Header.RequestURI())
 	path = withoutSlash(path)
 	return dashboard.IsStream(path) || bytes.HasPrefix(path, []byte(apiPrefix)) &&
 		(bytes.HasSuffix(path, []byte("/live")) || bytes.HasSuffix(path, []byte("/export")))
@@ -85,7 +86,7 @@ func (c *clustered) isHere(ctx *fasthttp.RequestCtx) bool {
 	if c.state.Leads() || ctx.IsOptions() {
 		return true
 	}
-	path, _ := splitURI(ctx.Request.Header.RequestURI())
+	path, _ := urlpath.Split(ctx.Request.Header.RequestURI())
 	switch {
 	case bytes.HasPrefix(path, []byte(apiPrefix)):
 		return (ctx.IsGet() || ctx.IsHead()) && !c.state.Edge() || c.here[string(withoutSlash(path))]
@@ -98,7 +99,7 @@ func (c *clustered) isHere(ctx *fasthttp.RequestCtx) bool {
 // mayBeOld reports whether the answer to a request may be wrong if this node has been without the log for long:
 // it depends on what other nodes have written, or on who may see it.
 func (c *clustered) mayBeOld(ctx *fasthttp.RequestCtx) bool {
-	path, _ := splitURI(ctx.Request.Header.RequestURI())
+	path, _ := urlpath.Split(ctx.Request.Header.RequestURI())
 	return bytes.HasPrefix(path, []byte(apiPrefix)) || bytes.HasPrefix(path, []byte(dashboard.Root)) && !c.fixed(path)
 }
 

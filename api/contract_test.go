@@ -18,10 +18,12 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/getkin/kin-openapi/openapi3filter"
 	"github.com/getkin/kin-openapi/routers"
+	"github.com/valyala/fasthttp"
 
 	"shunt/api/docs"
 	"shunt/api/jsonbody"
 	"shunt/api/problem"
+	"shunt/api/urlpath"
 	"shunt/engine"
 )
 
@@ -167,7 +169,7 @@ func (c *contract) note(name string, x *exchanged) {
 // find returns the operation that a request is for, nil if there is none. HEAD is answered where
 // GET is.
 func (c *contract) find(method, target string) (*routers.Route, map[string]string) {
-	path, _ := splitURI([]byte(target))
+	path, _ := urlpath.Split([]byte(target))
 	path = withoutSlash(path)
 	segments := strings.Split(strings.TrimPrefix(string(path), apiRoot), "/")
 	if method == http.MethodHead {
@@ -250,7 +252,7 @@ func (c *contract) holdUnread(x *exchanged) error {
 // plainFields are header fields that say nothing of the API.
 var plainFields = []string{
 	"Access-Control-Allow-Origin", "Access-Control-Expose-Headers", "Vary",
-	"Cache-Control", "Connection", "Content-Length", "Content-Type", "Date", headerHSTS, "Transfer-Encoding", "X-Accel-Buffering",
+	"Cache-Control", "Connection", "Content-Length", "Content-Type", "Date", fasthttp.HeaderStrictTransportSecurity, "Transfer-Encoding", "X-Accel-Buffering",
 	"X-Content-Type-Options",
 }
 

@@ -21,7 +21,7 @@ func (s *Server) metricSources(o Options) admin.Sources {
 		sources.AccessDropped = o.Access.Dropped
 	}
 	if o.Blocks != nil {
-		sources.Blocks = o.Blocks.figures
+		sources.Blocks = o.Blocks.Figures
 	}
 	return sources
 }
@@ -43,7 +43,7 @@ func (s *Server) counts() (front admin.Front) {
 			front.Misses = append(front.Misses, admin.Count{Label: reason, N: n})
 		}
 	}
-	for scope, n := range s.limiter.rules.Refused {
+	for scope, n := range s.limiter.Rules.Refused {
 		front.Limited = append(front.Limited, admin.Count{Label: scope, N: n})
 	}
 	front.Connections, front.Loops = s.public.Open(), s.public.LoopConnections()

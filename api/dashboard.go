@@ -8,6 +8,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
+	"shunt/api/auth"
 	"shunt/api/cluster"
 	"shunt/api/dashboard"
 	"shunt/api/exchange"
@@ -21,37 +22,37 @@ import (
 
 // webSessions implements dashboard.Sessions.
 type webSessions struct {
-	auth     *authenticator
-	limiter  *limiter
+	auth     *auth.Authenticator
+	limiter  *auth.Limiter
 	accounts *accountCalls
 }
 
-func (w webSessions) Secure(ctx *fasthttp.RequestCtx) error { return w.auth.https.require(ctx) }
+func (w webSessions) Secure(ctx *fasthttp.RequestCtx) error { return w.auth.HTTPS.Require(ctx) }
 
 func (w webSessions) MayChangeAccounts(ctx *fasthttp.RequestCtx) error {
 	return cluster.MayChangeAccounts(ctx)
 }
 
 func (w webSessions) Own(ctx *fasthttp.RequestCtx) error {
-	return w.auth.pages.requireForm(ctx, w.auth.https.reached(ctx))
+	return w.auth.Pages.RequireForm(ctx, w.auth.HTTPS.Reached(ctx))
 }
 
 func (w webSessions) Caller(ctx *fasthttp.RequestCtx) (account.Caller, error) {
-	cookie := w.auth.cookies.read(ctx)
+	cookie := w.auth.Cookies.Read(ctx)
 	if cookie == "" {
 		return account.Caller{}, account.ErrUnauthorized
 	}
-	caller, err := w.auth.accounts.AuthenticateSession(cookie)
-	caller.Origin = w.auth.origins.of(ctx)
+	caller, err := w.auth.Accounts.AuthenticateSession(cookie)
+	caller.Origin = w.auth.Origins.Of(ctx)
 	return caller, err
 }
 
 func (w webSessions) Allow(ctx *fasthttp.RequestCtx, caller account.Caller, creates bool) error {
-	return w.limiter.mayCall(ctx, caller, creates)
+	return w.limiter.MayCall(ctx, caller, creates)
 }
 
 func (w webSessions) AllowMore(ctx *fasthttp.RequestCtx, caller account.Caller, n int) error {
-	return w.limiter.mayCreateMore(ctx, caller, n)
+	return w.limiter.MayCreateMore(ctx, caller, n)
 }
 
 func (w webSessions) LogIn(ctx *fasthttp.RequestCtx, email, password string) (account.Caller, error) {
@@ -61,19 +62,19 @@ func (w webSessions) LogIn(ctx *fasthttp.RequestCtx, email, password string) (ac
 func (w webSessions) LogOut(ctx *fasthttp.RequestCtx) error { return w.accounts.logOut(ctx) }
 
 func (w webSessions) LookUpSetup(ctx *fasthttp.RequestCtx, code string) (account.User, error) {
-	if err := w.limiter.mayTrySetup(ctx); err != nil {
+	if err := w.limiter.MayTrySetup(ctx); err != nil {
 		return account.User{}, err
 	}
-	u, err := w.auth.accounts.LookUpSetupCode(code)
+	u, err := w.auth.Accounts.LookUpSetupCode(code)
 	w.noteSetup(ctx, err)
 	return u, err
 }
 
 func (w webSessions) SetUp(ctx *fasthttp.RequestCtx, code, email, password string) (account.Caller, error) {
-	if err := w.limiter.mayTrySetup(ctx); err != nil {
+	if err := w.limiter.MayTrySetup(ctx); err != nil {
 		return account.Caller{}, err
 	}
-	caller, cookie, err := w.auth.accounts.UseSetupCode(strangerKey(ctx, w.limiter.proxies), code, email, password)
+	caller, cookie, err := w.auth.Accounts.UseSetupCode(auth.StrangerKey(ctx, w.limiter.Proxies), code, email, password)
 	w.noteSetup(ctx, err)
 	if err == nil {
 		err = w.accounts.enter(ctx, &caller, cookie)
@@ -85,22 +86,22 @@ func (w webSessions) SetUp(ctx *fasthttp.RequestCtx, code, email, password strin
 // attempt back.
 func (w webSessions) noteSetup(ctx *fasthttp.RequestCtx, err error) {
 	if errors.Is(err, account.ErrNoSetupCode) {
-		w.auth.note(ctx, failures.Setup)
+		w.auth.Note(ctx, failures.Setup)
 	} else {
-		w.limiter.hasNotTriedSetup(ctx)
+		w.limiter.HasNotTriedSetup(ctx)
 	}
 }
 
 // ChangePassword counts as an attempt to log in, because it says whether a password is right.
 func (w webSessions) ChangePassword(ctx *fasthttp.RequestCtx, caller account.Caller, current, password string) error {
-	if err := w.limiter.mayLogIn(ctx, caller.User.Name); err != nil {
+	if err := w.limiter.MayLogIn(ctx, caller.User.Name); err != nil {
 		return err
 	}
-	err := w.auth.accounts.ChangePassword(caller, strangerKey(ctx, w.limiter.proxies), current, password)
+	err := w.auth.Accounts.ChangePassword(caller, auth.StrangerKey(ctx, w.limiter.Proxies), current, password)
 	if p, _ := problem.Of(err); err == nil || p.Kind != problem.Invalid || len(p.Fields) != 1 || p.Fields[0].Field != "current" {
-		w.limiter.hasNotTried(ctx, caller.User.Name)
+		w.limiter.HasNotTried(ctx, caller.User.Name)
 	} else {
-		w.auth.note(ctx, failures.Login)
+		w.auth.Note(ctx, failures.Login)
 	}
 	return err
 }
@@ -132,15 +133,15 @@ func (s *Server) newDashboard(site page.Site) *dashboard.Dashboard {
 	return dashboard.New(dashboard.Options{
 		Calls: s.calls, Accounts: s.accounts, Engine: s.engine,
 		Sessions: webSessions{s.auth, s.limiter, s.accountCalls},
-		Stalled:  func() bool { return s.stall.stalled(s.now.time()) },
+		Stalled:  func() bool { return s.stall.stalled(s.now.Time()) },
 		Health:   s.Health,
 		Facts:    s.metrics.Facts, Site: site, BaseURL: s.baseURL,
-		Problem: exchange.WriteProblem, Stream: s.live.streamOf,
+		Problem: exchange.WriteProblem, Stream: s.live.StreamOf,
 		Answered: func(route string, method []byte, status int, took time.Duration) {
 			s.metrics.Seconds(route).Observe(took.Seconds())
 			s.metrics.Answered(route, method, status)
 		},
-		Now: s.now.time, Logger: s.log,
+		Now: s.now.Time, Logger: s.log,
 	})
 }
 

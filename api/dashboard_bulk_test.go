@@ -129,7 +129,7 @@ func TestALargeFormNeedsASession(t *testing.T) {
 		t.Fatalf("the form has %d bytes", n)
 	}
 	for name, lines := range map[string][]string{
-		"nobody": nil, "a wrong session": {"Cookie: " + plainCookie + "=x"}, "a token": {"Authorization: Bearer " + st.token},
+		"nobody": nil, "a wrong session": {"Cookie: shunt_session=x"}, "a token": {"Authorization: Bearer " + st.token},
 	} {
 		lines := append(slices.Clone(lines), ownPage, "Content-Type: application/x-www-form-urlencoded")
 		r := send(t, st.publicAt, "POST", requestText("POST", bulk, form.values.Encode(), lines...))

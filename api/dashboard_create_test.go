@@ -82,7 +82,9 @@ func TestALinkThatIsThereIsSaidToBe(t *testing.T) {
 }
 
 func TestErrorsStandAtTheirFieldsAndWhatWasTypedStays(t *testing.T) {
-	st, b := withAnn(t, func(o *Options) { o.Blocks = openBlockFile(t, writeTo(t, "list", []byte("evil.example\n")), o.Logger) })
+	st, b := withAnn(t, func(o *Options) {
+		blocking(t, o, "evil.example\n")
+	})
 	st.shorten(`{"url":"http://secret.example/","alias":"foreign"}`)
 	b.follow(b.open("/_/links").form("/_/links").with("url", "https://mine.example/", "alias", "mine"))
 	many := strings.Repeat("t%d,", 33)

@@ -35,7 +35,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		return errShutDown
 	}
 	defer s.drain.End()
-	close(s.live.ending)
+	close(s.ending)
 	err := errors.Join(s.public.CloseListeners(), s.insecure.CloseListeners(), s.local.CloseListeners())
 	s.awaitClients(ctx)
 	err = errors.Join(err, s.public.Shutdown(ctx), s.insecure.Shutdown(ctx), s.local.Shutdown(ctx))

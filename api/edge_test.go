@@ -4,13 +4,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"shunt/api/links"
 )
 
 // TestTheCallsThatChangeAccountsAreKnown lists all calls that change something, so that a new one is put
 // among those that are refused if they come through an edge, or among the others.
 func TestTheCallsThatChangeAccountsAreKnown(t *testing.T) {
 	s := new(Server)
-	s.accountCalls, s.linkCalls = new(accountCalls), new(linkCalls)
+	s.accountCalls, s.linkCalls = new(accountCalls), new(links.Calls)
 	var refused, allowed []string
 	for _, e := range slices.Concat(s.endpoints(), s.accountCalls.localEndpoints()) {
 		switch {

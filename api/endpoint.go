@@ -7,6 +7,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
+	"shunt/api/exchange"
 	"shunt/api/shed"
 )
 
@@ -15,10 +16,6 @@ const (
 	apiPrefix = "/api/"
 	apiRoot   = apiPrefix + "v1"
 )
-
-// A handler answers an API request of a caller that may make it. If it returns an error, the answer
-// is a problem.
-type handler func(ctx *fasthttp.RequestCtx, caller account.Caller) error
 
 const (
 	anyScope account.Scope = ""          // a caller is needed, but no scope
@@ -30,7 +27,7 @@ type endpoint struct {
 	method  string
 	path    string // after apiRoot; also the label route of the metrics
 	scope   account.Scope
-	handle  handler
+	handle  exchange.Handler
 	maxBody int // bytes; 0: maxBodyBytes. Only of a path without parameters
 }
 

@@ -129,7 +129,7 @@ func TestABrokenExportEndsWithAProblemWithoutLastChunk(t *testing.T) {
 				check(st.t, st.Shutdown(context.Background()))
 			}()
 			st.t.Cleanup(func() { <-stopped })
-			<-st.live.ending
+			<-st.ending
 		}},
 	} {
 		st := newSite(t, nil)

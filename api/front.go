@@ -9,8 +9,11 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/accesslog"
+	"shunt/api/auth"
 	"shunt/api/exchange"
+	"shunt/api/public"
 	"shunt/api/redirect"
+	"shunt/api/urlpath"
 	"shunt/api/wire"
 	"shunt/api/wire/http1"
 	"shunt/api/wire/loop"
@@ -32,10 +35,10 @@ const scratchBytes = 512
 type front struct {
 	redirects *redirect.Redirector
 	proxies   *http1.Proxies
-	limiter   *limiter
-	pages     pages
-	hsts      hsts
-	now       clock
+	limiter   *auth.Limiter
+	pages     public.Pages
+	hsts      auth.HSTS
+	now       exchange.Clock
 	panics    *exchange.PanicLog
 	drain     *wire.Drain
 	latency   *loop.Latency           // of requests that fasthttp reads; wire measures the others
@@ -63,16 +66,16 @@ func (f *front) answer(ctx *fasthttp.RequestCtx) {
 	if f.drain.Begun() {
 		ctx.SetConnectionClose()
 	}
-	path, query := splitURI(ctx.Request.Header.RequestURI())
-	code := matchCode(path)
+	path, query := urlpath.Split(ctx.Request.Header.RequestURI())
+	code := urlpath.Code(path)
 	if code == nil {
-		code, query = matchSpoiltCode(path, query)
+		code, query = urlpath.SpoiltCode(path, query)
 	}
 	if code != nil {
 		f.serveCode(ctx, code, query)
 		return
 	}
-	f.hsts.demand(ctx)
+	f.hsts.Demand(ctx)
 	exchange.NameRequest(ctx)
 	f.routes(ctx)
 }
@@ -82,7 +85,7 @@ func (f *front) serveCode(ctx *fasthttp.RequestCtx, code, query []byte) {
 	sc := f.scratch.Get().(*scratch)
 	method := ctx.Method()
 	head := string(method) == fasthttp.MethodHead
-	peer, now := http1.PeerAddr(ctx), f.now.of(ctx)
+	peer, now := http1.PeerAddr(ctx), f.now.Of(ctx)
 	sc.request = redirect.Request{
 		KeyView:   engine.KeyView{Domain: engine.DefaultDomain, Code: code},
 		Query:     query,
@@ -97,14 +100,14 @@ func (f *front) serveCode(ctx *fasthttp.RequestCtx, code, query []byte) {
 	}
 	var d redirect.Decision
 	if d, sc.buf = f.redirects.Decide(sc.buf[:0], &sc.request); d.Unread {
-		d, sc.buf = f.redirects.DecideUnread(strangerKey(ctx, f.proxies), sc.buf[:0], &sc.request)
+		d, sc.buf = f.redirects.DecideUnread(auth.StrangerKey(ctx, f.proxies), sc.buf[:0], &sc.request)
 	}
 	if o := f.redirects.Commit(d, &sc.request); o == redirect.Redirected {
 		location := len(sc.buf)
 		sc.buf = d.AppendCacheControl(sc.buf)
 		ctx.Response.SetStatusCode(d.Status)
-		ctx.Response.Header.SetCanonical(headerLocation, sc.buf[:location])
-		ctx.Response.Header.SetCanonical(headerCacheControl, sc.buf[location:])
+		ctx.Response.Header.SetCanonical(exchange.NameLocation, sc.buf[:location])
+		ctx.Response.Header.SetCanonical(exchange.NameCacheControl, sc.buf[location:])
 	} else {
 		f.miss(ctx, o, sc.request.Client, now)
 	}
@@ -117,14 +120,14 @@ func (f *front) serveCode(ctx *fasthttp.RequestCtx, code, query []byte) {
 func (f *front) miss(ctx *fasthttp.RequestCtx, o redirect.Outcome, client netip.Addr, now time.Time) {
 	if o == redirect.Prefetched { // nobody sees the answer, so it has no page
 		ctx.SetStatusCode(fasthttp.StatusServiceUnavailable)
-		ctx.Response.Header.SetCanonical(headerCacheControl, exchange.NoStore)
+		ctx.Response.Header.SetCanonical(exchange.NameCacheControl, exchange.NoStore)
 		return
 	}
-	if o == redirect.UnknownCode && !f.limiter.mayMiss(ctx, client, now) {
+	if o == redirect.UnknownCode && !f.limiter.MayMiss(ctx, client, now) {
 		o = redirect.TooManyMisses
 	}
-	f.hsts.demand(ctx)
-	f.pages.answer(ctx, o)
+	f.hsts.Demand(ctx)
+	f.pages.Answer(ctx, o)
 }
 
 // noteAccess logs an answered request in the access log.

@@ -17,6 +17,9 @@ import (
 // maxHeavyReadsCaller is how many places for heavy reads a caller has.
 const maxHeavyReadsCaller = 8
 
+// qrCodesCaller is how many QR codes of one network may be drawn or wait.
+const qrCodesCaller = 16
+
 // awaitHeavy waits until n places for heavy reads are taken.
 func (st *site) awaitHeavy(n int) {
 	for st.calls.HeavyHeld() != n {
@@ -108,7 +111,7 @@ func (st *site) awaitCostly(n int) {
 // second.
 func TestAShortListDoesNotWaitForLongLists(t *testing.T) {
 	st := newSite(t, nil)
-	st.cores = turnstile.New(turnstile.Limits{Places: 1, Waiting: maxCostlyWaiting, Patience: costlyPatience})
+	st.cores = turnstile.New(turnstile.Limits{Places: 1, Waiting: 256, Patience: ops.Patience})
 	*st.calls = *st.newCalls()
 	item := strings.TrimSuffix(strings.Repeat(`{"url":"http://a/"},`, 1000), ",")
 	if r := st.call("POST", "/shorten/bulk", "["+item+"]"); r.status != 200 {
@@ -140,7 +143,7 @@ func TestAShortListDoesNotWaitForLongLists(t *testing.T) {
 func TestAListThatWaitsTooLongIsAbandoned(t *testing.T) {
 	st := newSite(t, nil)
 	st.shorten(`{"url":"http://a/","alias":"a"}`)
-	for wait, want := range map[time.Duration]int{costlyPatience: 200, costlyPatience + time.Second: 503} {
+	for wait, want := range map[time.Duration]int{ops.Patience: 200, ops.Patience + time.Second: 503} {
 		release := st.takeCores()
 		answered := make(chan reply, 1)
 		go func() { answered <- st.call("GET", "/links", "") }()
@@ -164,21 +167,21 @@ func TestOneAddressDoesNotKeepOthersFromQRCodes(t *testing.T) {
 	for range cap(answers) {
 		go func() { answers <- here.ask("GET", "/a.svg", "", "Accept: application/json") }()
 	}
-	for range cap(answers) - maxQRCodesCaller {
+	for range cap(answers) - qrCodesCaller {
 		if r := <-answers; r.status != 503 || r.problem() != "overloaded" || r.header.Get("Retry-After") == "" {
 			t.Errorf("beyond its share: got %d %s, want 503 overloaded", r.status, r.body)
 		}
 	}
 	other := make(chan reply, 1)
 	go func() { other <- there.ask("GET", "/a.svg", "") }()
-	for st.qrCodes.places.Waiting()+st.qrCodes.places.Held() != maxQRCodesCaller+1 {
+	for st.others.QRCodes.Places.Waiting()+st.others.QRCodes.Places.Held() != qrCodesCaller+1 {
 		runtime.Gosched()
 	}
 	release()
 	if r := <-other; r.status != 200 {
 		t.Errorf("another address: got %d %s, want 200", r.status, r.body)
 	}
-	for range maxQRCodesCaller {
+	for range qrCodesCaller {
 		if r := <-answers; r.status != 200 {
 			t.Errorf("within its share: got %d %s, want 200", r.status, r.body)
 		}

@@ -98,9 +98,9 @@ func itemOf(r reply) reply {
 
 // hostileSite returns the server that hostileFile is for.
 func hostileSite(t *testing.T) *site {
-	list := writeTo(t, "block.txt", []byte("evil.example\nböse.example\n203.0.113.66\n[2001:db8::66]\nhttp://shared.example/bad/\n"))
 	return newSite(t, func(o *Options) {
-		o.BaseURL, o.PrivateTargets, o.Blocks = "https://xn--bcher-kva.example", "refuse", openBlockFile(t, list, o.Logger)
+		o.BaseURL, o.PrivateTargets = "https://xn--bcher-kva.example", "refuse"
+		blocking(t, o, "evil.example\nböse.example\n203.0.113.66\n[2001:db8::66]\nhttp://shared.example/bad/\n")
 		o.AllowHTTP = true
 	})
 }

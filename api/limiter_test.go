@@ -324,10 +324,10 @@ func TestACreateOfManyLinksCountsEachLink(t *testing.T) {
 	ask := func(n int) error {
 		var ctx fasthttp.RequestCtx
 		ctx.Init(&fasthttp.Request{}, tcpAddr("192.0.2.1"), nil)
-		if err := st.limiter.mayCall(&ctx, caller, true); err != nil {
+		if err := st.limiter.MayCall(&ctx, caller, true); err != nil {
 			return err
 		}
-		return st.limiter.mayCreateMore(&ctx, caller, n-1)
+		return st.limiter.MayCreateMore(&ctx, caller, n-1)
 	}
 	for i, c := range []struct {
 		n       int

@@ -341,7 +341,9 @@ func statesOf(bits int) (states []linkState) {
 }
 
 func TestTheFirstStateDecidesForRedirectPreviewAndQRCode(t *testing.T) {
-	st := newSite(t, func(o *Options) { o.Blocks = openBlockFile(t, writeTo(t, "list", []byte("b.example\n")), o.Logger) })
+	st := newSite(t, func(o *Options) {
+		blocking(t, o, "b.example\n")
+	})
 	if _, err := st.targets.Blocked.Replace(nil); err != nil { // until the links are made
 		t.Fatal(err)
 	}

@@ -85,7 +85,7 @@ func (st *site) makeInStates(rt *rapid.T, ann string, run int) (links []stateMod
 
 func TestAListByStateIsAPlainFilter(t *testing.T) {
 	t.Parallel()
-	st := newSite(t, func(o *Options) { o.Blocks = openBlockFile(t, writeTo(t, "list", nil), o.Logger) })
+	st := newSite(t, func(o *Options) { blocking(t, o, "") })
 	ann, run := st.member("ann@example.com"), 0
 	rapid.Check(t, func(rt *rapid.T) {
 		run++

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"shunt/api/admin"
+	"shunt/api/urlpath"
 	"shunt/engine"
 )
 
@@ -98,7 +99,7 @@ func TestCodesAreNever404BeforeTheyAreLoaded(t *testing.T) {
 
 // spoiltCode returns the code that is meant by a path without its slash.
 func spoiltCode(path string) string {
-	code, _ := matchSpoiltCode([]byte("/"+path), nil)
+	code, _ := urlpath.SpoiltCode([]byte("/"+path), nil)
 	return string(code)
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
+	"shunt/api/auth"
 	"shunt/api/exchange"
 	"shunt/api/failures"
 	"shunt/api/jsonbody"
@@ -17,8 +18,8 @@ import (
 type accountCalls struct {
 	accounts *account.Accounts
 	calls    *ops.Calls
-	auth     *authenticator
-	limiter  *limiter
+	auth     *auth.Authenticator
+	limiter  *auth.Limiter
 	baseURL  string
 
 	noDashboard bool // so nobody can use a setup link
@@ -54,16 +55,16 @@ func (a *accountCalls) beginSession(ctx *fasthttp.RequestCtx, _ account.Caller) 
 // logIn begins a session if the password is right, and sets its cookie. It counts the attempt if
 // the password is wrong.
 func (a *accountCalls) logIn(ctx *fasthttp.RequestCtx, email, password string) (account.Caller, error) {
-	if err := a.limiter.mayLogIn(ctx, email); err != nil {
+	if err := a.limiter.MayLogIn(ctx, email); err != nil {
 		return account.Caller{}, err
 	}
-	caller, cookie, err := a.accounts.LogIn(strangerKey(ctx, a.limiter.proxies), email, password)
+	caller, cookie, err := a.accounts.LogIn(auth.StrangerKey(ctx, a.limiter.Proxies), email, password)
 	if err == nil || errors.Is(err, account.ErrOverloaded) {
-		a.limiter.hasNotTried(ctx, email)
+		a.limiter.HasNotTried(ctx, email)
 	}
 	if errors.Is(err, account.ErrUnauthorized) {
-		a.auth.note(ctx, failures.Login)
-		return account.Caller{}, a.auth.unauthorized("the e-mail address or the password is wrong")
+		a.auth.Note(ctx, failures.Login)
+		return account.Caller{}, a.auth.Unauthorized("the e-mail address or the password is wrong")
 	}
 	if err == nil {
 		err = a.enter(ctx, &caller, cookie)
@@ -75,19 +76,19 @@ func (a *accountCalls) logIn(ctx *fasthttp.RequestCtx, email, password string) (
 // it came with ends, whoever's it was: the browser forgets that cookie, so nobody could log it out.
 // If that cannot be written, the request fails, and no one has the cookie of the new session.
 func (a *accountCalls) enter(ctx *fasthttp.RequestCtx, caller *account.Caller, cookie string) error {
-	if err := a.accounts.EndSession(a.auth.cookies.read(ctx)); err != nil {
+	if err := a.accounts.EndSession(a.auth.Cookies.Read(ctx)); err != nil {
 		return err
 	}
-	a.auth.cookies.set(ctx, cookie, account.SessionLifetime)
-	caller.Origin = a.auth.origins.of(ctx)
+	a.auth.Cookies.Set(ctx, cookie, account.SessionLifetime)
+	caller.Origin = a.auth.Origins.Of(ctx)
 	return nil
 }
 
 func (a *accountCalls) readCredentials(ctx *fasthttp.RequestCtx) (c credentials, err error) {
-	if err := a.auth.https.require(ctx); err != nil {
+	if err := a.auth.HTTPS.Require(ctx); err != nil {
 		return c, err
 	}
-	if err := a.auth.pages.require(ctx, false); err != nil { // no page of another origin may log a visitor in
+	if err := a.auth.Pages.Require(ctx, false); err != nil { // no page of another origin may log a visitor in
 		return c, err
 	}
 	if err := exchange.NoParameters(ctx); err != nil {
@@ -105,11 +106,11 @@ func (a *accountCalls) readCredentials(ctx *fasthttp.RequestCtx) (c credentials,
 
 // endSession is DELETE /session. It succeeds for a caller without a session, too.
 func (a *accountCalls) endSession(ctx *fasthttp.RequestCtx, _ account.Caller) error {
-	if err := a.auth.https.require(ctx); err != nil {
+	if err := a.auth.HTTPS.Require(ctx); err != nil {
 		return err
 	}
-	cookie := a.auth.cookies.read(ctx)
-	if err := a.auth.pages.require(ctx, cookie != ""); err != nil {
+	cookie := a.auth.Cookies.Read(ctx)
+	if err := a.auth.Pages.Require(ctx, cookie != ""); err != nil {
 		return err
 	}
 	if err := exchange.NoParameters(ctx); err != nil {
@@ -124,9 +125,9 @@ func (a *accountCalls) endSession(ctx *fasthttp.RequestCtx, _ account.Caller) er
 
 // logOut ends the session of the cookie, if there is one, and removes the cookie.
 func (a *accountCalls) logOut(ctx *fasthttp.RequestCtx) error {
-	if err := a.accounts.EndSession(a.auth.cookies.read(ctx)); err != nil {
+	if err := a.accounts.EndSession(a.auth.Cookies.Read(ctx)); err != nil {
 		return err
 	}
-	a.auth.cookies.set(ctx, "", 0)
+	a.auth.Cookies.Set(ctx, "", 0)
 	return nil
 }

@@ -30,7 +30,7 @@ func floodSite(t *testing.T) (st *site, from func(addr string) asker) {
 func (st *site) attempt(addr, email string) bool {
 	var ctx fasthttp.RequestCtx
 	ctx.Init(&fasthttp.Request{}, tcpAddr(addr), nil)
-	return st.limiter.mayLogIn(&ctx, email) == nil
+	return st.limiter.MayLogIn(&ctx, email) == nil
 }
 
 // floodPerSecond is a rate that once locked everybody out, after ten minutes to fill the table.
@@ -121,7 +121,7 @@ func TestARefusedLoginUsesUpNoOtherLimit(t *testing.T) {
 
 func TestALoginWithoutAPlaceToHashIsNotCounted(t *testing.T) {
 	st, from := floodSite(t)
-	ann, none := from("192.0.2.1"), account.New(st.table, st.Server.now.time)
+	ann, none := from("192.0.2.1"), account.New(st.table, st.Server.now.Time)
 	none.ShareCores(turnstile.New(turnstile.Limits{}))
 	some := st.accountCalls.accounts
 	st.accountCalls.accounts = none

@@ -44,7 +44,7 @@ storage_mutations_total storage_commit_batches_total
 func allSources(t *testing.T) func(*Options) {
 	at := time.Unix(1_700_000_000, 0)
 	return func(o *Options) {
-		o.Blocks = openBlockFile(t, writeTo(t, "list", []byte("evil.example\n")), o.Logger)
+		blocking(t, o, "evil.example\n")
 		o.Metrics = admin.Sources{
 			Store: func() admin.Storage { return wholeStorage(at) },
 			Certificate: func() admin.Certificate {

@@ -16,10 +16,14 @@ import (
 	"shunt/api/accesslog"
 	"shunt/api/account"
 	"shunt/api/admin"
+	"shunt/api/auth"
+	"shunt/api/blocklist"
 	"shunt/api/brand"
 	"shunt/api/cluster"
+	"shunt/api/dashboard"
 	"shunt/api/limit"
 	"shunt/api/page"
+	"shunt/api/public"
 	"shunt/api/visitor"
 	"shunt/engine"
 )
@@ -41,7 +45,7 @@ type Options struct {
 	ACMEChallenges   http.Handler       // answers http-01 challenges on ServeRedirects; nil: none
 	CORSOrigins      []string           // origins whose pages may call the API, such as https://app.example; "*": all; default: none
 	AllowHTTP        bool               // tokens may be sent over plain HTTP from anywhere
-	Blocks           *BlockFile         // refused and blocked targets; nil: none
+	Blocks           *blocklist.File    // refused and blocked targets; nil: none
 	RootRedirect     string             // the target of /; empty: a page
 	Brand            brand.Brand        // shown on the public pages
 	NoDashboard      bool               // there is nothing under /_/ but the reference page and the logo
@@ -103,7 +107,7 @@ const (
 type checkedOptions struct {
 	targets      engine.TargetPolicy
 	rootRedirect string
-	cors         cors
+	cors         auth.CORS
 	adminHosts   admin.Hosts
 	site         page.Site
 }
@@ -119,9 +123,9 @@ func (o Options) check() (p checkedOptions, err error) {
 	if err := o.Brand.Check(); err != nil {
 		return p, err
 	}
-	p.site = page.Site{Host: origin.Host, Docs: docsPath, Brand: o.Brand}
+	p.site = page.Site{Host: origin.Host, Docs: public.DocsPath, Brand: o.Brand}
 	if !o.NoDashboard {
-		p.site.SignIn = dashboardPath
+		p.site.SignIn = dashboard.Root
 	}
 	inOwnNetwork := engine.InOwnNetwork(origin.Host)
 	p.targets.OwnOrigins = ownOrigins(o, inOwnNetwork)
@@ -131,7 +135,7 @@ func (o Options) check() (p checkedOptions, err error) {
 	if p.rootRedirect, err = rootRedirectOf(o, p.targets.OwnOrigins); err != nil {
 		return p, err
 	}
-	if p.cors, err = newCORS(o.CORSOrigins); err != nil {
+	if p.cors, err = auth.NewCORS(o.CORSOrigins); err != nil {
 		return p, fmt.Errorf("an origin that may call the API: %w", err)
 	}
 	if p.adminHosts, err = admin.ParseHosts(o.AdminHosts); err != nil {

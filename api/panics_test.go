@@ -56,20 +56,3 @@ func (st *site) wantPanicsAnswered(dial func() net.Conn, path string) {
 		st.t.Errorf("the caller is in the log: %s", log)
 	}
 }
-
-// fasthttp reads a stream outside of the handler: a panic there would end the process.
-func TestAPanicInALiveStreamEndsTheStreamOnly(t *testing.T) {
-	client, server := net.Pipe()
-	defer client.Close()
-	log := new(syncBuffer)
-	l := &liveStream{
-		figures: func() (liveFigures, error) { panic("boom") }, conn: server, release: func() {}, log: testLogger(log),
-	}
-	if n, err := l.Read(make([]byte, 100)); n != 0 || err != errStreamBroken {
-		t.Errorf("got %d, %v", n, err)
-	}
-	check(t, l.Close())
-	if strings.Count(log.String(), "boom") != 1 {
-		t.Errorf("log: got %s", log)
-	}
-}

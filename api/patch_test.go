@@ -270,8 +270,10 @@ func TestOfTwoPatchesOfOneVersionOneWins(t *testing.T) {
 
 // A value that a link has already is not checked again, even if its expiry has passed or its target is blocked now.
 func TestAPatchOfTheLinkAsItWasReadSucceeds(t *testing.T) {
-	var blocks *BlockFile
-	st := newSite(t, func(o *Options) { blocks = openBlockFile(t, writeTo(t, "list", nil), o.Logger); o.Blocks = blocks })
+	var blocks *blockList
+	st := newSite(t, func(o *Options) {
+		blocks = blocking(t, o, "")
+	})
 	st.shorten(`{"url":"https://evil.example/a?b","alias":"x","expires_at":"2026-01-03","max_hits":5,"title":"Ti","tags":["b","a"]}`)
 	st.get("/x")
 	read := st.call("GET", "/links/x", "").body

@@ -33,7 +33,7 @@ func (f *front) answerPlain(out []byte, r *http1.Plain) []byte {
 		Referrer:  r.Referrer,
 		Country:   r.Country,
 		Client:    r.Client,
-		NowMs:     f.now.ofPlain(r),
+		NowMs:     f.readAt(r),
 		Safe:      true,
 		Head:      r.Head,
 		Prefetch:  r.Purposes != nil && redirect.IsPrefetch(r.Purposes),
@@ -67,6 +67,14 @@ func (f *front) answerPlain(out []byte, r *http1.Plain) []byte {
 		f.noteAccess(r, d.Status, 0)
 	}
 	return out
+}
+
+// readAt returns when the server read a plain request, in Unix milliseconds.
+func (f *front) readAt(r *http1.Plain) int64 {
+	if f.now != nil {
+		return f.now().UnixMilli()
+	}
+	return r.NowMs
 }
 
 // missPlain appends the answer to a request that is not redirected, because of what was decided, or

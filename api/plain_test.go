@@ -10,7 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/valyala/fasthttp"
+
 	"shunt/api/limit"
+	"shunt/api/public"
 	"shunt/api/redirect"
 	"shunt/api/wire"
 	"shunt/api/wire/http1"
@@ -54,7 +57,7 @@ var missLines = [][]string{
 func TestAPlainMissHasFasthttpsBytes(t *testing.T) {
 	d := newTwoDoors(t, func(o *Options) {
 		o.HSTSMaxAge = time.Hour
-		o.Blocks = openBlockFile(t, writeTo(t, "list", []byte("evil.example\n")), o.Logger)
+		blocking(t, o, "evil.example\n")
 	})
 	d.both(func(st *site) {
 		st.shorten(`{"url":"http://a/","alias":"off","disabled":true}`)
@@ -159,7 +162,7 @@ func TestPlainMissesOverTLSDemandHTTPS(t *testing.T) {
 	for path, demands := range map[string]bool{"/x": false, "/unknown": true} {
 		for _, method := range []string{"GET", "HEAD"} {
 			answer, _ := d.ask("192.0.2.1", requestText(method, path, "", "Accept-Encoding: gzip"))
-			if strings.Contains(answer, headerHSTS) != demands {
+			if strings.Contains(answer, fasthttp.HeaderStrictTransportSecurity) != demands {
 				t.Errorf("%s %s: got %s", method, path, answer)
 			}
 		}
@@ -316,7 +319,7 @@ func answerAsLoop(st *site, out []byte, r *http1.Plain) (answer []byte) {
 func TestAPanicOfAPlainAnswerIsAnsweredAsElsewhere(t *testing.T) {
 	for name, sabotage := range map[string]func(st *site){
 		"before the decision": func(st *site) { st.front.redirects = nil },
-		"in a page":           func(st *site) { st.front.pages.Set = nil },
+		"in a page":           func(st *site) { st.front.pages = public.Pages{} },
 		"in the limiter":      func(st *site) { st.front.limiter = nil },
 	} {
 		t.Run(name, func(t *testing.T) {

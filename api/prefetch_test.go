@@ -115,7 +115,7 @@ func headOf(t *testing.T, r *bufio.Reader, method string) string {
 
 func TestAPrefetchWithoutARedirectGetsWhatEverybodyGets(t *testing.T) {
 	st := newSite(t, func(o *Options) {
-		o.Blocks = openBlockFile(t, writeTo(t, "list", []byte("http://b/?evil\n")), o.Logger)
+		blocking(t, o, "http://b/?evil\n")
 	})
 	st.shorten(`{"url":"http://a/","alias":"off","disabled":true}`)
 	st.shorten(`{"url":"http://a/","alias":"long","forward_query":true}`)

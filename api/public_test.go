@@ -19,7 +19,7 @@ func newPagesSite(t *testing.T) *site {
 	st := newSite(t, func(o *Options) {
 		o.BaseURL = "https://sho.rt"
 		o.AllowHTTP = true
-		o.Blocks = openBlockFile(t, writeTo(t, "list", nil), o.Logger)
+		blocking(t, o, "")
 	})
 	st.shorten(`{"url":"https://good.example/x?a=1&b=\"<script>\"#y","alias":"live"}`)
 	st.shorten(`{"url":"https://good.example/secret","alias":"capped","max_hits":1}`)
@@ -175,7 +175,7 @@ func TestEveryPageHasTheHeadersOfAPage(t *testing.T) {
 	}
 	for o := redirect.UnknownCode; o < redirect.Prefetched; o++ { // a prefetch, the last, has no page
 		ctx := requestFrom(tcpAddr("192.0.2.1"))
-		st.pages.answer(ctx, o)
+		st.pages.Answer(ctx, o)
 		h := &ctx.Response.Header
 		st.wantStyleAllowed(o.Reason(), string(h.Peek("Content-Security-Policy")), string(ctx.Response.Body()))
 		if string(h.Peek("Cache-Control")) != "no-store" || string(h.Peek("Vary")) != "Accept" || string(h.Peek("X-Content-Type-Options")) != "nosniff" ||
@@ -246,7 +246,7 @@ func TestPagesAreShownWhileLinksAreLoaded(t *testing.T) {
 
 func TestQRCodesAndPreviewsAreRefusedWhenTooManyWait(t *testing.T) {
 	st := newPagesSite(t)
-	for path, gate := range map[string]**turnstile.Turnstile{"/live.svg": &st.qrCodes.places, "/live.png": &st.qrCodes.places, "/live+": &st.previews.places} {
+	for path, gate := range map[string]**turnstile.Turnstile{"/live.svg": &st.others.QRCodes.Places, "/live.png": &st.others.QRCodes.Places, "/live+": &st.others.Previews.Places} {
 		whole := *gate
 		*gate = turnstile.New(turnstile.Limits{Places: 1})
 		check(t, (*gate).Enter(turnstile.Key{}))

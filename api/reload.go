@@ -17,7 +17,7 @@ type Reloadable struct {
 // overlap.
 func (s *Server) Reload(r Reloadable) {
 	s.proxies.Replace(r.TrustedProxies)
-	s.limiter.rules.Replace(r.RateLimits, s.now.time())
+	s.limiter.Rules.Replace(r.RateLimits, s.now.Time())
 }
 
 // Beat reports whether the event loops of the public listeners have run since the last call. It waits

@@ -1,10 +1,7 @@
 package api
 
 import (
-	"io"
 	"net/netip"
-	"os"
-	"strings"
 	"testing"
 
 	"shunt/api/limit"
@@ -58,33 +55,5 @@ func TestAReloadChangesWhoIsATrustedProxy(t *testing.T) {
 	st.Server.Reload(Reloadable{RateLimits: limits})
 	if got := misses("203.0.113.3"); got != 429 {
 		t.Errorf("a client behind a proxy that is trusted no more: got %d", got)
-	}
-}
-
-// The file is taken up by commit, not before: whatever else is reloaded may be wrong.
-func TestABlockListIsPreparedBeforeItIsInForce(t *testing.T) {
-	f := openBlockFile(t, writeTo(t, "list", []byte("evil.example\n")), testLogger(io.Discard))
-	if s := f.figures(); s.Entries != 1 || s.LoadedAt.IsZero() || s.Failing {
-		t.Errorf("got %+v at first", s)
-	}
-	check(t, os.WriteFile(f.path, []byte("evil.example\nother.example\n"), 0o600))
-	commit, err := f.Prepare()
-	check(t, err)
-	if f.blocks("other.example") {
-		t.Error("it is in force before commit")
-	}
-	if commit(); !f.blocks("other.example") || f.figures().Entries != 2 {
-		t.Error("it is not in force after commit")
-	}
-	check(t, os.Remove(f.path))
-	if _, err := f.Prepare(); err == nil || !f.blocks("other.example") {
-		t.Errorf("without a file: got %v", err)
-	}
-	if f.look(); !f.figures().Failing || f.figures().Entries != 2 {
-		t.Errorf("got %+v without a file", f.figures())
-	}
-	check(t, os.Mkdir(f.path, 0o700))
-	if _, err := f.Prepare(); err == nil || !strings.Contains(err.Error(), "not a regular file") {
-		t.Errorf("a folder: got %v", err)
 	}
 }

@@ -3,7 +3,6 @@ package api
 import (
 	"fmt"
 	"net"
-	"net/netip"
 	"regexp"
 	"strings"
 	"testing"
@@ -11,8 +10,8 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
+	"shunt/api/auth"
 	"shunt/api/exchange"
-	"shunt/api/wire/http1"
 )
 
 var requestIDForm = regexp.MustCompile(`^[0-9A-Za-z]{16}$`)
@@ -111,37 +110,6 @@ func TestAFailedRequestIsFoundInTheLogByItsID(t *testing.T) {
 	}
 }
 
-func TestACallerHasTheOriginOfItsRequest(t *testing.T) {
-	proxies := &http1.Proxies{Trusted: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, Header: "X-Forwarded-For"}
-	tcp := func(addr string) net.Addr { return &net.TCPAddr{IP: net.ParseIP(addr), Port: 4711} }
-	for _, c := range []struct {
-		from      net.Addr
-		forwarded string
-		networks  bool
-		want      string
-	}{
-		{tcp("192.0.2.77"), "", true, "{id 192.0.2.0/24 false}"},
-		{tcp("2001:db8:1:2:3::4"), "", true, "{id 2001:db8:1::/48 false}"},
-		{tcp("10.0.0.1"), "198.51.100.7", true, "{id 198.51.100.0/24 false}"},
-		{tcp("10.0.0.1"), "::ffff:198.51.100.7", true, "{id 198.51.100.0/24 false}"},
-		{tcp("192.0.2.77"), "198.51.100.7", true, "{id 192.0.2.0/24 false}"},
-		{tcp("192.0.2.77"), "", false, "{id invalid Prefix false}"},
-		{&net.UnixAddr{Net: "unix"}, "", true, "{id invalid Prefix true}"},
-	} {
-		var request fasthttp.Request
-		request.Header.Set(exchange.HeaderRequestID, "id")
-		if c.forwarded != "" {
-			request.Header.Set("X-Forwarded-For", c.forwarded)
-		}
-		ctx := new(fasthttp.RequestCtx)
-		ctx.Init(&request, c.from, nil)
-		exchange.NameRequest(ctx)
-		if got := fmt.Sprint(origins{proxies, c.networks}.of(ctx)); got != c.want {
-			t.Errorf("from %v, forwarded %q: got %s, want %s", c.from, c.forwarded, got, c.want)
-		}
-	}
-}
-
 func TestHandlersGetTheOriginOfTheirCaller(t *testing.T) {
 	st := newSite(t, nil)
 	st.person("ann@example.com", account.RoleMember)
@@ -151,7 +119,7 @@ func TestHandlersGetTheOriginOfTheirCaller(t *testing.T) {
 		got = caller.Origin
 		return nil
 	}, 0}
-	ask := func(by authenticate, line string) {
+	ask := func(by auth.Authenticate, line string) {
 		ctx := new(fasthttp.RequestCtx)
 		var request fasthttp.Request
 		name, value, _ := strings.Cut(line, ": ")
@@ -163,7 +131,7 @@ func TestHandlersGetTheOriginOfTheirCaller(t *testing.T) {
 			t.Errorf("%.12s: got %+v, %v", line, got, err)
 		}
 	}
-	ask(st.auth.overNetwork, "Authorization: Bearer "+st.token)
-	ask(st.auth.overNetwork, cookie)
-	ask(st.auth.overSocket, "Accept: */*")
+	ask(st.auth.OverNetwork, "Authorization: Bearer "+st.token)
+	ask(st.auth.OverNetwork, cookie)
+	ask(st.auth.OverSocket, "Accept: */*")
 }

@@ -11,11 +11,13 @@ import (
 
 	"shunt/api/account"
 	"shunt/api/admin"
+	"shunt/api/auth"
 	"shunt/api/cluster"
 	"shunt/api/dashboard"
 	"shunt/api/exchange"
 	"shunt/api/problem"
 	"shunt/api/shed"
+	"shunt/api/urlpath"
 )
 
 // Labels of requests that match no route, and of those that could not be read or whose framing is
@@ -27,10 +29,10 @@ const (
 
 // An apiRouter passes API requests to their endpoints, if the caller may make them.
 type apiRouter struct {
-	limiter *limiter
-	origins origins
+	limiter *auth.Limiter
+	origins auth.Origins
 	metrics *admin.Metrics
-	cors    cors
+	cors    auth.CORS
 	log     *slog.Logger
 	shedder *shed.Shedder
 	page    func(ctx *fasthttp.RequestCtx, path []byte) // answers requests for other paths
@@ -42,7 +44,7 @@ type apiRouter struct {
 // paths of the API are 404. The router corrects no path: a wrong one is a 404. It sees only paths
 // of the API, because it gives some others a meaning of its own ("/*"). A slash at the end of a path changes
 // nothing.
-func (a *apiRouter) routes(authenticate authenticate, endpoints []endpoint) fasthttp.RequestHandler {
+func (a *apiRouter) routes(authenticate auth.Authenticate, endpoints []endpoint) fasthttp.RequestHandler {
 	r := router.New()
 	r.RedirectTrailingSlash = false
 	r.RedirectFixedPath = false
@@ -58,7 +60,7 @@ func (a *apiRouter) routes(authenticate authenticate, endpoints []endpoint) fast
 		}
 	}
 	return func(ctx *fasthttp.RequestCtx) {
-		path, _ := splitURI(ctx.Request.Header.RequestURI())
+		path, _ := urlpath.Split(ctx.Request.Header.RequestURI())
 		if !bytes.HasPrefix(path, []byte(apiPrefix)) {
 			a.page(ctx, path)
 			return
@@ -66,17 +68,17 @@ func (a *apiRouter) routes(authenticate authenticate, endpoints []endpoint) fast
 		if plain := withoutSlash(path); len(plain) < len(path) {
 			ctx.URI().SetPathBytes(plain)
 		}
-		if a.cors.preflight(ctx) {
+		if a.cors.Preflight(ctx) {
 			return
 		}
 		r.Handler(ctx)
-		a.cors.allow(ctx)
+		a.cors.Allow(ctx)
 	}
 }
 
 // measured returns a handler that calls e, answers its errors as problems, and measures and counts
 // its requests.
-func (a *apiRouter) measured(authenticate authenticate, e endpoint) fasthttp.RequestHandler {
+func (a *apiRouter) measured(authenticate auth.Authenticate, e endpoint) fasthttp.RequestHandler {
 	route := a.metrics.Route(e.path)
 	return func(ctx *fasthttp.RequestCtx) {
 		start := time.Now()
@@ -95,14 +97,14 @@ func (a *apiRouter) count(route string, ctx *fasthttp.RequestCtx) {
 // call calls e's handler if authenticate accepts the caller and the caller has e's scope. It reads
 // no body before, so that other callers learn nothing else. It counts requests before it checks
 // scopes; a caller that authenticate refuses is counted by address.
-func (a *apiRouter) call(ctx *fasthttp.RequestCtx, authenticate authenticate, e endpoint) error {
+func (a *apiRouter) call(ctx *fasthttp.RequestCtx, authenticate auth.Authenticate, e endpoint) error {
 	var caller account.Caller
-	err := oneAuthorization(ctx)
+	err := auth.OneAuthorization(ctx)
 	if err == nil && e.scope != noCaller {
 		caller, err = authenticate(ctx)
 	}
-	caller.Origin = a.origins.of(ctx)
-	if limited := a.limiter.mayCall(ctx, caller, e.creates()); limited != nil {
+	caller.Origin = a.origins.Of(ctx)
+	if limited := a.limiter.MayCall(ctx, caller, e.creates()); limited != nil {
 		return limited
 	}
 	if err != nil {
@@ -127,7 +129,7 @@ func (a *apiRouter) call(ctx *fasthttp.RequestCtx, authenticate authenticate, e 
 // sent a form that is too large, or too slow, gets a page.
 func (a *apiRouter) refuseUnread(ctx *fasthttp.RequestCtx, p problem.Problem) {
 	exchange.NameRequest(ctx)
-	path, _ := splitURI(ctx.Request.Header.RequestURI())
+	path, _ := urlpath.Split(ctx.Request.Header.RequestURI())
 	ofForm := p.Kind == problem.BodyTooLarge || p.Kind == problem.Overloaded || p.Kind == problem.Timeout
 	if a.dashboard != nil && ofForm && bytes.HasPrefix(path, []byte(dashboard.Root)) {
 		a.dashboard.Refuse(ctx, p)

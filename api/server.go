@@ -2,7 +2,6 @@ package api
 
 import (
 	"cmp"
-
 	"log/slog"
 	"net"
 	"slices"
@@ -13,14 +12,17 @@ import (
 
 	"shunt/api/account"
 	"shunt/api/admin"
+	"shunt/api/auth"
 	"shunt/api/cluster"
 	"shunt/api/dashboard"
 	"shunt/api/exchange"
 	"shunt/api/failures"
 	"shunt/api/limit"
+	"shunt/api/links"
 	"shunt/api/ops"
 	"shunt/api/page"
 	"shunt/api/problem"
+	"shunt/api/public"
 	"shunt/api/redirect"
 	"shunt/api/shed"
 	"shunt/api/turnstile"
@@ -40,26 +42,25 @@ type Server struct {
 	targets  engine.TargetPolicy
 	proxies  http1.Proxies
 	log      *slog.Logger
-	now      clock
+	now      exchange.Clock
 
-	auth         *authenticator
-	limiter      *limiter
+	auth         *auth.Authenticator
+	limiter      *auth.Limiter
 	metrics      *admin.Metrics
 	adminAddress *admin.Address
 	accountCalls *accountCalls
 	calls        *ops.Calls
-	linkCalls    *linkCalls
-	live         liveCalls
+	linkCalls    *links.Calls
+	live         *links.Live
 	panics       exchange.PanicLog
 
 	redirects   *redirect.Redirector
-	pages       pages
-	previews    *previews
-	qrCodes     *qrCodes
+	pages       public.Pages
+	others      *public.Router       // pages
 	dashboard   *dashboard.Dashboard // nil: none
 	front       *front
 	cores       *turnstile.Turnstile // for all work that keeps a core busy
-	heavy       heavyCalls
+	heavy       links.Heavy
 	shedder     *shed.Shedder
 	stall       stallMark
 	router      *apiRouter
@@ -72,6 +73,7 @@ type Server struct {
 	insecure, nodes      *wire.Group
 	clustered            *clustered // nil: no cluster
 	drain                *wire.Drain
+	ending               chan struct{} // closed by Shutdown
 }
 
 // NewServer returns a server that does not serve yet. It starts no goroutine.
@@ -86,9 +88,9 @@ func NewServer(o Options) (*Server, error) {
 			Trusted: o.TrustedProxies, CountryHeader: o.CountryHeader,
 			Header: cmp.Or(o.ClientIPHeader, fasthttp.HeaderXForwardedFor),
 		},
-		pages: pages{page.New(checked.site)},
+		pages: public.Pages{Set: page.New(checked.site)},
 		log:   cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), now: o.Now,
-		drain: wire.NewDrain(),
+		drain: wire.NewDrain(), ending: make(chan struct{}),
 	}
 	s.buildRedirects(o)
 	s.buildBounds()
@@ -103,17 +105,17 @@ func NewServer(o Options) (*Server, error) {
 // buildRedirects builds the parts that answer requests for codes.
 func (s *Server) buildRedirects(o Options) {
 	if o.Blocks != nil {
-		s.targets.Blocked = &o.Blocks.list
+		s.targets.Blocked = &o.Blocks.List
 	}
-	s.redirects = redirect.New(o.Engine, o.Countries, s.targets.Blocked, s.now.time())
+	s.redirects = redirect.New(o.Engine, o.Countries, s.targets.Blocked, s.now.Time())
 }
 
 // buildBounds builds the limits of work that runs at once.
 func (s *Server) buildBounds() {
-	s.cores = newCores()
+	s.cores = links.NewCores()
 	s.accounts.ShareCores(s.cores)
 	s.calls = s.newCalls()
-	s.heavy = heavyCalls{s.calls}
+	s.heavy = links.Heavy{Ops: s.calls}
 	s.shedder = shed.New(func(now time.Time) time.Duration { return s.public.Pressed(now) })
 }
 
@@ -122,14 +124,14 @@ func (s *Server) newCalls() *ops.Calls {
 	return ops.New(ops.Options{
 		Engine: s.engine, Accounts: s.accounts, BaseURL: s.baseURL, Targets: s.targets, Cores: s.cores,
 		State: s.redirects.State, StateNow: s.redirects.StateNow, Missed: s.missed, Wrote: s.wrote,
-		Now: s.now.time, Logger: s.log,
+		Now: s.now.Time, Logger: s.log,
 	})
 }
 
 // wrote counts a write of a link.
 func (s *Server) wrote(op string, n int, err error) {
 	s.metrics.Wrote(op, n, err)
-	s.stall.note(s.now.time(), err)
+	s.stall.note(s.now.Time(), err)
 }
 
 // missed returns the top codes with the most misses.
@@ -144,15 +146,15 @@ func (s *Server) missed(top int) ops.Misses {
 
 // buildCallers builds the parts that identify callers and limit their rates.
 func (s *Server) buildCallers(o Options) {
-	https := &httpsRule{
-		proxies: &s.proxies, allowHTTP: o.AllowHTTP, secureBase: strings.HasPrefix(s.baseURL, "https://"), log: s.log,
+	https := &auth.HTTPS{
+		Proxies: &s.proxies, AllowHTTP: o.AllowHTTP, SecureBase: strings.HasPrefix(s.baseURL, "https://"), Log: s.log,
 	}
-	s.auth = &authenticator{
-		accounts: o.Accounts, https: https, cookies: cookies{https}, pages: ownPages{originOf(s.baseURL)},
-		origins: origins{&s.proxies, o.AuditClients}, failures: failures.New(s.log, o.LogClients, s.now.time()), now: s.now,
-		failed: func() { s.metrics.AuthFailed() },
+	s.auth = &auth.Authenticator{
+		Accounts: o.Accounts, HTTPS: https, Cookies: auth.Cookies{HTTPS: https}, Pages: auth.OwnPages{Origin: auth.OriginOf(s.baseURL), Root: dashboard.Root},
+		Origins: auth.Origins{Proxies: &s.proxies, Networks: o.AuditClients}, Failures: failures.New(s.log, o.LogClients, s.now.Time()), Now: s.now,
+		Failed: func() { s.metrics.AuthFailed() },
 	}
-	s.limiter = &limiter{rules: limit.New(o.RateLimits, s.now.time()), proxies: &s.proxies, now: s.now}
+	s.limiter = &auth.Limiter{Rules: limit.New(o.RateLimits, s.now.Time()), Proxies: &s.proxies, Now: s.now}
 	s.panics.Out = s.log
 }
 
@@ -161,11 +163,12 @@ func (s *Server) buildCalls(o Options) {
 	s.accountCalls = &accountCalls{
 		accounts: o.Accounts, calls: s.calls, auth: s.auth, limiter: s.limiter, baseURL: s.baseURL, noDashboard: o.NoDashboard,
 	}
-	s.live = liveCalls{Places: newLivePlaces(), ending: make(chan struct{}), calls: s.calls, stale: func() bool { return false }, log: s.log}
+	stale := func() bool { return false }
 	if o.Cluster.State != nil {
-		s.live.stale = o.Cluster.State.Stale
+		stale = o.Cluster.State.Stale
 	}
-	s.linkCalls = &linkCalls{calls: s.calls, heavy: &s.heavy, limiter: s.limiter, ending: s.live.ending, log: s.log}
+	s.live = links.NewLive(s.calls, stale, s.ending, s.log)
+	s.linkCalls = &links.Calls{Ops: s.calls, Heavy: &s.heavy, Limiter: s.limiter, Ending: s.ending, Log: s.log}
 }
 
 // buildAdmin builds the pages of the admin address.
@@ -174,7 +177,7 @@ func (s *Server) buildAdmin(o Options, hosts admin.Hosts) {
 	s.metrics = admin.NewMetrics(o.Version, sources)
 	s.adminAddress = admin.NewAddress(sources, s.metrics, s.drain.Begun)
 	s.adminAddress.Hosts, s.adminAddress.Profiles = hosts, o.Pprof
-	s.adminAddress.Stalled, s.adminAddress.Now = func() bool { return s.stall.stalled(s.now.time()) }, s.now.time
+	s.adminAddress.Stalled, s.adminAddress.Now = func() bool { return s.stall.stalled(s.now.Time()) }, s.now.Time
 	s.adminAddress.PrefersJSON = page.PrefersJSON
 }
 
@@ -183,39 +186,48 @@ func (s *Server) Health() admin.Health { return s.adminAddress.Health() }
 
 // buildRoutes builds the routers that pass a request to its endpoint.
 func (s *Server) buildRoutes(o Options, checked checkedOptions) {
-	peeker := &peeker{redirects: s.redirects, limiter: s.limiter, pages: s.pages, now: s.now}
-	s.previews = newPreviews(peeker, o.Engine, s.log)
-	s.qrCodes = newQRCodes(peeker, s.baseURL, s.log, s.cores)
 	s.dashboard = s.newDashboard(checked.site)
-	public := newPublicPages(s.baseURL, checked, s.redirects, s.previews, s.qrCodes, s.dashboard)
+	s.others = s.newPublic(checked)
 	s.bodyLimits = newBodyLimits(s.auth, s.endpoints(), largeForms(s.dashboard))
 	s.router = &apiRouter{
-		limiter: s.limiter, origins: s.auth.origins, metrics: s.metrics, cors: checked.cors, log: s.log, shedder: s.shedder, page: public.serve, dashboard: s.dashboard,
+		limiter: s.limiter, origins: s.auth.Origins, metrics: s.metrics, cors: checked.cors, log: s.log, shedder: s.shedder, page: s.others.Serve, dashboard: s.dashboard,
 	}
 	s.front = &front{
-		redirects: s.redirects, proxies: &s.proxies, limiter: s.limiter, pages: s.pages, hsts: newHSTS(o.HSTSMaxAge), now: s.now,
-		panics: &s.panics, drain: s.drain, latency: &s.latency, routes: s.router.routes(s.auth.overNetwork, s.endpoints()),
+		redirects: s.redirects, proxies: &s.proxies, limiter: s.limiter, pages: s.pages, hsts: auth.NewHSTS(o.HSTSMaxAge), now: s.now,
+		panics: &s.panics, drain: s.drain, latency: &s.latency, routes: s.router.routes(s.auth.OverNetwork, s.endpoints()),
 	}
 	s.front.access = o.Access
 	s.front.scratch.New = newScratch
-	operator := &operator{operations: o.Operations, engine: o.Engine, ending: s.live.ending, log: s.log}
+	operator := &operator{operations: o.Operations, engine: o.Engine, ending: s.ending, log: s.log}
 	local := slices.Concat(s.endpoints(), operator.endpoints(), s.accountCalls.localEndpoints())
-	s.localRoutes = s.router.routes(s.auth.overSocket, local)
-	s.buildCluster(o, public, operator)
+	s.localRoutes = s.router.routes(s.auth.OverSocket, local)
+	s.buildCluster(o, operator)
 	s.localRoutes = exchange.Named(s.localRoutes)
+}
+
+// newPublic returns what serves the pages besides those of the dashboard.
+func (s *Server) newPublic(checked checkedOptions) *public.Router {
+	o := public.Options{
+		BaseURL: s.baseURL, Site: checked.site, RootRedirect: checked.rootRedirect, Pages: s.pages, Redirects: s.redirects,
+		Engine: s.engine, Limiter: s.limiter, Cores: s.cores, Now: s.now, Log: s.log,
+	}
+	if s.dashboard != nil {
+		o.Dashboard = s.dashboard.Serve
+	}
+	return public.New(o)
 }
 
 // buildCluster builds the parts that pass requests between nodes. It wraps the routes, so they must be
 // there.
-func (s *Server) buildCluster(o Options, public *publicPages, operator *operator) {
+func (s *Server) buildCluster(o Options, operator *operator) {
 	if o.Cluster.State == nil {
 		return
 	}
 	c := &clustered{
 		state: o.Cluster.State, forwarder: cluster.NewForwarder(o.Cluster.State, o.Cluster.TLS), here: make(map[string]bool),
-		fixed:  func(path []byte) bool { return public.fixed[string(path)] != nil },
+		fixed:  s.others.IsFixed,
 		routes: s.front.routes, local: s.localRoutes, backup: o.Cluster.Backup, links: o.Cluster.Links, noPages: o.NoDashboard,
-		ending: s.live.ending, outbox: o.Cluster.Outbox, caps: o.Cluster.Caps, giveCopy: o.Cluster.GiveCopy, noteCopy: o.Cluster.NoteCopy, uses: o.Accounts.TakeUses, log: s.log,
+		ending: s.ending, outbox: o.Cluster.Outbox, caps: o.Cluster.Caps, giveCopy: o.Cluster.GiveCopy, noteCopy: o.Cluster.NoteCopy, uses: o.Accounts.TakeUses, log: s.log,
 	}
 	for _, e := range operator.endpoints() {
 		c.here[apiRoot+e.path] = true
@@ -250,7 +262,7 @@ func (s *Server) buildListeners(o Options) {
 		s.public.Reader = http1.NewReader(&s.proxies, redirect.PurposeFields[:])
 	}
 	s.public.Outlived = o.Outlived
-	s.insecure = s.newGroup(s.handled(newUpgrader(s.baseURL, s.pages, o.ACMEChallenges).answer), s.redirectLimits(o))
+	s.insecure = s.newGroup(s.handled(public.NewUpgrader(s.baseURL, s.pages, o.ACMEChallenges).Answer), s.redirectLimits(o))
 	s.local = s.newGroup(s.handled(s.localRoutes), conns.Limits{Connections: maxOperators})
 	s.local.MaxBody = s.bodyLimits.overSocket
 	if s.clustered != nil {
@@ -282,8 +294,8 @@ func (s *Server) publicLimits(o Options) conns.Limits {
 
 func (s *Server) redirectLimits(o Options) conns.Limits {
 	lim := s.publicLimits(o)
-	lim.Connections = min(lim.Connections, RedirectConnections)
-	lim.PerAddress = min(lim.PerAddress, RedirectConnections/8)
+	lim.Connections = min(lim.Connections, public.RedirectConnections)
+	lim.PerAddress = min(lim.PerAddress, public.RedirectConnections/8)
 	return lim
 }
 

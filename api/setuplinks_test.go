@@ -42,7 +42,7 @@ func TestASetupLinkIsForTheUserThatIsNamed(t *testing.T) {
 	} {
 		link, code := st.setupLink(body)
 		u, err := st.accounts.LookUpSetupCode(code)
-		if err != nil || u != want || link.User != want.ID || !link.ExpiresAt.Equal(st.Server.now.time().UTC().Add(time.Hour)) {
+		if err != nil || u != want || link.User != want.ID || !link.ExpiresAt.Equal(st.Server.now.Time().UTC().Add(time.Hour)) {
 			t.Errorf("%s: got %+v, %+v, %v, want one of user %d for an hour", body, link, u, err, want.ID)
 		}
 	}
@@ -83,9 +83,9 @@ func TestSetupLinksAreMadeOnTheSocketOnly(t *testing.T) {
 func (st *site) trySetup(addr string, right bool) bool {
 	var ctx fasthttp.RequestCtx
 	ctx.Init(&fasthttp.Request{}, tcpAddr(addr), nil)
-	err := st.limiter.mayTrySetup(&ctx)
+	err := st.limiter.MayTrySetup(&ctx)
 	if err == nil && right {
-		st.limiter.hasNotTriedSetup(&ctx)
+		st.limiter.HasNotTriedSetup(&ctx)
 	}
 	return err == nil
 }

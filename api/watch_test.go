@@ -13,6 +13,7 @@ import (
 
 	"shunt/api/dashboard"
 	"shunt/api/problem"
+	"shunt/api/urlpath"
 	"shunt/api/wire"
 )
 
@@ -41,8 +42,8 @@ func (st *site) watch() {
 var localOnly = []string{apiRoot + "/backup", apiRoot + "/backup/taken", apiRoot + "/check", apiRoot + "/setup-links"}
 
 func (st *site) watched(ctx *fasthttp.RequestCtx) {
-	path, _ := splitURI(ctx.Request.Header.RequestURI())
-	if !bytes.HasPrefix(path, []byte(apiPrefix)) || matchCode(path) != nil || slices.Contains(localOnly, string(path)) {
+	path, _ := urlpath.Split(ctx.Request.Header.RequestURI())
+	if !bytes.HasPrefix(path, []byte(apiPrefix)) || urlpath.Code(path) != nil || slices.Contains(localOnly, string(path)) {
 		return
 	}
 	if ctx.IsOptions() && ctx.Response.StatusCode() == fasthttp.StatusNoContent {
@@ -60,7 +61,7 @@ func (st *site) watched(ctx *fasthttp.RequestCtx) {
 // watchedRefusal checks the answer to a request that is not HTTP against the component Unread, for
 // any path but those of the dashboard, whose forms are answered with pages.
 func (st *site) watchedRefusal(ctx *fasthttp.RequestCtx) {
-	if path, _ := splitURI(ctx.Request.Header.RequestURI()); bytes.HasPrefix(path, []byte(dashboard.Root)) {
+	if path, _ := urlpath.Split(ctx.Request.Header.RequestURI()); bytes.HasPrefix(path, []byte(dashboard.Root)) {
 		return
 	}
 	x := exchangeOf(ctx)

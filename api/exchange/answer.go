@@ -40,7 +40,7 @@ func WriteProblem(ctx *fasthttp.RequestCtx, r problem.Problem) {
 // Header fields of most answers of the API, in the spelling in which fasthttp sends them: a name that it
 // must bring into that form costs as much as the rest of setting the field.
 var (
-	nameCacheControl       = []byte("Cache-Control")
+	NameCacheControl       = []byte("Cache-Control")
 	nameContentTypeOptions = []byte("X-Content-Type-Options")
 	NameETag               = []byte("Etag")
 	NameLocation           = []byte("Location")
@@ -66,7 +66,7 @@ func WriteAppended(ctx *fasthttp.RequestCtx, status int, write func(dst []byte) 
 // begin sets everything of an answer but its body.
 func begin(ctx *fasthttp.RequestCtx, contentType string, status int) {
 	h := &ctx.Response.Header
-	h.SetCanonical(nameCacheControl, NoStore)
+	h.SetCanonical(NameCacheControl, NoStore)
 	h.SetCanonical(nameContentTypeOptions, noSniff)
 	h.SetContentType(contentType)
 	ctx.SetStatusCode(status)

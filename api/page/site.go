@@ -14,8 +14,11 @@ type Site struct {
 	Brand  brand.Brand
 }
 
+// Root begins the paths of the dashboard, the reference page and the logo. No code begins with it.
+const Root = "/_/"
+
 // LogoPath is where the logo is.
-const LogoPath = "/_/logo"
+const LogoPath = Root + "logo"
 
 // Name is how pages call the site.
 func (s *Site) Name() string { return cmp.Or(s.Brand.Name, s.Host) }

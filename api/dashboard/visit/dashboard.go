@@ -15,7 +15,7 @@ import (
 )
 
 // Root is the path of the overview; the paths of all pages begin with it.
-const Root = "/_/"
+const Root = page.Root
 
 // Options are what a Dashboard needs. All but Logger are required.
 type Options struct {

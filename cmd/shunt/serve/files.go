@@ -5,9 +5,9 @@ import (
 	"log/slog"
 	"os"
 
-	"shunt/api"
 	"shunt/api/accesslog"
 	"shunt/api/admin"
+	"shunt/api/blocklist"
 	"shunt/api/visitor"
 	"shunt/cmd/shunt/console"
 )
@@ -43,7 +43,7 @@ func (s *server) readBlocks() (err error) {
 	if s.cfg.blockList == "" {
 		return nil
 	}
-	if s.blocks, err = api.OpenBlockFile(s.cfg.blockList, s.say.Log); err != nil {
+	if s.blocks, err = blocklist.Open(s.cfg.blockList, s.say.Log); err != nil {
 		return fmt.Errorf("--block-list: %w (without the list, links that it blocks would work; if it is to block nothing, make an empty file)", err)
 	}
 	s.parts.Run("block list", s.blocks.Run)

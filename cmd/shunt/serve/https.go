@@ -5,6 +5,7 @@ import (
 
 	"shunt/api"
 	"shunt/api/admin"
+	"shunt/api/public"
 	"shunt/cmd/shunt/certs"
 )
 
@@ -44,7 +45,7 @@ func (s *server) speakHTTPS(o *api.Options) {
 	if s.redirects == nil {
 		return
 	}
-	o.MaxConnections = max(1, o.MaxConnections-api.RedirectConnections)
+	o.MaxConnections = max(1, o.MaxConnections-public.RedirectConnections)
 	if a, ok := s.certs.(*certs.ACME); ok {
 		o.ACMEChallenges = a.Challenges()
 	}

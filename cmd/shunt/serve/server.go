@@ -8,6 +8,7 @@ import (
 
 	"shunt/api"
 	"shunt/api/accesslog"
+	"shunt/api/blocklist"
 	"shunt/api/brand"
 	"shunt/api/visitor"
 	"shunt/api/wire"
@@ -33,9 +34,9 @@ type server struct {
 
 	countries            *visitor.CountryFile // nil without --geoip
 	brand                brand.Brand
-	certs                certs.Source   // nil: no HTTPS
-	blocks               *api.BlockFile // nil without --block-list
-	access               *accesslog.Log // nil without --access-log
+	certs                certs.Source    // nil: no HTTPS
+	blocks               *blocklist.File // nil without --block-list
+	access               *accesslog.Log  // nil without --access-log
 	public, admin, local net.Listener
 	redirects            net.Listener // to HTTPS; nil: none
 	memory               *memory.Limit

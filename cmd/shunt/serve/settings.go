@@ -13,6 +13,7 @@ import (
 
 	"shunt/api"
 	"shunt/api/admin"
+	"shunt/api/auth"
 	"shunt/api/limit"
 	"shunt/cmd/shunt/core"
 	"shunt/cmd/shunt/settings"
@@ -119,7 +120,7 @@ func (cfg *serveConfig) check() error {
 	if cfg.countryHeader != "" && len(cfg.trustedProxies) == 0 {
 		return settings.UsageErrorf("--country-header needs --trusted-proxy: only a trusted proxy is believed about the country of a visitor")
 	}
-	if err := api.CheckCORSOrigins(cfg.corsOrigins); err != nil {
+	if err := auth.CheckCORSOrigins(cfg.corsOrigins); err != nil {
 		return settings.UsageErrorf("--cors-origin: %w", err)
 	}
 	if _, err := admin.ParseHosts(cfg.adminHosts); err != nil {

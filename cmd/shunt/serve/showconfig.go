@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"shunt/api"
+	"shunt/api/blocklist"
 	"shunt/api/visitor"
 	"shunt/cmd/shunt/certs"
 	"shunt/cmd/shunt/console"
@@ -142,7 +142,7 @@ func (cfg *serveConfig) checkFiles(stderr io.Writer) error {
 		}
 	}
 	if cfg.blockList != "" {
-		if _, err := api.OpenBlockFile(cfg.blockList, log); err != nil {
+		if _, err := blocklist.Open(cfg.blockList, log); err != nil {
 			errs = append(errs, fmt.Errorf("--block-list: %w", err))
 		}
 	}

@@ -1,4 +1,4 @@
-package api
+package links
 
 import (
 	"errors"
@@ -28,50 +28,55 @@ const (
 	liveCommentInterval  = 15 * time.Second // between two comments, which show that the stream is alive
 )
 
-// liveCalls answers the calls for live figures: it limits the number of streams, and ends them all
+// Live answers the calls for live figures: it limits the number of streams, and ends them all
 // at shutdown.
-type liveCalls struct {
+type Live struct {
 	*ops.Places
-	ending chan struct{} // closed by Shutdown
-	calls  *ops.Calls
+	ending <-chan struct{} // closed by Shutdown
+	Ops    *ops.Calls
 	stale  func() bool // this node may not know any more who may see what
 	log    *slog.Logger
 }
 
-func newLivePlaces() *ops.Places {
+// NewLive returns the calls for live figures. stale reports whether this node may not know any more who may see what.
+func NewLive(calls *ops.Calls, stale func() bool, ending <-chan struct{}, log *slog.Logger) *Live {
+	return &Live{newPlaces(), ending, calls, stale, log}
+}
+
+func newPlaces() *ops.Places {
 	return ops.NewPlaces("live streams", maxLiveStreams, maxLiveStreamsCaller)
 }
 
-// streamStats is GET /stats/{code}/live: the two figures as server-sent events (HTML, 9.2). HEAD
+// StreamStats is GET /stats/{code}/live: the two figures as server-sent events (HTML, 9.2). HEAD
 // gets the header fields.
-func (c *liveCalls) streamStats(ctx *fasthttp.RequestCtx, caller account.Caller) error {
+func (c *Live) StreamStats(ctx *fasthttp.RequestCtx, caller account.Caller) error {
 	code, guard, err := linkAsked(ctx, caller)
 	if err != nil {
 		return err
 	}
-	w, err := c.calls.Watch(caller, code, guard)
+	w, err := c.Ops.Watch(caller, code, guard)
 	if err != nil {
 		return err
 	}
 	return c.stream(ctx, caller, &liveStream{
-		recheck: c.calls.Recheck(caller, guard, account.StatsRead),
-		hits:    func() (uint64, error) { return c.calls.Hits(caller, w) },
+		recheck: c.Ops.Recheck(caller, guard, account.StatsRead),
+		hits:    func() (uint64, error) { return c.Ops.Hits(caller, w) },
 		figures: func() (liveFigures, error) {
-			f, err := c.calls.Figures(caller, code, ops.FiguresQuery{Guard: guard})
+			f, err := c.Ops.Figures(caller, code, ops.FiguresQuery{Guard: guard})
 			return liveFigures{f.Hits, f.Unique}, err
 		},
 	})
 }
 
-// streamOf is dashboard.Stream: it answers with what read returns. read may be costly, so what was
+// StreamOf is dashboard.Stream: it answers with what read returns. read may be costly, so what was
 // read for the hits is not read again for the figures.
-func (c *liveCalls) streamOf(
+func (c *Live) StreamOf(
 	ctx *fasthttp.RequestCtx, caller account.Caller, g engine.Guard, read func() (hits, unique uint64, err error),
 ) error {
 	var f liveFigures
 	fresh := false // f has yet to be returned as figures
 	return c.stream(ctx, caller, &liveStream{
-		recheck: c.calls.Recheck(caller, g, account.StatsRead),
+		recheck: c.Ops.Recheck(caller, g, account.StatsRead),
 		hits: func() (_ uint64, err error) {
 			f.hits, f.unique, err = read()
 			fresh = err == nil
@@ -90,7 +95,7 @@ func (c *liveCalls) streamOf(
 var errStale = problem.New(problem.Stale, "this node has had no connection to the log of its cluster for some time")
 
 // stream makes live figures the body of the answer, if the caller may have one more stream.
-func (c *liveCalls) stream(ctx *fasthttp.RequestCtx, caller account.Caller, l *liveStream) error {
+func (c *Live) stream(ctx *fasthttp.RequestCtx, caller account.Caller, l *liveStream) error {
 	if !ctx.Request.Header.IsHTTP11() {
 		return problem.New(problem.BadRequest, "live figures need HTTP/1.1, because the answer has no end")
 	}

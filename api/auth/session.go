@@ -1,4 +1,4 @@
-package api
+package auth
 
 import (
 	"fmt"
@@ -8,7 +8,6 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"shunt/api/dashboard"
 	"shunt/api/problem"
 )
 
@@ -23,23 +22,23 @@ const (
 	plainCookie  = "shunt_session"
 )
 
-// cookies reads and sets the cookies of sessions.
-type cookies struct{ https *httpsRule }
+// Cookies reads and sets the cookies of sessions.
+type Cookies struct{ HTTPS *HTTPS }
 
-func (c cookies) name(ctx *fasthttp.RequestCtx) string {
-	if c.https.reached(ctx) {
+func (c Cookies) name(ctx *fasthttp.RequestCtx) string {
+	if c.HTTPS.Reached(ctx) {
 		return secureCookie
 	}
 	return plainCookie
 }
 
-// read returns the cookie of the request, empty if it has none.
-func (c cookies) read(ctx *fasthttp.RequestCtx) string {
+// Read returns the cookie of the request, empty if it has none.
+func (c Cookies) Read(ctx *fasthttp.RequestCtx) string {
 	return string(ctx.Request.Header.Cookie(c.name(ctx)))
 }
 
-// set sets a session's cookie, which the browser keeps for age; 0 removes it.
-func (c cookies) set(ctx *fasthttp.RequestCtx, value string, age time.Duration) {
+// Set sets a session's cookie, which the browser keeps for age; 0 removes it.
+func (c Cookies) Set(ctx *fasthttp.RequestCtx, value string, age time.Duration) {
 	name := c.name(ctx)
 	cookie := fmt.Sprintf("%s=%s; Path=/; Max-Age=%d; HttpOnly; SameSite=Strict", name, value, int(age.Seconds()))
 	if name == secureCookie {
@@ -48,10 +47,13 @@ func (c cookies) set(ctx *fasthttp.RequestCtx, value string, age time.Duration) 
 	ctx.Response.Header.Set("Set-Cookie", cookie)
 }
 
-// ownPages recognizes requests from the pages of this server, by its origin as browsers write it.
-type ownPages struct{ origin string }
+// OwnPages recognizes requests from the pages of this server, by its origin as browsers write it.
+type OwnPages struct {
+	Origin string
+	Root   string // the path at which the pages begin
+}
 
-// requireForm refuses a form that no page of this server has sent. People may open the pages by a
+// RequireForm refuses a form that no page of this server has sent. People may open the pages by a
 // name or an address of the server other than that of its base URL, and over plain HTTP browsers
 // send no Sec-Fetch-Site. So the page may also be of the origin that the request was sent to, as
 // far as the server can tell: https says whether the browser used HTTPS.
@@ -61,8 +63,8 @@ type ownPages struct{ origin string }
 // rebinding) passes, but the browser has no cookie of ours for that name; if the page logs the
 // visitor in, the cookie is for that name only; and its guesses of passwords are limited like all
 // others. The API keeps to the origin of the base URL.
-func (p ownPages) requireForm(ctx *fasthttp.RequestCtx, https bool) error {
-	if p.require(ctx, true) == nil {
+func (p OwnPages) RequireForm(ctx *fasthttp.RequestCtx, https bool) error {
+	if p.Require(ctx, true) == nil {
 		return nil
 	}
 	h := &ctx.Request.Header
@@ -75,20 +77,20 @@ func (p ownPages) requireForm(ctx *fasthttp.RequestCtx, https bool) error {
 		return nil
 	}
 	return problem.New(problem.Forbidden, "the form was not sent by a page of this server; open %s%s in this browser, and send it from there (a proxy in front of the server must not change Host or Origin)",
-		p.origin, dashboard.Root)
+		p.Origin, p.Root)
 }
 
-// require refuses a request that a page of another origin made a browser send. Browsers name the
+// Require refuses a request that a page of another origin made a browser send. Browsers name the
 // source of a request in Sec-Fetch-Site, older ones in Origin; no page can change either. With
 // strict, it also refuses requests that have neither field.
-func (p ownPages) require(ctx *fasthttp.RequestCtx, strict bool) error {
+func (p OwnPages) Require(ctx *fasthttp.RequestCtx, strict bool) error {
 	site, origin := ctx.Request.Header.Peek("Sec-Fetch-Site"), ctx.Request.Header.Peek("Origin")
 	own := !strict
 	switch {
 	case len(site) > 0:
 		own = string(site) == "same-origin"
 	case len(origin) > 0:
-		own = string(origin) == p.origin
+		own = string(origin) == p.Origin
 	}
 	if !own {
 		return problem.New(problem.Forbidden, "with a session cookie, only the pages of this server may make changes")
@@ -96,8 +98,8 @@ func (p ownPages) require(ctx *fasthttp.RequestCtx, strict bool) error {
 	return nil
 }
 
-// originOf returns the origin of a base URL as browsers write it: without the scheme's own port.
-func originOf(baseURL string) string {
+// OriginOf returns the origin of a base URL as browsers write it: without the scheme's own port.
+func OriginOf(baseURL string) string {
 	u, err := url.Parse(baseURL)
 	if err != nil { // NewServer has checked it
 		return ""

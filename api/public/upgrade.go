@@ -1,4 +1,4 @@
-package api
+package public
 
 import (
 	"bytes"
@@ -7,11 +7,12 @@ import (
 	"github.com/valyala/fasthttp"
 	"github.com/valyala/fasthttp/fasthttpadaptor"
 
+	"shunt/api/exchange"
 	"shunt/api/redirect"
 	"shunt/engine"
 )
 
-// This file is the plain HTTP listener of a server with HTTPS; it redirects every client to HTTPS.
+// This file answers the plain HTTP listener of a server with HTTPS; it redirects every client to HTTPS.
 
 // RedirectConnections is the limit of open connections to a plain listener.
 const RedirectConnections = 256
@@ -22,11 +23,12 @@ var challengePrefix = []byte("/.well-known/acme-challenge/")
 // An upgrader redirects requests over plain HTTP to HTTPS.
 type upgrader struct {
 	baseURL    string
-	pages      pages
+	pages      Pages
 	challenges fasthttp.RequestHandler // nil: none
 }
 
-func newUpgrader(baseURL string, pages pages, challenges http.Handler) *upgrader {
+// NewUpgrader returns what redirects to baseURL. challenges answers http-01 challenges; nil: none.
+func NewUpgrader(baseURL string, pages Pages, challenges http.Handler) *upgrader {
 	u := &upgrader{baseURL: baseURL, pages: pages}
 	if challenges != nil {
 		u.challenges = fasthttpadaptor.NewFastHTTPHandler(challenges)
@@ -34,10 +36,10 @@ func newUpgrader(baseURL string, pages pages, challenges http.Handler) *upgrader
 	return u
 }
 
-// answer redirects to the same path and query, as an address may have them, on the base URL, not on the Host of the request,
+// Answer redirects to the same path and query, as an address may have them, on the base URL, not on the Host of the request,
 // which anybody can choose. Browsers may cache the redirect for a day: they skip the next ones, and
 // an operator can still go back to plain HTTP.
-func (u *upgrader) answer(ctx *fasthttp.RequestCtx) {
+func (u *upgrader) Answer(ctx *fasthttp.RequestCtx) {
 	target := originForm(ctx.Request.Header.RequestURI())
 	if u.challenges != nil && bytes.HasPrefix(target, challengePrefix) {
 		u.answerChallenge(ctx)
@@ -48,8 +50,8 @@ func (u *upgrader) answer(ctx *fasthttp.RequestCtx) {
 		status = fasthttp.StatusMovedPermanently
 	}
 	ctx.SetStatusCode(status)
-	ctx.Response.Header.SetCanonical(headerLocation, engine.AppendASCII([]byte(u.baseURL), target))
-	ctx.Response.Header.SetCanonical(headerCacheControl, []byte("max-age=86400"))
+	ctx.Response.Header.SetCanonical(exchange.NameLocation, engine.AppendASCII([]byte(u.baseURL), target))
+	ctx.Response.Header.SetCanonical(exchange.NameCacheControl, []byte("max-age=86400"))
 }
 
 // answerChallenge answers a challenge. A 404 has no reason: autocert's reason is meant for its log.
@@ -57,7 +59,7 @@ func (u *upgrader) answerChallenge(ctx *fasthttp.RequestCtx) {
 	u.challenges(ctx)
 	if ctx.Response.StatusCode() != fasthttp.StatusOK {
 		ctx.Response.Reset()
-		u.pages.answer(ctx, redirect.UnknownCode)
+		u.pages.Answer(ctx, redirect.UnknownCode)
 	}
 }
 

@@ -1,4 +1,4 @@
-package api
+package public
 
 import (
 	"fmt"
@@ -25,20 +25,20 @@ const (
 	qrCodePatience    = 5 * time.Second
 )
 
-// qrCodes draws the QR codes of short addresses.
-type qrCodes struct {
+// QRCodes draws the QR codes of short addresses.
+type QRCodes struct {
 	*peeker
 	baseURL string
 	log     *slog.Logger
-	places  *turnstile.Turnstile
+	Places  *turnstile.Turnstile
 	cores   *turnstile.Turnstile // for all work that keeps a core busy
 }
 
-func newQRCodes(p *peeker, baseURL string, log *slog.Logger, cores *turnstile.Turnstile) *qrCodes {
+func newQRCodes(p *peeker, baseURL string, log *slog.Logger, cores *turnstile.Turnstile) *QRCodes {
 	places := turnstile.New(turnstile.Limits{
 		Places: turnstile.HalfTheCores(), PerCaller: maxQRCodesCaller, Waiting: maxQRCodesWaiting, Patience: qrCodePatience,
 	})
-	return &qrCodes{p, baseURL, log, places, cores}
+	return &QRCodes{p, baseURL, log, places, cores}
 }
 
 // The width of a PNG, in pixels.
@@ -49,12 +49,12 @@ const (
 )
 
 // serveSVG is GET /{code}.svg.
-func (q *qrCodes) serveSVG(ctx *fasthttp.RequestCtx, code []byte) {
+func (q *QRCodes) serveSVG(ctx *fasthttp.RequestCtx, code []byte) {
 	q.serve(ctx, code, "image/svg+xml", func(c qrcode.Code) ([]byte, error) { return c.SVG(), nil })
 }
 
 // servePNG is GET /{code}.png?size=.
-func (q *qrCodes) servePNG(ctx *fasthttp.RequestCtx, code []byte) {
+func (q *QRCodes) servePNG(ctx *fasthttp.RequestCtx, code []byte) {
 	q.serve(ctx, code, "image/png", func(c qrcode.Code) ([]byte, error) {
 		pixels, err := sizeAsked(ctx)
 		switch {
@@ -82,7 +82,7 @@ func sizeAsked(ctx *fasthttp.RequestCtx) (int, error) {
 
 // serve answers with the QR code of a short address, drawn by draw. The code never changes as
 // long as the link exists.
-func (q *qrCodes) serve(ctx *fasthttp.RequestCtx, code []byte, contentType string, draw func(qrcode.Code) ([]byte, error)) {
+func (q *QRCodes) serve(ctx *fasthttp.RequestCtx, code []byte, contentType string, draw func(qrcode.Code) ([]byte, error)) {
 	if _, found := q.peek(ctx, code); !found {
 		return
 	}
@@ -100,8 +100,8 @@ func (q *qrCodes) serve(ctx *fasthttp.RequestCtx, code []byte, contentType strin
 
 // draw calls draw with the code of text for the caller of key, in turn with other QR codes and then
 // with all costly work.
-func (q *qrCodes) draw(key turnstile.Key, text string, draw func(qrcode.Code) ([]byte, error)) (image []byte, err error) {
-	err = q.places.Do(key, func() error {
+func (q *QRCodes) draw(key turnstile.Key, text string, draw func(qrcode.Code) ([]byte, error)) (image []byte, err error) {
+	err = q.Places.Do(key, func() error {
 		return q.cores.Do(key, func() error {
 			c, err := qrcode.Encode(text)
 			if err == nil {

@@ -1,4 +1,4 @@
-package api
+package public
 
 import (
 	"sync"
@@ -6,7 +6,6 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
-	"shunt/api/dashboard"
 	"shunt/api/docs"
 	"shunt/api/exchange"
 	"shunt/api/page"
@@ -14,16 +13,13 @@ import (
 
 // A publicPage answers GET and HEAD of a path. code is the part of the path before the page's
 // suffix.
-type publicPage func(ctx *fasthttp.RequestCtx, code []byte)
+type handler func(ctx *fasthttp.RequestCtx, code []byte)
 
-// Where the dashboard and the reference page are.
-const (
-	dashboardPath = dashboard.Root
-	docsPath      = "/_/docs"
-)
+// DocsPath is where the reference page is.
+const DocsPath = "/_/docs"
 
 // serveDocs returns GET /_/docs.
-func serveDocs(baseURL string, site page.Site) publicPage {
+func serveDocs(baseURL string, site page.Site) handler {
 	page := sync.OnceValue(func() docs.Document { return docs.Page(baseURL, site) }) // made at the first request
 	policy := docs.Policy(site)
 	return func(ctx *fasthttp.RequestCtx, _ []byte) {
@@ -32,14 +28,14 @@ func serveDocs(baseURL string, site page.Site) publicPage {
 	}
 }
 
-// readDocument is GET /openapi.json. The document is part of the program and holds no secret, so it
+// ReadDocument is GET /openapi.json. The document is part of the program and holds no secret, so it
 // needs neither token nor HTTPS.
-func readDocument(ctx *fasthttp.RequestCtx, _ account.Caller) error {
+func ReadDocument(ctx *fasthttp.RequestCtx, _ account.Caller) error {
 	return writeOpenAPI(ctx, docs.OpenAPI)
 }
 
-// readDocument30 is GET /openapi-3.0.json.
-func readDocument30(ctx *fasthttp.RequestCtx, _ account.Caller) error {
+// ReadDocument30 is GET /openapi-3.0.json.
+func ReadDocument30(ctx *fasthttp.RequestCtx, _ account.Caller) error {
 	return writeOpenAPI(ctx, docs.OpenAPI30())
 }
 

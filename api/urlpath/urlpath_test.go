@@ -1,4 +1,4 @@
-package api
+package urlpath
 
 import (
 	"bytes"
@@ -49,8 +49,8 @@ func TestACodeIsMatchedOnTheRawPath(t *testing.T) {
 		"empty":                      {"", "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			path, query := splitURI([]byte(c.uri))
-			if got := matchCode(path); string(got) != c.code || string(query) != c.query {
+			path, query := Split([]byte(c.uri))
+			if got := Code(path); string(got) != c.code || string(query) != c.query {
 				t.Errorf("%q: got code %q, query %q; want %q, %q", c.uri, got, query, c.code, c.query)
 			}
 		})
@@ -141,14 +141,14 @@ func TestASpoiltCodeIsMatched(t *testing.T) {
 		"promo.":                            {},
 		"":                                  {},
 	} {
-		path, query := splitURI([]byte(uri))
-		if code := matchCode(path); code != nil {
+		path, query := Split([]byte(uri))
+		if code := Code(path); code != nil {
 			t.Errorf("%q: matched as it was sent", uri)
 		}
 		if want.code == "" {
 			want.query = string(query)
 		}
-		if code, query := matchSpoiltCode(path, query); string(code) != want.code || string(query) != want.query {
+		if code, query := SpoiltCode(path, query); string(code) != want.code || string(query) != want.query {
 			t.Errorf("%q: got code %q, query %q; want %q, %q", uri, code, query, want.code, want.query)
 		}
 	}
@@ -161,15 +161,15 @@ func FuzzMatchSpoiltCode(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, path, query []byte) {
 		sent := bytes.Clone(path)
-		code, all := matchSpoiltCode(path, query)
+		code, all := SpoiltCode(path, query)
 		if code != nil && (!engine.ValidCode(code) || !bytes.HasSuffix(all, query)) {
 			t.Errorf("%q, %q: got %q, %q", path, query, code, all)
 		}
 		if !bytes.Equal(path, sent) {
 			t.Errorf("%q became %q", sent, path)
 		}
-		if code := matchCode(path); code != nil {
-			if spoilt, _ := matchSpoiltCode(path, query); !bytes.Equal(spoilt, code) {
+		if code := Code(path); code != nil {
+			if spoilt, _ := SpoiltCode(path, query); !bytes.Equal(spoilt, code) {
 				t.Errorf("%q: got %q and %q", path, code, spoilt)
 			}
 		}
@@ -184,12 +184,12 @@ func FuzzMatchCode(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, uri []byte) {
-		path, query := splitURI(uri)
+		path, query := Split(uri)
 		var want []byte
 		if m := codePath.FindSubmatch(path); m != nil && !bytes.HasSuffix(path, []byte("\n")) && string(path) != "/_/" { // the overview
 			want = m[1]
 		}
-		if got := matchCode(path); !bytes.Equal(got, want) {
+		if got := Code(path); !bytes.Equal(got, want) {
 			t.Errorf("%q: got %q, want %q", path, got, want)
 		}
 		if bytes.IndexByte(query, '#') >= 0 || bytes.IndexByte(path, '?') >= 0 {

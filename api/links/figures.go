@@ -1,4 +1,4 @@
-package api
+package links
 
 import (
 	"github.com/valyala/fasthttp"
@@ -8,8 +8,8 @@ import (
 	"shunt/api/ops"
 )
 
-// readStats is GET /stats/{code}.
-func (l *linkCalls) readStats(ctx *fasthttp.RequestCtx, caller account.Caller) error {
+// ReadStats is GET /stats/{code}.
+func (l *Calls) ReadStats(ctx *fasthttp.RequestCtx, caller account.Caller) error {
 	q, err := ops.ParseFigures(caller, ctx.QueryArgs())
 	if err != nil {
 		return err
@@ -18,55 +18,55 @@ func (l *linkCalls) readStats(ctx *fasthttp.RequestCtx, caller account.Caller) e
 	if err != nil {
 		return err
 	}
-	if _, err := l.calls.Find(caller, code, q.Guard); err != nil { // so that a missing link takes no place
+	if _, err := l.Ops.Find(caller, code, q.Guard); err != nil { // so that a missing link takes no place
 		return err
 	}
 	answer := func(ctx *fasthttp.RequestCtx, caller account.Caller) error {
-		figures, err := l.calls.Figures(caller, code, q)
+		figures, err := l.Ops.Figures(caller, code, q)
 		if err != nil {
 			return err
 		}
 		return exchange.WriteJSON(ctx, fasthttp.StatusOK, figures)
 	}
 	if q.Heavy() {
-		answer = l.heavy.bounded(answer)
+		answer = l.Heavy.Bounded(answer)
 	}
 	return answer(ctx, caller)
 }
 
-// readOwnerStats is GET /stats.
-func (l *linkCalls) readOwnerStats(ctx *fasthttp.RequestCtx, caller account.Caller) error {
+// ReadOwnerStats is GET /stats.
+func (l *Calls) ReadOwnerStats(ctx *fasthttp.RequestCtx, caller account.Caller) error {
 	q, err := ops.ParseOwnerFigures(caller, ctx.QueryArgs())
 	if err != nil {
 		return err
 	}
-	figures, err := l.calls.OwnerFigures(caller, q)
+	figures, err := l.Ops.OwnerFigures(caller, q)
 	if err != nil {
 		return err
 	}
 	return exchange.WriteJSON(ctx, fasthttp.StatusOK, figures)
 }
 
-// readMisses is GET /misses.
-func (l *linkCalls) readMisses(ctx *fasthttp.RequestCtx, _ account.Caller) error {
+// ReadMisses is GET /misses.
+func (l *Calls) ReadMisses(ctx *fasthttp.RequestCtx, _ account.Caller) error {
 	top, err := ops.ParseTop(ctx.QueryArgs())
 	if err != nil {
 		return err
 	}
-	misses, err := l.calls.Misses(top)
+	misses, err := l.Ops.Misses(top)
 	if err != nil {
 		return err
 	}
 	return exchange.WriteJSON(ctx, fasthttp.StatusOK, misses)
 }
 
-// readAudit is GET /audit.
-func (l *linkCalls) readAudit(ctx *fasthttp.RequestCtx, caller account.Caller) error {
+// ReadAudit is GET /audit.
+func (l *Calls) ReadAudit(ctx *fasthttp.RequestCtx, caller account.Caller) error {
 	q, err := ops.ParseAudit(caller, ctx.QueryArgs())
 	if err != nil {
 		return err
 	}
-	page, err := l.calls.Audit(caller, q)
+	page, err := l.Ops.Audit(caller, q)
 	if err != nil {
 		return err
 	}

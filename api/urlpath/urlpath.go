@@ -1,4 +1,4 @@
-package api
+package urlpath
 
 import (
 	"bytes"
@@ -9,10 +9,10 @@ import (
 	"shunt/engine"
 )
 
-// splitURI returns the path and the query of a raw request target, both as they were sent: nothing
+// Split returns the path and the query of a raw request target, both as they were sent: nothing
 // is decoded or cleaned. The path of an absolute-form target (RFC 9112, 3.2.2) is the part after
 // the authority. A request target has no fragment, but some clients send one; it is dropped.
-func splitURI(uri []byte) (path, query []byte) {
+func Split(uri []byte) (path, query []byte) {
 	uri, _, _ = bytes.Cut(uri, []byte{'#'})
 	path, query, _ = bytes.Cut(uri, []byte{'?'})
 	if len(path) > 0 && path[0] == '/' {
@@ -29,8 +29,8 @@ func splitURI(uri []byte) (path, query []byte) {
 	return after[slash:], query
 }
 
-// matchCode returns the code that a raw path names: /{code} or /{code}/; nil if it names none.
-func matchCode(path []byte) []byte {
+// Code returns the code that a raw path names: /{code} or /{code}/; nil if it names none.
+func Code(path []byte) []byte {
 	if len(path) < 2 || path[0] != '/' {
 		return nil
 	}
@@ -46,14 +46,14 @@ func matchCode(path []byte) []byte {
 	return code
 }
 
-// matchSpoiltCode returns the code that a path names in which matchCode finds none, and the query
+// SpoiltCode returns the code that a path names in which Code finds none, and the query
 // that belongs to it; nil if it names none. The path may have escapes of bytes that need none, and
 // what people and mailers put after an address. There is at most one code, so a request is one
 // look-up. It takes time in proportion to the path, and allocates if there are such escapes, or two
 // queries.
-func matchSpoiltCode(path, query []byte) (code, allQuery []byte) {
+func SpoiltCode(path, query []byte) (code, allQuery []byte) {
 	path, added, _ := bytes.Cut(path, []byte{'&'})
-	code = matchCode(trimmed(unescaped(path)))
+	code = Code(Clean(path))
 	if code == nil || len(added) == 0 {
 		return code, query
 	}
@@ -62,6 +62,9 @@ func matchSpoiltCode(path, query []byte) (code, allQuery []byte) {
 	}
 	return code, slices.Concat(added, []byte{'&'}, query)
 }
+
+// Clean returns path without needless escapes, and without what people and mailers put after an address.
+func Clean(path []byte) []byte { return trimmed(unescaped(path)) }
 
 // unescaped returns path with the bytes that RFC 3986, 2.3, calls unreserved in place of their
 // escapes, which mean the same (6.2.2.2). All other escapes stay. Without any, it is path itself.

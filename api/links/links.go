@@ -1,4 +1,4 @@
-package api
+package links
 
 import (
 	"log/slog"
@@ -8,19 +8,20 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
+	"shunt/api/auth"
 	"shunt/api/exchange"
 	"shunt/api/ops"
 	"shunt/api/problem"
 	"shunt/engine"
 )
 
-// linkCalls answers the calls on links and their figures; package ops defines what each call does.
-type linkCalls struct {
-	calls   *ops.Calls
-	heavy   *heavyCalls
-	limiter *limiter
-	ending  <-chan struct{} // closed when the server shuts down
-	log     *slog.Logger
+// Calls answers the calls on links and their figures; package ops defines what each call does.
+type Calls struct {
+	Ops     *ops.Calls
+	Heavy   *Heavy
+	Limiter *auth.Limiter
+	Ending  <-chan struct{} // closed when the server shuts down
+	Log     *slog.Logger
 }
 
 // writeLink answers with a link object.
@@ -30,13 +31,13 @@ func writeLink(ctx *fasthttp.RequestCtx, status int, l *ops.Link) error {
 	return exchange.WriteAppended(ctx, status, l.AppendJSON)
 }
 
-// createLink is POST /shorten.
-func (l *linkCalls) createLink(ctx *fasthttp.RequestCtx, caller account.Caller) error {
+// CreateLink is POST /shorten.
+func (l *Calls) CreateLink(ctx *fasthttp.RequestCtx, caller account.Caller) error {
 	key, err := creationAsked(ctx)
 	if err != nil {
 		return err
 	}
-	link, existed, err := l.calls.Create(caller, key, exchange.BodyOf(ctx))
+	link, existed, err := l.Ops.Create(caller, key, exchange.BodyOf(ctx))
 	if err != nil {
 		return err
 	}
@@ -56,37 +57,37 @@ func creationAsked(ctx *fasthttp.RequestCtx) (ops.Key, error) {
 	return ops.ParseKey(ctx.Request.Header.PeekAll("Idempotency-Key"))
 }
 
-// listLinks is GET /links.
-func (l *linkCalls) listLinks(ctx *fasthttp.RequestCtx, caller account.Caller) error {
+// ListLinks is GET /links.
+func (l *Calls) ListLinks(ctx *fasthttp.RequestCtx, caller account.Caller) error {
 	q, err := ops.ParseList(caller, ctx.QueryArgs())
 	if err != nil {
 		return err
 	}
-	return l.calls.List(caller, q, func(page ops.Page) error {
+	return l.Ops.List(caller, q, func(page ops.Page) error {
 		return exchange.WriteAppended(ctx, fasthttp.StatusOK, page.AppendJSON)
 	})
 }
 
-// readLink is GET /links/{code}.
-func (l *linkCalls) readLink(ctx *fasthttp.RequestCtx, caller account.Caller) error {
+// ReadLink is GET /links/{code}.
+func (l *Calls) ReadLink(ctx *fasthttp.RequestCtx, caller account.Caller) error {
 	code, guard, err := linkAsked(ctx, caller)
 	if err != nil {
 		return err
 	}
-	link, err := l.calls.Read(caller, code, guard)
+	link, err := l.Ops.Read(caller, code, guard)
 	if err != nil {
 		return err
 	}
 	return writeLink(ctx, fasthttp.StatusOK, &link)
 }
 
-// patchLink is PATCH /links/{code}.
-func (l *linkCalls) patchLink(ctx *fasthttp.RequestCtx, caller account.Caller) error {
+// PatchLink is PATCH /links/{code}.
+func (l *Calls) PatchLink(ctx *fasthttp.RequestCtx, caller account.Caller) error {
 	code, guard, err := linkAsked(ctx, caller)
 	if err != nil {
 		return err
 	}
-	link, err := l.calls.Update(caller, code, guard, versionsAsked(ctx), exchange.BodyOf(ctx))
+	link, err := l.Ops.Update(caller, code, guard, versionsAsked(ctx), exchange.BodyOf(ctx))
 	if err != nil {
 		return acceptingPatches(ctx, err)
 	}
@@ -102,65 +103,65 @@ func acceptingPatches(ctx *fasthttp.RequestCtx, err error) error {
 	return err
 }
 
-// deleteLink is DELETE /links/{code}.
-func (l *linkCalls) deleteLink(ctx *fasthttp.RequestCtx, caller account.Caller) error {
+// DeleteLink is DELETE /links/{code}.
+func (l *Calls) DeleteLink(ctx *fasthttp.RequestCtx, caller account.Caller) error {
 	code, guard, err := linkAsked(ctx, caller)
 	if err != nil {
 		return err
 	}
-	if err := l.calls.Delete(caller, code, guard, versionsAsked(ctx)); err != nil {
+	if err := l.Ops.Delete(caller, code, guard, versionsAsked(ctx)); err != nil {
 		return err
 	}
 	ctx.SetStatusCode(fasthttp.StatusNoContent)
 	return nil
 }
 
-// resetLink is POST /links/{code}/reset. It reads no body.
-func (l *linkCalls) resetLink(ctx *fasthttp.RequestCtx, caller account.Caller) error {
+// ResetLink is POST /links/{code}/reset. It reads no body.
+func (l *Calls) ResetLink(ctx *fasthttp.RequestCtx, caller account.Caller) error {
 	code, guard, err := linkAsked(ctx, caller)
 	if err != nil {
 		return err
 	}
-	link, err := l.calls.Reset(caller, code, guard, versionsAsked(ctx))
+	link, err := l.Ops.Reset(caller, code, guard, versionsAsked(ctx))
 	if err != nil {
 		return err
 	}
 	return writeLink(ctx, fasthttp.StatusOK, &link)
 }
 
-// listTags is GET /tags.
-func (l *linkCalls) listTags(ctx *fasthttp.RequestCtx, caller account.Caller) error {
+// ListTags is GET /tags.
+func (l *Calls) ListTags(ctx *fasthttp.RequestCtx, caller account.Caller) error {
 	q, err := ops.ParseTags(caller, ctx.QueryArgs())
 	if err != nil {
 		return err
 	}
-	page, err := l.calls.Tags(caller, q)
+	page, err := l.Ops.Tags(caller, q)
 	if err != nil {
 		return err
 	}
 	return exchange.WriteJSON(ctx, fasthttp.StatusOK, page)
 }
 
-// renameTag is PATCH /tags/{tag}.
-func (l *linkCalls) renameTag(ctx *fasthttp.RequestCtx, caller account.Caller) error {
+// RenameTag is PATCH /tags/{tag}.
+func (l *Calls) RenameTag(ctx *fasthttp.RequestCtx, caller account.Caller) error {
 	tag, guard, err := tagAsked(ctx, caller)
 	if err != nil {
 		return err
 	}
-	done, err := l.calls.RenameTag(caller, guard, tag, exchange.BodyOf(ctx))
+	done, err := l.Ops.RenameTag(caller, guard, tag, exchange.BodyOf(ctx))
 	if err != nil {
 		return acceptingPatches(ctx, err)
 	}
 	return exchange.WriteJSON(ctx, fasthttp.StatusOK, done)
 }
 
-// deleteTag is DELETE /tags/{tag}.
-func (l *linkCalls) deleteTag(ctx *fasthttp.RequestCtx, caller account.Caller) error {
+// DeleteTag is DELETE /tags/{tag}.
+func (l *Calls) DeleteTag(ctx *fasthttp.RequestCtx, caller account.Caller) error {
 	tag, guard, err := tagAsked(ctx, caller)
 	if err != nil {
 		return err
 	}
-	done, err := l.calls.DeleteTag(caller, guard, tag)
+	done, err := l.Ops.DeleteTag(caller, guard, tag)
 	if err != nil {
 		return err
 	}

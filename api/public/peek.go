@@ -1,8 +1,10 @@
-package api
+package public
 
 import (
 	"github.com/valyala/fasthttp"
 
+	"shunt/api/auth"
+	"shunt/api/exchange"
 	"shunt/api/redirect"
 	"shunt/api/turnstile"
 	"shunt/api/wire/http1"
@@ -12,9 +14,9 @@ import (
 // A peeker finds links for the pages about them.
 type peeker struct {
 	redirects *redirect.Redirector
-	limiter   *limiter
-	pages     pages
-	now       clock
+	limiter   *auth.Limiter
+	pages     Pages
+	now       exchange.Clock
 }
 
 // pageKey returns the key of the link that a page is about.
@@ -23,19 +25,19 @@ func pageKey(code string) engine.Key { return engine.Key{Domain: engine.DefaultD
 // peek returns the link of code as a redirect would find it now. If a request for code would not be
 // redirected, peek answers with the page of that outcome and returns found == false.
 func (p *peeker) peek(ctx *fasthttp.RequestCtx, code []byte) (link redirect.Peeked, found bool) {
-	now := p.now.of(ctx)
+	now := p.now.Of(ctx)
 	link, o := p.redirects.Peek(p.key(ctx), pageKey(string(code)).View(), now.UnixMilli())
 	if o == redirect.Redirected {
 		return link, true
 	}
-	if o == redirect.UnknownCode && !p.limiter.mayMiss(ctx, p.limiter.proxies.ClientAddr(ctx, http1.PeerAddr(ctx)), now) {
+	if o == redirect.UnknownCode && !p.limiter.MayMiss(ctx, p.limiter.Proxies.ClientAddr(ctx, http1.PeerAddr(ctx)), now) {
 		o = redirect.TooManyMisses
 	}
-	p.pages.answer(ctx, o)
+	p.pages.Answer(ctx, o)
 	return link, false
 }
 
 // key returns the key by which a turnstile limits the client of a request.
 func (p *peeker) key(ctx *fasthttp.RequestCtx) turnstile.Key {
-	return strangerKey(ctx, p.limiter.proxies)
+	return auth.StrangerKey(ctx, p.limiter.Proxies)
 }

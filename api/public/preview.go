@@ -1,4 +1,4 @@
-package api
+package public
 
 import (
 	"errors"
@@ -23,22 +23,22 @@ const (
 	previewPatience    = 5 * time.Second
 )
 
-// previews serves the pages that show where a link leads.
-type previews struct {
+// Previews serves the pages that show where a link leads.
+type Previews struct {
 	*peeker
 	engine *engine.Engine
 	log    *slog.Logger
-	places *turnstile.Turnstile // reads of the store
+	Places *turnstile.Turnstile // reads of the store
 }
 
-func newPreviews(p *peeker, e *engine.Engine, log *slog.Logger) *previews {
-	return &previews{p, e, log, turnstile.New(turnstile.Limits{
+func newPreviews(p *peeker, e *engine.Engine, log *slog.Logger) *Previews {
+	return &Previews{p, e, log, turnstile.New(turnstile.Limits{
 		Places: maxPreviews, PerCaller: maxPreviewsCaller, Waiting: maxPreviewsWaiting, Patience: previewPatience,
 	})}
 }
 
 // serve is GET /{code}+: where the link leads and since when it exists.
-func (p *previews) serve(ctx *fasthttp.RequestCtx, code []byte) {
+func (p *Previews) serve(ctx *fasthttp.RequestCtx, code []byte) {
 	link, found := p.peek(ctx, code)
 	if !found {
 		return
@@ -46,7 +46,7 @@ func (p *previews) serve(ctx *fasthttp.RequestCtx, code []byte) {
 	created, err := p.createdAt(p.key(ctx), string(code), link.ID)
 	switch {
 	case errors.Is(err, engine.ErrNotFound): // deleted since peek found it
-		p.pages.answer(ctx, redirect.UnknownCode)
+		p.pages.Answer(ctx, redirect.UnknownCode)
 	case err != nil:
 		exchange.Fail(ctx, p.log, err)
 	default:
@@ -55,8 +55,8 @@ func (p *previews) serve(ctx *fasthttp.RequestCtx, code []byte) {
 	}
 }
 
-func (p *previews) createdAt(key turnstile.Key, code string, id uint64) (at time.Time, err error) {
-	err = p.places.Do(key, func() (err error) {
+func (p *Previews) createdAt(key turnstile.Key, code string, id uint64) (at time.Time, err error) {
+	err = p.Places.Do(key, func() (err error) {
 		var made uint64
 		if made, at, err = p.engine.Made(pageKey(code)); err == nil && made != id {
 			err = engine.ErrNotFound

@@ -1,4 +1,4 @@
-package api
+package links
 
 import (
 	"bytes"
@@ -17,11 +17,11 @@ import (
 	"shunt/api/wire"
 )
 
-// exportLinks is GET /export: link objects, one a line, newest first. An export is complete if, and
+// ExportLinks is GET /export: link objects, one a line, newest first. An export is complete if, and
 // only if, its last chunk arrives, as in any chunked answer. If it cannot go on, its last line is a
 // problem instead of a link (its type begins with urn:shunt:problem:), and the connection ends
 // without the last chunk.
-func (l *linkCalls) exportLinks(ctx *fasthttp.RequestCtx, caller account.Caller) error {
+func (l *Calls) ExportLinks(ctx *fasthttp.RequestCtx, caller account.Caller) error {
 	q, err := ops.ParseExport(caller, ctx.QueryArgs())
 	if err != nil {
 		return err
@@ -43,12 +43,12 @@ func (l *linkCalls) exportLinks(ctx *fasthttp.RequestCtx, caller account.Caller)
 
 // startExport makes the links the body of the answer. It reads the first page itself, so that an
 // error there becomes an ordinary answer.
-func (l *linkCalls) startExport(ctx *fasthttp.RequestCtx, caller account.Caller, q ops.ListQuery) error {
-	export, err := l.calls.Export(caller, q)
+func (l *Calls) startExport(ctx *fasthttp.RequestCtx, caller account.Caller, q ops.ListQuery) error {
+	export, err := l.Ops.Export(caller, q)
 	if err != nil {
 		return err
 	}
-	x := &exportStream{export: export, ending: l.ending, log: exchange.LoggerOf(ctx, l.log), conn: ctx.Conn()}
+	x := &exportStream{export: export, ending: l.Ending, log: exchange.LoggerOf(ctx, l.Log), conn: ctx.Conn()}
 	if err := x.readPage(); err != nil {
 		return errors.Join(err, x.Close())
 	}

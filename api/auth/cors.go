@@ -1,4 +1,4 @@
-package api
+package auth
 
 import (
 	"fmt"
@@ -9,10 +9,10 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// cors lets pages of other origins call the API (Fetch, 3.2): those that the operator names, by
+// CORS lets pages of other origins call the API (Fetch, 3.2): those that the operator names, by
 // default none. They send tokens of their own; they cannot read the answer to a request with a
 // cookie, because no answer has Access-Control-Allow-Credentials.
-type cors struct {
+type CORS struct {
 	any     bool // "*": every origin
 	origins map[string]bool
 	below   []originsBelow
@@ -35,7 +35,8 @@ const (
 	corsMaxAge  = "600" // seconds for which a browser need not ask again; browsers accept at most two hours
 )
 
-func newCORS(origins []string) (c cors, err error) {
+// NewCORS reads the origins that an operator names.
+func NewCORS(origins []string) (c CORS, err error) {
 	c.origins = make(map[string]bool)
 	for _, text := range origins {
 		if text == "*" {
@@ -62,7 +63,7 @@ func newCORS(origins []string) (c cors, err error) {
 
 // CheckCORSOrigins returns an error if origins is not valid for Options.CORSOrigins.
 func CheckCORSOrigins(origins []string) error {
-	_, err := newCORS(origins)
+	_, err := NewCORS(origins)
 	return err
 }
 
@@ -89,22 +90,22 @@ func canonicalOrigin(text string) (origin string, ok bool) {
 	return u.Scheme + "://" + host, true
 }
 
-func (c *cors) off() bool { return !c.any && len(c.origins) == 0 && len(c.below) == 0 }
+func (c *CORS) off() bool { return !c.any && len(c.origins) == 0 && len(c.below) == 0 }
 
 // allows reports whether the operator named origin, as browsers send it.
-func (c *cors) allows(origin string) bool {
+func (c *CORS) allows(origin string) bool {
 	return c.origins[origin] || slices.ContainsFunc(c.below, func(b originsBelow) bool { return b.has(origin) })
 }
 
-// preflight answers a browser that asks whether a page may make a request. It returns false if the
+// Preflight answers a browser that asks whether a page may make a request. It returns false if the
 // request is not a preflight.
-func (c *cors) preflight(ctx *fasthttp.RequestCtx) bool {
+func (c *CORS) Preflight(ctx *fasthttp.RequestCtx) bool {
 	if c.off() || !ctx.IsOptions() || len(ctx.Request.Header.Peek(fasthttp.HeaderAccessControlRequestMethod)) == 0 {
 		return false
 	}
 	ctx.SetStatusCode(fasthttp.StatusNoContent)
 	h := &ctx.Response.Header
-	if c.allow(ctx) {
+	if c.Allow(ctx) {
 		h.Set(fasthttp.HeaderAccessControlAllowMethods, corsMethods)
 		h.Set(fasthttp.HeaderAccessControlAllowHeaders, corsHeaders)
 		h.Set(fasthttp.HeaderAccessControlMaxAge, corsMaxAge)
@@ -112,9 +113,9 @@ func (c *cors) preflight(ctx *fasthttp.RequestCtx) bool {
 	return true
 }
 
-// allow lets a page of the request's origin read the answer, if the operator allows that origin.
+// Allow lets a page of the request's origin read the answer, if the operator allows that origin.
 // The answer differs by origin, so Vary tells caches.
-func (c *cors) allow(ctx *fasthttp.RequestCtx) bool {
+func (c *CORS) Allow(ctx *fasthttp.RequestCtx) bool {
 	if c.off() {
 		return false
 	}

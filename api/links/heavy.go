@@ -1,4 +1,4 @@
-package api
+package links
 
 import (
 	"bytes"
@@ -6,6 +6,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
+	"shunt/api/exchange"
 	"shunt/api/ops"
 	"shunt/api/turnstile"
 )
@@ -21,23 +22,23 @@ const (
 	costlyPatience   = ops.Patience
 )
 
-// newCores returns the places for all work that keeps a core busy for a millisecond or more. There
+// NewCores returns the places for all work that keeps a core busy for a millisecond or more. There
 // are half as many as cores, so that redirects have the other half, whatever load the API has.
 // Figures of ten thousand links take 5 to 30 ms, 8 MiB of JSON half a second, a password 40 ms, a
 // QR code 1 to 3 ms. The callers take turns, so lists and exports, which can be cut into pieces,
 // enter for each piece.
-func newCores() *turnstile.Turnstile {
+func NewCores() *turnstile.Turnstile {
 	return turnstile.New(turnstile.Limits{Places: turnstile.HalfTheCores(), Waiting: maxCostlyWaiting, Patience: costlyPatience})
 }
 
-// heavyCalls limits heavy reads, and makes costly work wait for a core.
-type heavyCalls struct{ calls *ops.Calls }
+// Heavy limits heavy reads, and makes costly work wait for a core.
+type Heavy struct{ Ops *ops.Calls }
 
-// bounded limits how many calls of handle run at once and how many of their answers are being sent.
+// Bounded limits how many calls of handle run at once and how many of their answers are being sent.
 // handle itself takes turns for its costly parts.
-func (h *heavyCalls) bounded(handle handler) handler {
+func (h *Heavy) Bounded(handle exchange.Handler) exchange.Handler {
 	return func(ctx *fasthttp.RequestCtx, caller account.Caller) error {
-		release, err := h.calls.BeginHeavy(caller)
+		release, err := h.Ops.BeginHeavy(caller)
 		if err != nil {
 			return err
 		}
@@ -55,10 +56,10 @@ func (h *heavyCalls) bounded(handle handler) handler {
 	}
 }
 
-// inTurn runs the whole of handle in turn with other costly work.
-func (h *heavyCalls) inTurn(handle handler) handler {
+// InTurn runs the whole of handle in turn with other costly work.
+func (h *Heavy) InTurn(handle exchange.Handler) exchange.Handler {
 	return func(ctx *fasthttp.RequestCtx, caller account.Caller) error {
-		return h.calls.InTurn(caller, func() error { return handle(ctx, caller) })
+		return h.Ops.InTurn(caller, func() error { return handle(ctx, caller) })
 	}
 }
 

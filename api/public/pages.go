@@ -1,4 +1,4 @@
-package api
+package public
 
 import (
 	"github.com/valyala/fasthttp"
@@ -9,17 +9,11 @@ import (
 	"shunt/api/redirect"
 )
 
-// The names of header fields in fasthttp's form, for SetCanonical.
-var (
-	headerLocation     = []byte("Location")
-	headerCacheControl = []byte("Cache-Control")
-)
+// Pages are the pages of this site.
+type Pages struct{ *page.Set }
 
-// pages are the pages of this site.
-type pages struct{ *page.Set }
-
-// answer sends the page of an outcome, or a problem if the client prefers JSON.
-func (s pages) answer(ctx *fasthttp.RequestCtx, o redirect.Outcome) {
+// Answer sends the page of an outcome, or a problem if the client prefers JSON.
+func (s Pages) Answer(ctx *fasthttp.RequestCtx, o redirect.Outcome) {
 	p := s.Error(o)
 	h := &ctx.Response.Header
 	h.Set("Vary", "Accept")
@@ -39,14 +33,14 @@ func (s pages) answer(ctx *fasthttp.RequestCtx, o redirect.Outcome) {
 }
 
 // write sends a page of the set with the header fields that every page has.
-func (s pages) write(ctx *fasthttp.RequestCtx, html page.Text) {
+func (s Pages) write(ctx *fasthttp.RequestCtx, html page.Text) {
 	guardPage(ctx, s.Policy)
 	ctx.Response.Header.SetContentType("text/html; charset=utf-8")
 	writeText(ctx, html)
 }
 
 // writeOnce does what write does with a page that is made for one request.
-func (s pages) writeOnce(ctx *fasthttp.RequestCtx, html []byte) {
+func (s Pages) writeOnce(ctx *fasthttp.RequestCtx, html []byte) {
 	guardPage(ctx, s.Policy)
 	ctx.Response.Header.SetContentType("text/html; charset=utf-8")
 	ctx.Response.SetBodyRaw(html)

@@ -1,4 +1,4 @@
-package api
+package urlpath
 
 import (
 	"bytes"
@@ -22,8 +22,8 @@ func TestPlainPathsAreExactlyThoseOfCodes(t *testing.T) {
 		raw := []byte("GET " + uri + " HTTP/1.1\r\nHost: a\r\n\r\n")
 		var r http1.Plain
 		n, _ := rd.Read(raw, netip.MustParseAddr("127.0.0.1"), &r)
-		path, query := splitURI([]byte(uri))
-		code := matchCode(path)
+		path, query := Split([]byte(uri))
+		code := Code(path)
 		if bytes.IndexByte([]byte(uri), '#') >= 0 || bytes.HasPrefix([]byte(uri), []byte("http")) {
 			code = nil // the gate refuses the first; the second is valid, but not plain
 		}

@@ -1,4 +1,4 @@
-package api
+package blocklist
 
 import (
 	"bytes"
@@ -20,22 +20,22 @@ import (
 const (
 	// blockFileInterval is the time between two checks of the block list's file. A million hosts
 	// take 0.3 s to read, so a new host is blocked within two seconds.
-	blockFileInterval = time.Second
+	interval = time.Second
 
 	// blockFileSettles is how long after a change the file is read again whatever its stat reports:
 	// a second change within one tick of the file system's clock shows only in the content.
-	blockFileSettles = 2 * time.Second
+	settles = 2 * time.Second
 
 	// maxBlockFileBytes is 32 bytes for each of engine.MaxBlocked.
-	maxBlockFileBytes = 32 * engine.MaxBlocked
+	maxBytes = 32 * engine.MaxBlocked
 
 	// maxLineWarnings bounds the log lines about one version of the file.
 	maxLineWarnings = 20
 )
 
-// A BlockFile is a block list in a file that is read again when it changes.
-type BlockFile struct {
-	list engine.BlockList
+// A File is a block list in a file that is read again when it changes.
+type File struct {
+	List engine.BlockList
 	path string
 	log  *slog.Logger
 
@@ -49,21 +49,21 @@ type BlockFile struct {
 	shown atomic.Pointer[admin.Blocks] // for metrics; replaced, never changed
 }
 
-// figures returns the state of the list. Any number of goroutines may call it at once.
-func (f *BlockFile) figures() admin.Blocks { return *f.shown.Load() }
+// Figures returns the state of the list. Any number of goroutines may call it at once.
+func (f *File) Figures() admin.Blocks { return *f.shown.Load() }
 
 // show publishes the state of the list.
-func (f *BlockFile) show(loadedAt time.Time, took time.Duration) {
-	f.shown.Store(&admin.Blocks{Entries: f.list.Len(), LoadedAt: loadedAt, Took: took, Failing: f.failing})
+func (f *File) show(loadedAt time.Time, took time.Duration) {
+	f.shown.Store(&admin.Blocks{Entries: f.List.Len(), LoadedAt: loadedAt, Took: took, Failing: f.failing})
 }
 
 // Prepare reads the file, and returns a function that puts in force what the file has then. If it
 // returns an error, nothing has changed.
-func (f *BlockFile) Prepare() (commit func(), err error) {
+func (f *File) Prepare() (commit func(), err error) {
 	if _, err := statRegular(f.path); err != nil {
 		return nil, err
 	}
-	text, err := readUpTo(f.path, maxBlockFileBytes)
+	text, err := readUpTo(f.path, maxBytes)
 	if err != nil {
 		return nil, err
 	}
@@ -73,9 +73,9 @@ func (f *BlockFile) Prepare() (commit func(), err error) {
 	return f.look, nil
 }
 
-// OpenBlockFile reads the list at path.
-func OpenBlockFile(path string, log *slog.Logger) (*BlockFile, error) {
-	f := &BlockFile{path: path, log: log}
+// Open reads the list at path.
+func Open(path string, log *slog.Logger) (*File, error) {
+	f := &File{path: path, log: log}
 	if err := f.update(); err != nil {
 		return nil, err
 	}
@@ -84,8 +84,8 @@ func OpenBlockFile(path string, log *slog.Logger) (*BlockFile, error) {
 
 // Run keeps the list up to date with the file until ctx ends. If the file cannot be read, the list
 // stays as it was.
-func (f *BlockFile) Run(ctx context.Context) error {
-	ticker := time.NewTicker(blockFileInterval)
+func (f *File) Run(ctx context.Context) error {
+	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	for {
 		select {
@@ -98,25 +98,25 @@ func (f *BlockFile) Run(ctx context.Context) error {
 }
 
 // look checks the file once.
-func (f *BlockFile) look() {
+func (f *File) look() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	err := f.update()
 	switch {
 	case err != nil && !f.failing:
-		f.log.Error("cannot read the block list; the last one stays in force", slog.Any("cause", err), slog.Int("entries", f.list.Len()))
+		f.log.Error("cannot read the block list; the last one stays in force", slog.Any("cause", err), slog.Int("entries", f.List.Len()))
 	case err == nil && f.failing:
-		f.log.Info("the block list can be read again", slog.Int("entries", f.list.Len()))
+		f.log.Info("the block list can be read again", slog.Int("entries", f.List.Len()))
 	}
 	if f.failing != (err != nil) {
 		f.failing = err != nil
-		was := f.figures()
+		was := f.Figures()
 		f.show(was.LoadedAt, was.Took)
 	}
 }
 
 // update reads the file if it may have changed since it was last read. mu must be held.
-func (f *BlockFile) update() error {
+func (f *File) update() error {
 	stat, err := statRegular(f.path)
 	if err != nil {
 		return err
@@ -125,7 +125,7 @@ func (f *BlockFile) update() error {
 		return nil
 	}
 	now := time.Now()
-	text, err := readUpTo(f.path, maxBlockFileBytes)
+	text, err := readUpTo(f.path, maxBytes)
 	if err != nil {
 		return err
 	}
@@ -150,30 +150,30 @@ func statRegular(path string) (os.FileInfo, error) {
 }
 
 // unchanged reports whether the file is certainly the same as when it was last read.
-func (f *BlockFile) unchanged(stat os.FileInfo) bool {
+func (f *File) unchanged(stat os.FileInfo) bool {
 	return os.SameFile(f.stat, stat) && f.stat.Size() == stat.Size() && f.stat.ModTime().Equal(stat.ModTime()) &&
-		f.readAt.Sub(stat.ModTime()) > blockFileSettles
+		f.readAt.Sub(stat.ModTime()) > settles
 }
 
-func (f *BlockFile) replace(text []byte) error {
-	was := f.list.Len()
-	skipped, err := f.list.Replace(text)
+func (f *File) replace(text []byte) error {
+	was := f.List.Len()
+	skipped, err := f.List.Replace(text)
 	if err != nil {
 		return fmt.Errorf("%s: %w", f.path, err)
 	}
 	f.warn(text, skipped)
 	switch {
 	case f.stat == nil:
-	case was > 0 && f.list.Len() == 0: // somebody may want that, but a script that fails empties a file, too
+	case was > 0 && f.List.Len() == 0: // somebody may want that, but a script that fails empties a file, too
 		f.log.Warn("the block list is empty now, so nothing is blocked", slog.String("file", f.path), slog.Int("entries_before", was))
 	default:
-		f.log.Info("the block list has changed", slog.Int("entries", f.list.Len()))
+		f.log.Info("the block list has changed", slog.Int("entries", f.List.Len()))
 	}
 	return nil
 }
 
 // warn logs the lines that were skipped. A line that keeps its place and text is logged only once.
-func (f *BlockFile) warn(text []byte, skipped []engine.LineError) {
+func (f *File) warn(text []byte, skipped []engine.LineError) {
 	warned := make(map[string]bool)
 	number, unnamed := 0, 0
 	for _, e := range skipped {

@@ -1,4 +1,4 @@
-package api
+package auth
 
 import (
 	"net"
@@ -9,6 +9,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
+	"shunt/api/exchange"
 	"shunt/api/limit"
 	"shunt/api/problem"
 	"shunt/api/turnstile"
@@ -16,12 +17,12 @@ import (
 	"shunt/api/wire/http1"
 )
 
-// A limiter counts requests by the rules of package limit, for the caller and for the client's
+// A Limiter counts requests by the rules of package limit, for the caller and for the client's
 // network.
-type limiter struct {
-	rules   *limit.Rules
-	proxies *http1.Proxies
-	now     clock
+type Limiter struct {
+	Rules   *limit.Rules
+	Proxies *http1.Proxies
+	Now     exchange.Clock
 }
 
 // isLimited reports whether a request came over the network, and not through a socket that only
@@ -41,26 +42,26 @@ func countedNetwork(ctx *fasthttp.RequestCtx, p *http1.Proxies, client netip.Add
 	return conns.NetworkOf(client)
 }
 
-// strangerKey returns the key of a client without a login: its network.
-func strangerKey(ctx *fasthttp.RequestCtx, p *http1.Proxies) turnstile.Key {
+// StrangerKey returns the key of a client without a login: its network.
+func StrangerKey(ctx *fasthttp.RequestCtx, p *http1.Proxies) turnstile.Key {
 	return turnstile.Key{Network: countedNetwork(ctx, p, p.ClientAddr(ctx, http1.PeerAddr(ctx)))}
 }
 
 // ask adds the rules that apply to a request of that scope: those for owner, unless owner is nil,
 // and those for the client's network.
-func (l *limiter) ask(a *limit.Allowance, ctx *fasthttp.RequestCtx, scope limit.Scope, owner []byte) {
+func (l *Limiter) ask(a *limit.Allowance, ctx *fasthttp.RequestCtx, scope limit.Scope, owner []byte) {
 	if isLimited(ctx) {
-		client := l.proxies.ClientAddr(ctx, http1.PeerAddr(ctx))
-		l.rules.Ask(a, scope, owner, countedNetwork(ctx, l.proxies, client))
+		client := l.Proxies.ClientAddr(ctx, http1.PeerAddr(ctx))
+		l.Rules.Ask(a, scope, owner, countedNetwork(ctx, l.Proxies, client))
 	}
 }
 
 // count counts a request of that scope as cost events, for owner, unless owner is nil, and for the
 // client's network. If that is too much for either, it refuses the request and counts nothing.
-func (l *limiter) count(ctx *fasthttp.RequestCtx, scope limit.Scope, owner []byte, cost int) error {
+func (l *Limiter) count(ctx *fasthttp.RequestCtx, scope limit.Scope, owner []byte, cost int) error {
 	var a limit.Allowance
 	l.ask(&a, ctx, scope, owner)
-	wait := a.Take(l.now.of(ctx), cost)
+	wait := a.Take(l.Now.Of(ctx), cost)
 	if wait == 0 {
 		writeAllowance(&ctx.Response.Header, &a)
 		return nil
@@ -71,8 +72,8 @@ func (l *limiter) count(ctx *fasthttp.RequestCtx, scope limit.Scope, owner []byt
 
 // refuse counts a refused request, and tells the client its allowance a and in how many seconds to
 // try again.
-func (l *limiter) refuse(ctx *fasthttp.RequestCtx, a *limit.Allowance, scope limit.Scope, wait time.Duration) (seconds int64) {
-	l.rules.Refuse(scope)
+func (l *Limiter) refuse(ctx *fasthttp.RequestCtx, a *limit.Allowance, scope limit.Scope, wait time.Duration) (seconds int64) {
+	l.Rules.Refuse(scope)
 	seconds = limit.WholeSeconds(wait)
 	writeAllowance(&ctx.Response.Header, a)
 	ctx.Response.Header.Set(fasthttp.HeaderRetryAfter, strconv.FormatInt(seconds, 10))
@@ -88,9 +89,9 @@ func writeAllowance(h *fasthttp.ResponseHeader, a *limit.Allowance) {
 	}
 }
 
-// mayCall counts an API request before its body is read, for caller if one is known. A request that
+// MayCall counts an API request before its body is read, for caller if one is known. A request that
 // creates links counts as one create.
-func (l *limiter) mayCall(ctx *fasthttp.RequestCtx, caller account.Caller, creates bool) error {
+func (l *Limiter) MayCall(ctx *fasthttp.RequestCtx, caller account.Caller, creates bool) error {
 	if caller.Has(account.Admin) {
 		return nil
 	}
@@ -101,9 +102,9 @@ func (l *limiter) mayCall(ctx *fasthttp.RequestCtx, caller account.Caller, creat
 	return l.count(ctx, scope, ownerKey(caller), 1)
 }
 
-// mayCreateMore counts n more creates, from 1 to rate.MaxCost, of a request that creates more than
+// MayCreateMore counts n more creates, from 1 to rate.MaxCost, of a request that creates more than
 // one link.
-func (l *limiter) mayCreateMore(ctx *fasthttp.RequestCtx, caller account.Caller, n int) error {
+func (l *Limiter) MayCreateMore(ctx *fasthttp.RequestCtx, caller account.Caller, n int) error {
 	if n < 1 || caller.Has(account.Admin) {
 		return nil
 	}
@@ -122,56 +123,56 @@ func ownerKey(caller account.Caller) []byte {
 	return nil
 }
 
-// mayLogIn counts an attempt to log in as email, before a password is checked: for the pair of
+// MayLogIn counts an attempt to log in as email, before a password is checked: for the pair of
 // account and network, however the name is spelt (case, Unicode form), and for the network. An
 // attacker can invent names by the thousand, but not networks: package rate says why an attempt
 // that is refused for the network must not be counted for the account.
-func (l *limiter) mayLogIn(ctx *fasthttp.RequestCtx, email string) error {
+func (l *Limiter) MayLogIn(ctx *fasthttp.RequestCtx, email string) error {
 	return l.count(ctx, limit.Logins, l.loginKey(ctx, email), 1)
 }
 
-// hasNotTried takes the count of an attempt back, because no password was checked, or because it was
+// HasNotTried takes the count of an attempt back, because no password was checked, or because it was
 // right: who knows it guesses nothing.
-func (l *limiter) hasNotTried(ctx *fasthttp.RequestCtx, email string) {
+func (l *Limiter) HasNotTried(ctx *fasthttp.RequestCtx, email string) {
 	l.giveBackLogin(ctx, l.loginKey(ctx, email))
 }
 
-// mayTrySetup counts an attempt to use a setup code, before the code is looked up: for the network
+// MayTrySetup counts an attempt to use a setup code, before the code is looked up: for the network
 // as a login is, and for all setup codes together at that network, as if they were one account.
-func (l *limiter) mayTrySetup(ctx *fasthttp.RequestCtx) error {
+func (l *Limiter) MayTrySetup(ctx *fasthttp.RequestCtx) error {
 	return l.count(ctx, limit.Logins, l.networkKey(ctx, setupCodes), 1)
 }
 
-// hasNotTriedSetup takes the count of an attempt back, because the code was right: whatever else is
+// HasNotTriedSetup takes the count of an attempt back, because the code was right: whatever else is
 // wrong with the form, its sender guesses nothing.
-func (l *limiter) hasNotTriedSetup(ctx *fasthttp.RequestCtx) {
+func (l *Limiter) HasNotTriedSetup(ctx *fasthttp.RequestCtx) {
 	l.giveBackLogin(ctx, l.networkKey(ctx, setupCodes))
 }
 
 // setupCodes stands for all setup codes among the names of accounts, which have no upper case.
 const setupCodes = "SETUP"
 
-func (l *limiter) giveBackLogin(ctx *fasthttp.RequestCtx, key []byte) {
+func (l *Limiter) giveBackLogin(ctx *fasthttp.RequestCtx, key []byte) {
 	var a limit.Allowance
 	l.ask(&a, ctx, limit.Logins, key)
-	a.GiveBack(l.now.of(ctx), 1)
+	a.GiveBack(l.Now.Of(ctx), 1)
 }
 
 // loginKey returns the key of an account at the client's network.
-func (l *limiter) loginKey(ctx *fasthttp.RequestCtx, email string) []byte {
+func (l *Limiter) loginKey(ctx *fasthttp.RequestCtx, email string) []byte {
 	return l.networkKey(ctx, account.LoginName(email))
 }
 
 // networkKey returns the key of name at the client's network.
-func (l *limiter) networkKey(ctx *fasthttp.RequestCtx, name string) []byte {
-	key := conns.NetworkOf(l.proxies.ClientAddr(ctx, http1.PeerAddr(ctx))).As16()
+func (l *Limiter) networkKey(ctx *fasthttp.RequestCtx, name string) []byte {
+	key := conns.NetworkOf(l.Proxies.ClientAddr(ctx, http1.PeerAddr(ctx))).As16()
 	return append(key[:], name...)
 }
 
-// mayMiss counts a request for an unknown code. If that exceeds the limit of its network, it adds
+// MayMiss counts a request for an unknown code. If that exceeds the limit of its network, it adds
 // the header fields of the limit to the answer.
-func (l *limiter) mayMiss(ctx *fasthttp.RequestCtx, client netip.Addr, now time.Time) bool {
-	a, wait := l.rules.TakeForNetwork(limit.Misses, countedNetwork(ctx, l.proxies, client), now)
+func (l *Limiter) MayMiss(ctx *fasthttp.RequestCtx, client netip.Addr, now time.Time) bool {
+	a, wait := l.Rules.TakeForNetwork(limit.Misses, countedNetwork(ctx, l.Proxies, client), now)
 	if wait > 0 {
 		l.refuse(ctx, a, limit.Misses, wait)
 	}

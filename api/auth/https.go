@@ -1,4 +1,4 @@
-package api
+package auth
 
 import (
 	"bytes"
@@ -17,12 +17,12 @@ import (
 	"shunt/api/wire/http1"
 )
 
-// A httpsRule refuses requests whose secrets others could have read on the way.
-type httpsRule struct {
-	proxies    *http1.Proxies
-	allowHTTP  bool // secrets may come over plain HTTP from anywhere
-	secureBase bool // the base URL begins with https
-	log        *slog.Logger
+// HTTPS refuses requests whose secrets others could have read on the way.
+type HTTPS struct {
+	Proxies    *http1.Proxies
+	AllowHTTP  bool // secrets may come over plain HTTP from anywhere
+	SecureBase bool // the base URL begins with https
+	Log        *slog.Logger
 	warned     sync.Once // by warnUntrustedProxy
 }
 
@@ -36,18 +36,18 @@ func isForwarding(name string) bool {
 	return false
 }
 
-// require refuses a request whose token others could have read: one over plain HTTP from another
+// Require refuses a request whose token others could have read: one over plain HTTP from another
 // machine, as far as the server can tell.
-func (r *httpsRule) require(ctx *fasthttp.RequestCtx) error {
-	if r.allowHTTP || overTLS(ctx) {
+func (r *HTTPS) Require(ctx *fasthttp.RequestCtx) error {
+	if r.AllowHTTP || overTLS(ctx) {
 		return nil
 	}
 	peer := http1.PeerAddr(ctx)
 	forwarded := r.forwarded(ctx)
 	switch {
-	case r.proxies.Trust(peer) && saysHTTPS(ctx):
+	case r.Proxies.Trust(peer) && saysHTTPS(ctx):
 		return nil
-	case r.proxies.Trust(peer) && forwarded:
+	case r.Proxies.Trust(peer) && forwarded:
 		return problem.New(problem.HTTPSRequired, "the proxy must send X-Forwarded-Proto: https")
 	case !peer.IsLoopback():
 		return problem.New(problem.HTTPSRequired, "use https://, or start the server with --allow-http")
@@ -62,19 +62,19 @@ func (r *httpsRule) require(ctx *fasthttp.RequestCtx) error {
 // node that sent the request on.
 func overTLS(ctx *fasthttp.RequestCtx) bool { return ctx.IsTLS() && !cluster.CameOverPlainHTTP(ctx) }
 
-// reached reports whether the browser used HTTPS, as far as the server can tell.
-func (r *httpsRule) reached(ctx *fasthttp.RequestCtx) bool {
-	return overTLS(ctx) || r.proxies.Trust(http1.PeerAddr(ctx)) && saysHTTPS(ctx) || r.allowHTTP && r.secureBase
+// Reached reports whether the browser used HTTPS, as far as the server can tell.
+func (r *HTTPS) Reached(ctx *fasthttp.RequestCtx) bool {
+	return overTLS(ctx) || r.Proxies.Trust(http1.PeerAddr(ctx)) && saysHTTPS(ctx) || r.AllowHTTP && r.SecureBase
 }
 
 // forwarded reports whether a proxy has passed the request on.
-func (r *httpsRule) forwarded(ctx *fasthttp.RequestCtx) bool {
+func (r *HTTPS) forwarded(ctx *fasthttp.RequestCtx) bool {
 	for name, value := range ctx.Request.Header.All() {
 		if len(value) > 0 && isForwarding(string(name)) {
 			return true
 		}
 	}
-	return r.proxies.Header != "" && hasValue(ctx, r.proxies.Header)
+	return r.Proxies.Header != "" && hasValue(ctx, r.Proxies.Header)
 }
 
 // hasValue reports whether any line of a header field has a value. It checks all lines, because the
@@ -98,13 +98,13 @@ func saysHTTPS(ctx *fasthttp.RequestCtx) bool {
 // warnUntrustedProxy logs once that a proxy on this machine is not trusted. It names only the
 // proxy's network, because no line but that of a failed login or a refused token (package failures)
 // has the address of a client, whatever that address is.
-func (r *httpsRule) warnUntrustedProxy(peer netip.Addr) {
+func (r *HTTPS) warnUntrustedProxy(peer netip.Addr) {
 	network := "127.0.0.0/8"
 	if peer.Is6() {
 		network = "::1"
 	}
 	r.warned.Do(func() {
-		r.log.Warn("refused a request from a proxy that is not trusted; if the proxy is yours, name it with --trusted-proxy",
+		r.Log.Warn("refused a request from a proxy that is not trusted; if the proxy is yours, name it with --trusted-proxy",
 			slog.String("network", network))
 	})
 }
@@ -112,19 +112,20 @@ func (r *httpsRule) warnUntrustedProxy(peer netip.Addr) {
 // headerHSTS makes browsers use only HTTPS for a while (RFC 6797).
 const headerHSTS = "Strict-Transport-Security"
 
-// hsts is the value of Strict-Transport-Security; empty: none.
-type hsts string
+// HSTS is the value of Strict-Transport-Security; empty: none.
+type HSTS string
 
-func newHSTS(maxAge time.Duration) hsts {
+// NewHSTS returns the value for a time; 0: none.
+func NewHSTS(maxAge time.Duration) HSTS {
 	if maxAge <= 0 {
 		return ""
 	}
-	return hsts(fmt.Sprintf("max-age=%d", int64(maxAge/time.Second)))
+	return HSTS(fmt.Sprintf("max-age=%d", int64(maxAge/time.Second)))
 }
 
-// demand adds the field to an answer over HTTPS; over plain HTTP browsers ignore it. Redirects of
+// Demand adds the field to an answer over HTTPS; over plain HTTP browsers ignore it. Redirects of
 // known codes do without: a visitor that follows one makes no second request to this host.
-func (h hsts) demand(ctx *fasthttp.RequestCtx) {
+func (h HSTS) Demand(ctx *fasthttp.RequestCtx) {
 	if h != "" && ctx.IsTLS() {
 		ctx.Response.Header.Set(headerHSTS, string(h))
 	}

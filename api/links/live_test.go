@@ -1,0 +1,202 @@
+package links
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"shunt/api/account"
+	"shunt/api/problem"
+	"shunt/api/turnstile"
+	"shunt/engine"
+)
+
+// A bubble is a stream in a bubble of fake time; the test decides what its two functions return.
+type bubble struct {
+	liveStream
+	hitsNow atomic.Uint64
+	err     atomic.Pointer[error]
+	reads   atomic.Int64 // calls of figures
+	client  net.Conn
+	freed   int
+}
+
+func newBubble() *bubble {
+	b := new(bubble)
+	b.recheck = func() error { return nil }
+	b.hits = func() (uint64, error) {
+		if err := b.err.Load(); err != nil {
+			return 0, *err
+		}
+		return b.hitsNow.Load(), nil
+	}
+	b.figures = func() (liveFigures, error) {
+		b.reads.Add(1)
+		return liveFigures{b.hitsNow.Load(), min(b.hitsNow.Load(), 1)}, nil
+	}
+	b.client, b.conn = net.Pipe()
+	b.ending, b.release, b.log = make(chan struct{}), func() { b.freed++ }, slog.New(slog.DiscardHandler)
+	return b
+}
+
+// next returns what is sent next, and how long that took.
+func (b *bubble) next() (string, time.Duration) {
+	buf := make([]byte, 1000)
+	start := time.Now()
+	n, err := b.Read(buf)
+	if err != nil {
+		return err.Error(), time.Since(start)
+	}
+	return strings.ReplaceAll(strings.TrimSuffix(string(buf[:n]), "\n\n"), "\n", "|"), time.Since(start)
+}
+
+func TestALiveStreamKeepsItsTimes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBubble()
+		b.want(t, 0, figuresEvent(0, 0))
+		b.want(t, 15*time.Second, ":")
+		b.want(t, 15*time.Second, ":")
+		if n := b.reads.Load(); n != 2 {
+			t.Errorf("figures were read %d times without a change, want 2", n)
+		}
+		b.hitsNow.Store(5)
+		b.want(t, time.Second, figuresEvent(5, 1))
+		b.hitsNow.Store(6)
+		b.want(t, time.Second, figuresEvent(6, 1))
+		b.want(t, 13*time.Second, ":")
+		b.hitsNow.Store(7)
+		var hits sync.WaitGroup
+		hits.Go(func() {
+			for range 100 { // ten a second
+				b.hitsNow.Add(1)
+				time.Sleep(100 * time.Millisecond)
+			}
+		})
+		for range 10 {
+			if got, took := b.next(); took != time.Second || !strings.HasPrefix(got, "data: ") {
+				t.Errorf("got %q after %v, want an event a second", got, took)
+			}
+		}
+		hits.Wait()
+		check(t, b.Close())
+		check(t, b.conn.Close())
+		if b.freed != 1 {
+			t.Errorf("its place was given back %d times", b.freed)
+		}
+	})
+}
+
+func TestALiveStreamSaysWhyItEnds(t *testing.T) {
+	for want, err := range map[string]error{
+		"deleted": fmt.Errorf("x: %w", engine.ErrNotFound), "unauthorized": account.ErrUnauthorized, "error": errors.New("disk 7 is on fire"),
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBubble()
+			b.want(t, 0, figuresEvent(0, 0))
+			time.Sleep(400 * time.Millisecond)
+			b.err.Store(&err)
+			b.want(t, 600*time.Millisecond, `event: end|data: {"reason":"`+want+`"}`)
+			b.want(t, 0, "EOF")
+			check(t, b.Close())
+			check(t, b.conn.Close())
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		b := newBubble()
+		b.want(t, 0, figuresEvent(0, 0))
+		time.AfterFunc(300*time.Millisecond, func() { check(t, b.client.Close()) })
+		b.want(t, 300*time.Millisecond, "EOF")
+		check(t, b.Close())
+		check(t, b.conn.Close())
+	})
+	synctest.Test(t, func(t *testing.T) {
+		b := newBubble()
+		check(t, b.Close()) // an unread stream can be closed
+		if b.freed != 1 {
+			t.Errorf("its place was given back %d times", b.freed)
+		}
+	})
+}
+
+func TestABusyServerOnlyDelaysLiveFigures(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBubble()
+		b.want(t, 0, figuresEvent(0, 0))
+		overloaded := problem.New(problem.Overloaded, "all places are taken")
+		b.err.Store(&overloaded)
+		b.hitsNow.Store(1)
+		time.AfterFunc(5*time.Second+time.Millisecond, func() { b.err.Store(nil) })
+		b.want(t, 6*time.Second, figuresEvent(1, 1))
+		check(t, b.Close())
+		check(t, b.conn.Close())
+	})
+}
+
+func TestLateFiguresAreSentLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBubble()
+		unique := uint64(0)
+		b.figures = func() (liveFigures, error) { return liveFigures{b.hitsNow.Load(), unique}, nil }
+		b.want(t, 0, figuresEvent(0, 0))
+		b.hitsNow.Store(1) // the hit is counted, its visitor not yet
+		b.want(t, time.Second, figuresEvent(1, 0))
+		unique = 1
+		b.want(t, time.Second, figuresEvent(1, 1))
+		check(t, b.Close())
+		check(t, b.conn.Close())
+	})
+}
+
+func (b *bubble) want(t *testing.T, after time.Duration, want string) {
+	t.Helper()
+	if got, took := b.next(); got != want || took != after {
+		t.Errorf("got %q after %v, want %q after %v", got, took, want, after)
+	}
+}
+
+func TestLiveStreamsArePlacedForACallerAndInAll(t *testing.T) {
+	l := newPlaces()
+	for i := range uint32(maxLiveStreams) {
+		check(t, l.Take(turnstile.Key{User: 1 + i/maxLiveStreamsCaller}))
+	}
+	if err := l.Take(turnstile.Key{User: 1 << 20}); err == nil {
+		t.Errorf("stream %d: got none refused", maxLiveStreams+1)
+	}
+	l.Leave(turnstile.Key{User: 3})
+	check(t, l.Take(turnstile.Key{User: 1 << 20}))
+}
+
+// fasthttp reads a stream outside of the handler: a panic there would end the process.
+func TestAPanicInALiveStreamEndsTheStreamOnly(t *testing.T) {
+	client, server := net.Pipe()
+	defer client.Close()
+	log := new(strings.Builder)
+	l := &liveStream{
+		figures: func() (liveFigures, error) { panic("boom") }, conn: server, release: func() {}, log: slog.New(slog.NewTextHandler(log, nil)),
+	}
+	if n, err := l.Read(make([]byte, 100)); n != 0 || err != errStreamBroken {
+		t.Errorf("got %d, %v", n, err)
+	}
+	check(t, l.Close())
+	if strings.Count(log.String(), "boom") != 1 {
+		t.Errorf("log: got %s", log)
+	}
+}
+
+func figuresEvent(hits, unique int) string {
+	return fmt.Sprintf(`data: {"hits":%d,"unique":%d}`, hits, unique)
+}
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Error(err)
+	}
+}
