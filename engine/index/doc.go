@@ -28,7 +28,8 @@
 // among the bits that a look-up compares with the code, so one in the default domain never finds such a link, and
 // pays nothing for them but a comparison of the domain it asks for. It took the bit of links that are about to get
 // a cap: these have wide records until they have it. Rejected: the domain in the record, which is 2 bytes a link.
-// (Figures: see the end of "Decisions".)
+// Without domains and with them, in instructions (amd64): Resolve 123 and 126, of which a look-up of eight bytes runs
+// one test and one branch more, Hit 168 and 169. Minima by Zipf over 20,000 links: 49 and 49 ns, on a busy machine.
 //
 // The garbage collector has no pointers to follow here: arenas, tables and counters are mapped outside
 // the Go heap, and the smallest tables, which are not, are pointer-free. A Link is two words, the record
