@@ -5,21 +5,31 @@
 // # Terminology
 //
 // A code is what follows the slash of a short address. An alias is a code that a person chose. A
-// target is where a link leads. A tombstone is the record of a deleted code. A variant of a code
-// differs from it only by case.
+// target is where a link leads. A key is a domain and a code: it names a link. A ledger is an owner in one
+// domain: here "owner" always means one. A tombstone is the record of a deleted key. A variant of a key
+// differs from it only by the case of its code.
 //
 // # Memory layout
 //
-//	code ──hash──┬─ 6 bits ─▶ shard ──atomic──▶ table ─▶ groups ─ 24 bits ─▶ group ─▶ slot: tag 32 │ offset 32
+//	key ───hash──┬─ 6 bits ─▶ shard ──atomic──▶ table ─▶ groups ─ 24 bits ─▶ group ─▶ slot: tag 32 │ offset 32
 //	             └──────────────────────────────▶ arena ◀───────────────────────────────────────────────┘
 //	                                               record: code and flags, id, owner, expiry, cap, target
+//	             owner ──▶ ledgers ─ domain, if the record has the flag elsewhere
 //	             id ──▶ counters ─ slab ─ 8 bytes of hits
 //
-// The case-folded code is hashed under a random key of the process. So codes that differ only by
+// The domain and the case-folded code are hashed under a random key of the process. So codes that differ only by
 // case meet in one probe sequence (the alias check is one look-up), and nobody can choose codes
 // that collide. A group is a cache line: a control word with one byte of each of eight tags, and
 // the eight slots. So a look-up waits for two cache misses, the group's and the record's, and has
 // no branch that the processor mispredicts more often than once in ten.
+//
+// Equal codes in two domains are two links, and a link takes as many bytes in any domain: its record has one flag
+// more, *elsewhere*, if it is not in the default domain, and its owner says in which (ledger.go). The flag is
+// among the bits that a look-up compares with the code, so one in the default domain never finds such a link, and
+// pays nothing for them but a comparison of the domain it asks for. It took the bit of links that are about to get
+// a cap: these have wide records until they have it. Rejected: the domain in the record, which is 2 bytes a link.
+// Without domains and with them, in instructions (amd64): Resolve 123 and 126, of which a look-up of eight bytes runs
+// one test and one branch more, Hit 168 and 169. Minima by Zipf over 20,000 links: 49 and 49 ns, on a busy machine.
 //
 // The garbage collector has no pointers to follow here: arenas, tables and counters are mapped outside
 // the Go heap, and the smallest tables, which are not, are pointer-free. A Link is two words, the record
@@ -128,6 +138,6 @@
 //     bytes a link, and hit totals load without any map from id to index. An id that was allocated
 //     and never used costs 8 bytes of address space.
 //
-// Files, leaves first: memory.go, arena.go, code.go, coder.go, counter.go, flags.go, link.go, record.go, table.go,
-// place.go, shard.go, index.go, hits.go, hidden.go, load.go, codelock.go.
+// Files, leaves first: memory.go, code.go, counter.go, flags.go, key.go, arena.go, coder.go, link.go, record.go,
+// table.go, place.go, shard.go, index.go, hits.go, hidden.go, load.go, ledger.go, codelock.go.
 package index

@@ -35,20 +35,19 @@ func (x *Index) KeepPlain() { x.coder.sampling.Store(false) }
 // Resolve returns the live link that k names; ok is false if there is none. It takes no lock,
 // allocates nothing and does no I/O. Call Release when done with the link.
 func (x *Index) Resolve(k KeyView) (l Link, ok bool) {
-	if len(k.Code) != wordBytes || k.Domain != DefaultDomain {
-		return x.resolveAny(k)
-	}
 	// The fast path: few instructions and no calls, see "Decisions" in doc.go.
-	if word := binary.LittleEndian.Uint64(k.Code); word&flagBits == 0 {
-		p := placeOfWord(&x.key, word)
-		t := x.shards[p.shard].current.Load()
-		if s := t.firstSlot(p.tag); s != nil {
-			if r := t.arena.at(s.Load()); isLiveWord(r, word) {
-				runtime.KeepAlive(t) // it maps the groups; the record belongs to the arena
-				return Link{record: r, arena: t.arena}, true
+	if len(k.Code) == wordBytes && k.Domain == DefaultDomain {
+		if word := binary.LittleEndian.Uint64(k.Code); word&flagBits == 0 {
+			p := placeOfWord(&x.key, word)
+			t := x.shards[p.shard].current.Load()
+			if s := t.firstSlot(p.tag); s != nil {
+				if r := t.arena.at(s.Load()); isLiveWord(r, word) {
+					runtime.KeepAlive(t) // it maps the groups; the record belongs to the arena
+					return Link{record: r, arena: t.arena}, true
+				}
 			}
+			return x.shards[p.shard].lookup(p.tag, k)
 		}
-		return x.shards[p.shard].lookup(p.tag, k)
 	}
 	return x.resolveAny(k)
 }
@@ -58,7 +57,7 @@ func (x *Index) resolveAny(k KeyView) (l Link, ok bool) {
 	if len(k.Code) == 0 || len(k.Code) > limits.MaxCodeBytes {
 		return Link{}, false
 	}
-	p := placeOf(&x.key, k)
+	p := placeAt(x.key.SumIn(uint64(k.Domain), k.Code)) // placeOf is too long to be inlined
 	return x.shards[p.shard].lookup(p.tag, k)
 }
 

@@ -22,7 +22,7 @@ func newIndex() *Index {
 // put publishes h without a counter, so that any id will do.
 func (x *Index) put(t testing.TB, h HotView) {
 	t.Helper()
-	p := placeOf(&x.key, viewOf(h.Code))
+	p := placeOf(&x.key, h.KeyView)
 	if err := x.shards[p.shard].put(p.tag, &h); err != nil {
 		t.Fatal(err)
 	}

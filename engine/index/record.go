@@ -170,6 +170,11 @@ func (a *arena) appendRecord(h *HotView) (offset uint32, sizeBytes int, ok bool)
 	if a.usedBytes == 0 && a.idHigh == 0 {
 		a.idHigh = h.ID >> 32
 	}
+	return a.appendAs(h)
+}
+
+// appendAs is appendRecord into an arena whose idHigh is set.
+func (a *arena) appendAs(h *HotView) (offset uint32, sizeBytes int, ok bool) {
 	sizeBytes = a.recordBytes(h)
 	narrow := h.narrow(a.idHigh)
 	headBytes := h.headBytes(narrow)
@@ -250,7 +255,7 @@ func (a *arena) appendRecoded(from *arena, offset uint32) (_ uint32, ok bool) {
 	var plain, room [256]byte
 	v := from.view(offset)
 	v.Target = coded(room[:0], a.symbols, from.appendPlain(plain[:0], v.Target))
-	copied, _, ok := a.appendRecord(&v)
+	copied, _, ok := a.appendAs(&v)
 	return copied, ok
 }
 

@@ -17,8 +17,8 @@
 //
 //	table          value                                    file
 //	hot, cold      hot record or tombstone, cold record     link.go
-//	by owner, tag  index value: code, host, title           link.go
-//	by deletion    deletion: the code                       link.go
+//	by owner, tag  index value: key, host, title            link.go
+//	by deletion    deletion: the key                        link.go
 //	hours … days   tally row                                tally.go, breakdown.go, sketch.go
 //	receipts       receipt, of one link or of several       receipt.go
 //	meta           positions, marks, base URL               meta.go
@@ -26,12 +26,12 @@
 //	               the rest: numbers and ids of fixed width keys.go
 //	accounts       what api/account encodes
 //
-// Links, owners and hours are connected in this way:
+// A key is that of a link: its domain and its code. Links, owners and hours are connected in this way:
 //
-//	code ──hot──▶ id, owner, flags, expiry, cap, target         what a redirect needs
-//	id ───cold──▶ code, version, times, title, tags             everything else about the link
-//	owner, ^id ──by owner, by tag──▶ code, host, title          lists, newest first
-//	hour, id ──by deletion──▶ code                              what a purge deletes next
+//	key ───hot──▶ id, owner, flags, expiry, cap, target         what a redirect needs
+//	id ───cold──▶ key, version, times, title, tags              everything else about the link
+//	owner, ^id ──by owner, by tag──▶ key, host, title           lists, newest first
+//	hour, id ──by deletion──▶ key                               what a purge deletes next
 //	hour, id ─┬─▶ tally ──roll-up──▶ (id, day), id              of links: hours, days, lives
 //	hour, owner ─▶ tally ──roll-up──▶ (owner, day)              of owners: hours, days
 //
@@ -83,7 +83,7 @@
 // Own codecs, not protobuf or gob. A row of one visitor takes 13 bytes, a load of the store reads
 // hits from the first bytes alone, and there is one encoding of each value.
 //
-// Index rows hold code, host and title, so that a list with a prefix query reads no cold record. An
+// Index rows hold key, host and title, so that a list with a prefix query reads no cold record. An
 // edit of one of these rewrites up to 33 index rows; that is rare, and takes one batch.
 //
 // The forms of a sketch are known here as well as in the engine (sketch.go). A Sketch for each

@@ -23,20 +23,6 @@ const (
 
 var densePrefix = [9]byte{sketchDense, 2, 14, 0, 0, 0, 0, 0x40, 0} // form, library's version, precision, 2 × 0, registers
 
-// decodeSketch decodes a sketch that is not empty.
-func decodeSketch(b []byte) (engine.Sketch, error) {
-	if b[0] != sketchExact {
-		if _, err := denseRegisters(b); err != nil {
-			return engine.Sketch{}, err
-		}
-	}
-	s, err := engine.DecodeSketch(b)
-	if err != nil {
-		return engine.Sketch{}, fmt.Errorf("%w: tally row: %w", ErrCorrupt, err)
-	}
-	return s, nil
-}
-
 // denseRegisters checks a sketch that is not of the exact form and returns its registers, which
 // alias it.
 func denseRegisters(sketch []byte) ([]byte, error) {

@@ -2,6 +2,7 @@ package row
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -33,6 +34,20 @@ func decodeTally(v []byte) (engine.Tally, error) {
 		t.Visitors, err = decodeSketch(raw.sketch)
 	}
 	return t, err
+}
+
+// decodeSketch decodes a sketch that is not empty.
+func decodeSketch(b []byte) (engine.Sketch, error) {
+	if b[0] != sketchExact {
+		if _, err := denseRegisters(b); err != nil {
+			return engine.Sketch{}, err
+		}
+	}
+	s, err := engine.DecodeSketch(b)
+	if err != nil {
+		return engine.Sketch{}, fmt.Errorf("%w: tally row: %w", ErrCorrupt, err)
+	}
+	return s, nil
 }
 
 var (

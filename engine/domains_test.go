@@ -1,0 +1,159 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	"shunt/engine"
+)
+
+// ledger is the owner of links in domain 1 in these tests; owner 1 has links in the default domain.
+const ledger, elsewhere = 101, engine.Domain(1)
+
+func newTwoDomains(t *testing.T, o engine.Options) *testEngine {
+	t.Helper()
+	e := newTestEngine(t, o)
+	e.PutLedger(ledger, elsewhere)
+	return e
+}
+
+func inTwoDomains(codes ...string) (all []engine.BulkItem) {
+	for _, code := range codes {
+		for _, d := range []engine.Draft{{Domain: engine.DefaultDomain, Owner: 1}, {Domain: elsewhere, Owner: ledger}} {
+			d.Alias, d.Target = code, fmt.Sprintf("https://%d.example/%s", d.Domain, code)
+			all = append(all, engine.BulkItem{Draft: d})
+		}
+	}
+	return all
+}
+
+// TestABulkOverTwoDomainsRacesItsReverse makes equal codes in two domains by one request, and again by one with its
+// items in the other order. If the locks had no order, one would wait for the other until its deadline.
+func TestABulkOverTwoDomainsRacesItsReverse(t *testing.T) {
+	e := newTwoDomains(t, engine.Options{})
+	for round := range 40 {
+		forth := inTwoDomains(fmt.Sprint("a", round), fmt.Sprint("B", round), fmt.Sprint("a-longer-code-", round))
+		back := slices.Clone(forth)
+		slices.Reverse(back)
+		var made [2]int
+		var both sync.WaitGroup
+		for i, items := range [][]engine.BulkItem{forth, back} {
+			both.Go(func() {
+				results, err := e.CreateBulk(context.Background(), items)
+				if err != nil {
+					t.Errorf("round %d: %v", round, err)
+				}
+				for _, r := range results {
+					if r.Err == nil {
+						made[i]++
+					} else if !errors.Is(r.Err, engine.ErrTaken) {
+						t.Errorf("round %d: %v", round, r.Err)
+					}
+				}
+			})
+		}
+		both.Wait()
+		if made[0]+made[1] != len(forth) || made[0] != 0 && made[1] != 0 {
+			t.Errorf("round %d: one request has made %d links and the other %d, want %d and 0", round, made[0], made[1], len(forth))
+		}
+		for _, item := range forth {
+			e.wantTarget(t, engine.Key{Domain: item.Draft.Domain, Code: item.Draft.Alias}, item.Draft.Target)
+		}
+	}
+}
+
+// wantTarget checks where the link of a key leads, in memory and in the store; nowhere: "".
+func (e *testEngine) wantTarget(t *testing.T, k engine.Key, want string) {
+	t.Helper()
+	got := ""
+	if l, ok := e.Resolve(k.View()); ok {
+		got = string(l.AppendTarget(nil))
+		l.Release()
+	}
+	rec, err := e.gate.ReadRecord(k)
+	if got != want || rec.Hot.Target != want || want != "" && (err != nil || rec.Hot.Key != k || rec.Cold.Key != k) {
+		t.Errorf("%v leads to %q in memory, and in the store to %+v, %v; want %q", k, got, rec, err, want)
+	}
+}
+
+func TestAPurgeInOneDomainLeavesTheOther(t *testing.T) {
+	e, now := atClock(t, -1)
+	e.PutLedger(ledger, elsewhere)
+	codes := []string{"a", "eight_by", "nine_byte"}
+	if _, err := e.CreateBulk(context.Background(), inTwoDomains(codes...)); err != nil {
+		t.Fatal(err)
+	}
+	for i, code := range codes {
+		gone, stays := engine.Key{Domain: engine.Domain(i % 2), Code: code}, engine.Key{Domain: engine.Domain((i + 1) % 2), Code: code}
+		if err := e.Delete(context.Background(), gone, engine.Guard{AnyOwner: true}); err != nil {
+			t.Fatal(err)
+		}
+		e.wantTarget(t, gone, "")
+		e.wantTarget(t, stays, fmt.Sprintf("https://%d.example/%s", stays.Domain, code))
+	}
+	now.Add(holdsFor.Milliseconds() + 3600_000)
+	e.turn(t)
+	if m := e.Metrics(); m.Tombstones != 0 || m.Links != uint64(len(codes)) {
+		t.Errorf("%d tombstones and %d links are left", m.Tombstones, m.Links)
+	}
+	for i, code := range codes {
+		gone, stays := engine.Key{Domain: engine.Domain(i % 2), Code: code}, engine.Key{Domain: engine.Domain((i + 1) % 2), Code: code}
+		if rec, err := e.gate.ReadRecord(gone); !errors.Is(err, engine.ErrNotFound) {
+			t.Errorf("%v is still in the store: %+v, %v", gone, rec, err)
+		}
+		e.wantTarget(t, stays, fmt.Sprintf("https://%d.example/%s", stays.Domain, code))
+	}
+	if err := e.Load(context.Background(), nil); err != nil { // the hot records say their domains
+		t.Fatal(err)
+	}
+}
+
+func TestARepeatAnswersWithTheDomainsOfItsLinks(t *testing.T) {
+	e := newTwoDomains(t, engine.Options{})
+	bulk := func() []engine.BulkResult {
+		results, err := e.CreateBulkOnce(context.Background(), request("bulk"), inTwoDomains("x", "y"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return results
+	}
+	one := func() engine.Detail {
+		d, _, err := e.CreateOnce(context.Background(), request("one"), func() (engine.Draft, error) {
+			return engine.Draft{Domain: elsewhere, Owner: ledger, Target: "https://1.example/"}, nil
+		})
+		if err != nil || d.Domain != elsewhere {
+			t.Fatalf("%+v, %v", d, err)
+		}
+		return d
+	}
+	first, again := bulk(), bulk()
+	for i := range first {
+		if first[i].Err != nil || again[i].Err != nil || first[i].Detail.ID != again[i].Detail.ID || first[i].Detail.Key != again[i].Detail.Key ||
+			first[i].Detail.Domain != engine.Domain(i%2) {
+			t.Errorf("item %d: first %+v, again %+v", i, first[i], again[i])
+		}
+	}
+	if a, b := one(), one(); a.Key != b.Key || a.ID != b.ID {
+		t.Errorf("first %v, again %v", a.Key, b.Key)
+	}
+}
+
+func TestAnOwnerGetsNoLinkInADomainOfOthers(t *testing.T) {
+	e := newTwoDomains(t, engine.Options{})
+	for _, d := range []engine.Draft{{Domain: elsewhere, Owner: 1}, {Domain: engine.DefaultDomain, Owner: ledger}} {
+		d.Alias, d.Target = "code", "https://x.example/"
+		if _, _, err := e.Create(context.Background(), d); err == nil {
+			t.Errorf("owner %d has a link in domain %d", d.Owner, d.Domain)
+		}
+	}
+	e.create(t, "code").Release()
+	none := func(*engine.Record) error { return nil }
+	if _, err := e.Give(context.Background(), keyOf("code"), engine.Guard{AnyOwner: true}, ledger, none); err == nil {
+		t.Error("a link is given to a ledger of another domain")
+	}
+	e.wantTarget(t, keyOf("code"), "https://example.com/code")
+}
