@@ -3,6 +3,7 @@ package dashboard
 import (
 	"embed"
 	"html/template"
+	"sync"
 
 	"shunt/api/dashboard/visit"
 )
@@ -48,4 +49,7 @@ type (
 const Root = visit.Root
 
 // New returns the dashboard. It starts no goroutine.
-func New(o Options) *Dashboard { return visit.New(o, pages()) }
+func New(o Options) *Dashboard { return visit.New(o, parsed()) }
+
+// parsed reads the templates once: that takes 20 ms, and programs of tests make hundreds of dashboards.
+var parsed = sync.OnceValue(func() visit.Content { return visit.Parse(pages()) })

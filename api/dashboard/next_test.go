@@ -10,7 +10,7 @@ import (
 )
 
 func TestOnlyOurPagesAreReturnedTo(t *testing.T) {
-	d := visit.New(visit.Options{}, pages())
+	d := visit.New(visit.Options{}, parsed())
 	for _, own := range []string{
 		"/_/", "/_/links", "/_/links?q=https://example.com//x&tag=a+b", "/_/link/spring-sale/edit?owner=all", "/_/link/a%20b", "/_/users/5/delete",
 		"/_/links?q=%0d%0aSet-Cookie:x", "/_/?period=24h", "/_/link/new",
@@ -36,7 +36,7 @@ func TestOnlyOurPagesAreReturnedTo(t *testing.T) {
 }
 
 func FuzzThePathToReturnTo(f *testing.F) {
-	d := visit.New(visit.Options{}, pages())
+	d := visit.New(visit.Options{}, parsed())
 	for _, seed := range []string{"/_/", "/_/links?q=x", "/_/link/a%2f..%2f/edit", "//evil", "/_/\\x", "/_/../x", "\x00", "/_/link/é?\xff"} {
 		f.Add(seed)
 	}
@@ -55,7 +55,7 @@ func FuzzThePathToReturnTo(f *testing.F) {
 }
 
 func TestAFormBelongsToThePageThatShowsIt(t *testing.T) {
-	d := visit.New(visit.Options{}, pages())
+	d := visit.New(visit.Options{}, parsed())
 	for path, want := range map[string]string{
 		"/_/account/password": "/_/account", "/_/users/5/setup-link": "/_/users/5", "/_/link/x/disabled": "/_/link/x", "/_/link/x/edit": "/_/link/x/edit",
 		"/_/links/bulk": "/_/links/bulk", "/_/tokens/a/revoke": "/_/tokens/a/revoke", "/_/sign-out": Root, "/_/setup": Root, "/_/": Root, "/_/none/at/all": Root,

@@ -25,6 +25,12 @@ type views struct {
 	styleURL, scriptURL string
 }
 
+// Parse returns c with its templates read, for any number of dashboards.
+func Parse(c Content) Content {
+	c.views = parseViews(c)
+	return c
+}
+
 // parseViews reads the templates of c. Each page has the layout, the parts and a file of its own.
 func parseViews(c Content) views {
 	v := views{pages: make(map[string]*template.Template), assets: make(map[string]asset)}

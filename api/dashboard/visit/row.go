@@ -39,4 +39,6 @@ type Content struct {
 	Style, Script string
 
 	AskToSignIn func(r *Request) error // answers a request for a page that only visitors who are signed in may see
+
+	views views // see Parse
 }

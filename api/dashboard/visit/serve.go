@@ -1,23 +1,23 @@
 package visit
 
 import (
+	"bytes"
 	"cmp"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/fasthttp/router"
 	"github.com/valyala/fasthttp"
 
-	"bytes"
 	"shunt/api/account"
 	"shunt/api/problem"
-	"strings"
 )
 
-// New returns a dashboard with the pages of c. It starts no goroutine.
+// New returns a dashboard with the pages of c, which Parse has returned. It starts no goroutine.
 func New(o Options, c Content) *Dashboard {
 	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
-	d := &Dashboard{Options: o, content: c, views: parseViews(c), keep: newKeep(o.Now)}
+	d := &Dashboard{Options: o, content: c, views: c.views, keep: newKeep(o.Now)}
 	d.routes = compressed(d.router().Handler)
 	return d
 }
