@@ -131,6 +131,11 @@ var hints = map[string]string{
 	"max_hits":   "Empty: no limit.",
 }
 
+// Label returns the label of a field that is a line of text; "" if the page draws the field itself.
+func (f *field) Label() string { return labels[f.Name] }
+
+var labels = map[string]string{"title": "Title"}
+
 // Described returns the ids of the elements that describe the field.
 func (f *field) Described() string {
 	var ids []string
@@ -175,6 +180,16 @@ type linkForm struct {
 
 	Key                    string // of a form that creates
 	Owner, Version, Before string // of a form that edits; see digests
+}
+
+// Texts returns the fields that are lines of text, in the order of linkFields. f is a copy, as templates have it.
+func (f linkForm) Texts() (texts []*field) {
+	for _, of := range linkFields {
+		if at := f.Fields[of.name]; at.Label() != "" {
+			texts = append(texts, at)
+		}
+	}
+	return texts
 }
 
 // fill sets the fields to what was typed, or else to the text that shown returns.

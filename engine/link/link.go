@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unsafe"
@@ -64,6 +65,29 @@ type Cold struct {
 	Title        string
 	Tags         []string
 	Newer        string // fields that a newer program has stored: nobody reads them, and every copy of the link keeps them
+}
+
+// A Text is a field of a link that is text for people.
+type Text struct {
+	Name string // in the API
+	Max  int    // bytes
+}
+
+// texts are all fields that are text for people.
+var texts = [...]Text{{"title", limits.MaxTitleBytes}}
+
+// TextNamed returns the Text of that name, which must be one.
+func TextNamed(name string) Text {
+	return texts[slices.IndexFunc(texts[:], func(t Text) bool { return t.Name == name })]
+}
+
+// Text returns the field of that name. It is a switch, and no table of functions, so that c need not be on the heap.
+func (c *Cold) Text(name string) *string {
+	switch name {
+	case "title":
+		return &c.Title
+	}
+	panic("no text: " + name)
 }
 
 // keep takes from old all that no edit may change.
@@ -215,7 +239,11 @@ func (r *Record) normalize() error {
 	}
 	check(r.Hot.Target != "" && len(r.Hot.Target) <= limits.MaxTargetBytes, "url", "too_long", "must have 1 to 8192 bytes")
 	check(r.Cold.ImportedHits <= limits.MaxImportedHits, "hits", "range", "must be at most 2^53")
-	check(len(r.Cold.Title) <= limits.MaxTitleBytes, "title", "too_long", "must have at most 512 bytes")
+	for _, text := range texts {
+		if len(*r.Cold.Text(text.Name)) > text.Max {
+			check(false, text.Name, "too_long", "must have at most "+strconv.Itoa(text.Max)+" bytes")
+		}
+	}
 	r.Cold.Tags = DistinctTags(r.Cold.Tags)
 	check(len(r.Cold.Tags) <= limits.MaxTags, "tags", "too_many", "at most 32")
 	for _, tag := range r.Cold.Tags {
@@ -226,6 +254,18 @@ func (r *Record) normalize() error {
 		return wrong
 	}
 	return nil
+}
+
+// listedBytes returns the bytes of r that count towards maxListBytes: of what people may fill.
+func (r *Record) listedBytes() int {
+	n := len(r.Hot.Target)
+	for _, text := range texts {
+		n += len(*r.Cold.Text(text.Name))
+	}
+	for _, tag := range r.Cold.Tags {
+		n += len(tag)
+	}
+	return n
 }
 
 // detailOf returns the link of r as it is now, with the given hits. It shows no update earlier than
