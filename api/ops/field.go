@@ -119,6 +119,7 @@ var table = withKeys([]row{
 		},
 	},
 	textField("title", func(d *engine.Draft) *string { return &d.Title }, func(l *engine.Detail) string { return l.Title }),
+	textField("note", func(d *engine.Draft) *string { return &d.Note }, func(l *engine.Detail) string { return l.Note }),
 	{
 		name: "tags", read: readTags, imported: readTags,
 		set:   func(rec *engine.Record, d *engine.Draft) { rec.Cold.Tags = d.Tags },

@@ -63,6 +63,7 @@ type Cold struct {
 	ImportedHits uint64 // hits that an import brought along; included in the life row
 	ImportedAtMs int64  // when that was; 0 without ImportedHits, or if it is not known
 	Title        string
+	Note         string
 	Tags         []string
 	Newer        string // fields that a newer program has stored: nobody reads them, and every copy of the link keeps them
 }
@@ -74,7 +75,7 @@ type Text struct {
 }
 
 // texts are all fields that are text for people.
-var texts = [...]Text{{"title", limits.MaxTitleBytes}}
+var texts = [...]Text{{"title", limits.MaxTitleBytes}, {"note", 2000}}
 
 // TextNamed returns the Text of that name, which must be one.
 func TextNamed(name string) Text {
@@ -86,6 +87,8 @@ func (c *Cold) Text(name string) *string {
 	switch name {
 	case "title":
 		return &c.Title
+	case "note":
+		return &c.Note
 	}
 	panic("no text: " + name)
 }
@@ -157,6 +160,7 @@ type Detail struct {
 	Version        uint64
 	ImportedHits   uint64
 	Title          string
+	Note           string
 	Tags           []string
 	Hits           uint64
 	Unique         uint64 // visitors; never greater than Hits; 0 if they were not read
@@ -175,6 +179,7 @@ type Draft struct {
 	ExpiresAt      time.Time // zero: never
 	MaxHits        uint64    // 0: no cap
 	Title          string
+	Note           string
 	Tags           []string
 
 	// Same, if set, is called when Alias is taken by a live link of the same Owner. If it returns
@@ -203,7 +208,7 @@ func (d *Draft) record(now time.Time) (Record, error) {
 	nowMs := now.UnixMilli()
 	rec := Record{
 		Hot:  Hot{Owner: d.Owner, MaxHits: d.MaxHits, Target: d.Target},
-		Cold: Cold{Version: 1, CreatedAtMs: nowMs, UpdatedAtMs: nowMs, Title: d.Title, Tags: slices.Clone(d.Tags)},
+		Cold: Cold{Version: 1, CreatedAtMs: nowMs, UpdatedAtMs: nowMs, Title: d.Title, Note: d.Note, Tags: slices.Clone(d.Tags)},
 	}
 	if !rec.SetRedirectStatus(d.RedirectStatus) {
 		return Record{}, invalid.Error{{Field: "redirect_status", Code: "not_supported", Message: "must be 301, 302, 307 or 308"}}
@@ -277,8 +282,8 @@ func detailOf(r *Record, hits uint64, now time.Time) Detail {
 		Disabled: r.Hot.Flags.Disabled(), State: StateActive, MaxHits: r.Hot.MaxHits,
 		CreatedAt: time.UnixMilli(r.Cold.CreatedAtMs).UTC(),
 		UpdatedAt: time.UnixMilli(max(r.Cold.UpdatedAtMs, r.Cold.CreatedAtMs)).UTC(),
-		Version:   r.Cold.Version, ImportedHits: r.Cold.ImportedHits, Title: r.Cold.Title, Tags: r.Cold.Tags,
-		Hits: hits,
+		Version:   r.Cold.Version, ImportedHits: r.Cold.ImportedHits, Title: r.Cold.Title, Note: r.Cold.Note,
+		Tags: r.Cold.Tags, Hits: hits,
 	}
 	if r.Hot.ExpiresAtMs != 0 {
 		d.ExpiresAt = time.UnixMilli(r.Hot.ExpiresAtMs).UTC()

@@ -19,12 +19,13 @@ const (
 	coldTitle
 	coldTags   // strings
 	coldDomain // a number, not that of the default domain
+	coldNote
 
 	coldKnown // fields from this number on are those of newer programs
 )
 
 // coldTexts are the fields that are text, by their numbers.
-var coldTexts = [coldKnown]engine.Text{coldTitle: engine.TextNamed("title")}
+var coldTexts = [coldKnown]engine.Text{coldTitle: engine.TextNamed("title"), coldNote: engine.TextNamed("note")}
 
 // maxNewerBytes bounds the fields of newer programs in a record: a hostile one could otherwise make lists slow.
 const maxNewerBytes = 16 << 10
@@ -138,7 +139,7 @@ func (r *reader) require(written bool) {
 }
 
 // ColdOfEdge returns what an edge keeps of a cold record: when the link was made, for its preview, but no
-// title, no tags, no figures, and nothing that this program does not know.
+// title, no note, no tags, no figures, and nothing that this program does not know.
 func ColdOfEdge(v []byte) ([]byte, error) {
 	c, err := DecodeCold(v)
 	if err != nil {
