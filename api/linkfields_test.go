@@ -49,6 +49,11 @@ var fieldCases = map[string]fieldCase{
 		alike:   []string{`"Gr\u00f6\u00dfe \u003c1> \"&\""`},
 		invalid: map[string]string{`"a\nb"`: "title:characters", `["a"]`: "title:type", `"` + strings.Repeat("x", 513) + `"`: "title:too_long"},
 	},
+	"note": {
+		value: `"für <später> & \"mehr\""`, other: `"another"`, unset: `""`,
+		alike:   []string{`"f\u00fcr \u003csp\u00e4ter> & \"mehr\""`},
+		invalid: map[string]string{`"a\nb"`: "note:characters", `["a"]`: "note:type", `"` + strings.Repeat("x", 2001) + `"`: "note:too_long"},
+	},
 	"tags": {
 		value: `["b","a"]`, other: `["a","b"]`, unset: `[]`,
 		invalid: map[string]string{`[""]`: "tags[0]:required", `"a"`: "tags:type", `[null]`: "tags:type"},

@@ -40,6 +40,7 @@ const (
 type (
 	Hot          = link.Hot
 	Cold         = link.Cold
+	Text         = link.Text
 	Record       = link.Record
 	State        = link.State
 	Detail       = link.Detail
@@ -289,6 +290,9 @@ const (
 	DefaultDomain  = index.DefaultDomain
 	DrawnCodeBytes = index.DrawnCodeBytes
 )
+
+// TextNamed is link.TextNamed.
+func TextNamed(name string) Text { return link.TextNamed(name) }
 
 // StatusFlags is index.StatusFlags.
 func StatusFlags(status int) (Flags, bool) { return index.StatusFlags(status) }

@@ -36,6 +36,7 @@ type Link struct {
 	ExpiresAt      time.Time `json:"expires_at,omitzero"` // zero: never
 	MaxHits        uint64    `json:"max_hits,omitzero"`   // 0: any number
 	Title          string    `json:"title"`
+	Note           string    `json:"note"` // for its owner
 	Tags           []string  `json:"tags"`
 	ForwardQuery   bool      `json:"forward_query"`
 	Disabled       bool      `json:"disabled"`
@@ -64,6 +65,7 @@ type Draft struct {
 	ExpiresAt      time.Time `json:"expires_at,omitzero"`
 	MaxHits        uint64    `json:"max_hits,omitempty"`
 	Title          string    `json:"title,omitempty"`
+	Note           string    `json:"note,omitempty"`
 	Tags           []string  `json:"tags,omitempty"`
 	ForwardQuery   bool      `json:"forward_query,omitempty"`
 	Disabled       bool      `json:"disabled,omitempty"` // it does not redirect until an Edit resets this
@@ -79,6 +81,7 @@ type Edit struct {
 	ExpiresAt      Field[time.Time] `json:"expires_at,omitzero"`
 	MaxHits        Field[uint64]    `json:"max_hits,omitzero"`
 	Title          Field[string]    `json:"title,omitzero"`
+	Note           Field[string]    `json:"note,omitzero"`
 	Tags           Field[[]string]  `json:"tags,omitzero"` // all of them
 	ForwardQuery   Field[bool]      `json:"forward_query,omitzero"`
 	Disabled       Field[bool]      `json:"disabled,omitzero"`

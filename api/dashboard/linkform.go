@@ -31,6 +31,7 @@ var linkFields = []linkField{
 	{"url", false, func(l *ops.Link) string { return l.Target }, textValue},
 	{"alias", true, func(l *ops.Link) string { return l.Code }, textValue},
 	{"title", false, func(l *ops.Link) string { return l.Title }, textValue},
+	{"note", false, func(l *ops.Link) string { return l.Note }, textValue},
 	{"tags", false, func(l *ops.Link) string { return tagtext.Join(l.Tags) }, tagsValue},
 	{"expires_at", false, func(l *ops.Link) string { return shownExpiry(l.ExpiresAt) }, expiryValue},
 	{"max_hits", false, shownMaxHits, numberValue},
@@ -126,10 +127,16 @@ var hints = map[string]string{
 	"url":        "The address that the link leads to.",
 	"alias":      "What follows the slash. Empty: a random code.",
 	"title":      "Visitors do not see it.",
+	"note":       "Nor this: why the link is there.",
 	"tags":       "With commas between them.",
 	"expires_at": "Empty: never.",
 	"max_hits":   "Empty: no limit.",
 }
+
+// Label returns the label of a field that is a line of text; "" if the page draws the field itself.
+func (f *field) Label() string { return labels[f.Name] }
+
+var labels = map[string]string{"title": "Title", "note": "Note"}
 
 // Described returns the ids of the elements that describe the field.
 func (f *field) Described() string {
@@ -175,6 +182,16 @@ type linkForm struct {
 
 	Key                    string // of a form that creates
 	Owner, Version, Before string // of a form that edits; see digests
+}
+
+// Texts returns the fields that are lines of text, in the order of linkFields. f is a copy, as templates have it.
+func (f linkForm) Texts() (texts []*field) {
+	for _, of := range linkFields {
+		if at := f.Fields[of.name]; at.Label() != "" {
+			texts = append(texts, at)
+		}
+	}
+	return texts
 }
 
 // fill sets the fields to what was typed, or else to the text that shown returns.

@@ -52,8 +52,8 @@ const (
 	readOnly  = "is read-only"
 )
 
-// table has the fields of a link, in the order of a link object. A new field that is true or false
-// is one more flagField, and the code in engine/link/link.go that stores it.
+// table has the fields of a link, in the order of a link object. A new field that is text is one more
+// textField, one that is true or false one more flagField, and the code in engine/link/link.go that stores it.
 var table = withKeys([]row{
 	{
 		name: "code", required: true, imported: readImportedCode, fixed: fixedCode, same: sameCode,
@@ -118,12 +118,8 @@ var table = withKeys([]row{
 			return strconv.AppendUint(dst, l.MaxHits, 10)
 		},
 	},
-	{
-		name: "title", read: readTitle, imported: readTitle,
-		set:   func(rec *engine.Record, d *engine.Draft) { rec.Cold.Title = d.Title },
-		same:  func(d *engine.Draft, l *engine.Detail) bool { return d.Title == l.Title },
-		write: func(dst []byte, l *Link) []byte { return jsontext.AppendString(dst, l.Title) },
-	},
+	textField("title", func(d *engine.Draft) *string { return &d.Title }, func(l *engine.Detail) string { return l.Title }),
+	textField("note", func(d *engine.Draft) *string { return &d.Note }, func(l *engine.Detail) string { return l.Note }),
 	{
 		name: "tags", read: readTags, imported: readTags,
 		set:   func(rec *engine.Record, d *engine.Draft) { rec.Cold.Tags = d.Tags },
@@ -173,6 +169,24 @@ func withKeys(rows []row) []row {
 		rows[i].key = `,"` + rows[i].name + `":`
 	}
 	return rows
+}
+
+// textField is the row of a field that is text in one line, and empty by default.
+func textField(name string, asked func(*engine.Draft) *string, kept func(*engine.Detail) string) row {
+	maxBytes := engine.TextNamed(name).Max
+	read := func(a *askedLink, value json.RawMessage) error {
+		text, err := jsonbody.String(value)
+		if *asked(&a.Draft) = text; err != nil {
+			return err
+		}
+		return checkText("", text, maxBytes)
+	}
+	return row{
+		name: name, read: read, imported: read,
+		set:   func(rec *engine.Record, d *engine.Draft) { *rec.Cold.Text(name) = *asked(d) },
+		same:  func(d *engine.Draft, l *engine.Detail) bool { return *asked(d) == kept(l) },
+		write: func(dst []byte, l *Link) []byte { return jsontext.AppendString(dst, kept(&l.Detail)) },
+	}
 }
 
 // flagField is the row of a field that is true or false, and false by default.

@@ -119,13 +119,6 @@ func readGiven(a *askedLink, value json.RawMessage) error {
 // errUnknownOwner is the error of a parameter or a field owner.
 var errUnknownOwner = jsonbody.FieldError("owner", "unknown", "is not the id of a user")
 
-func readTitle(a *askedLink, value json.RawMessage) (err error) {
-	if a.Title, err = jsonbody.String(value); err != nil {
-		return err
-	}
-	return checkText("", a.Title, engine.MaxTitleBytes)
-}
-
 func readTags(a *askedLink, value json.RawMessage) (err error) {
 	if a.Tags, err = jsonbody.Strings(value); err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unsafe"
@@ -62,8 +63,34 @@ type Cold struct {
 	ImportedHits uint64 // hits that an import brought along; included in the life row
 	ImportedAtMs int64  // when that was; 0 without ImportedHits, or if it is not known
 	Title        string
+	Note         string
 	Tags         []string
 	Newer        string // fields that a newer program has stored: nobody reads them, and every copy of the link keeps them
+}
+
+// A Text is a field of a link that is text for people.
+type Text struct {
+	Name string // in the API
+	Max  int    // bytes
+}
+
+// texts are all fields that are text for people.
+var texts = [...]Text{{"title", limits.MaxTitleBytes}, {"note", 2000}}
+
+// TextNamed returns the Text of that name, which must be one.
+func TextNamed(name string) Text {
+	return texts[slices.IndexFunc(texts[:], func(t Text) bool { return t.Name == name })]
+}
+
+// Text returns the field of that name. It is a switch, and no table of functions, so that c need not be on the heap.
+func (c *Cold) Text(name string) *string {
+	switch name {
+	case "title":
+		return &c.Title
+	case "note":
+		return &c.Note
+	}
+	panic("no text: " + name)
 }
 
 // keep takes from old all that no edit may change.
@@ -133,6 +160,7 @@ type Detail struct {
 	Version        uint64
 	ImportedHits   uint64
 	Title          string
+	Note           string
 	Tags           []string
 	Hits           uint64
 	Unique         uint64 // visitors; never greater than Hits; 0 if they were not read
@@ -151,6 +179,7 @@ type Draft struct {
 	ExpiresAt      time.Time // zero: never
 	MaxHits        uint64    // 0: no cap
 	Title          string
+	Note           string
 	Tags           []string
 
 	// Same, if set, is called when Alias is taken by a live link of the same Owner. If it returns
@@ -179,7 +208,7 @@ func (d *Draft) record(now time.Time) (Record, error) {
 	nowMs := now.UnixMilli()
 	rec := Record{
 		Hot:  Hot{Owner: d.Owner, MaxHits: d.MaxHits, Target: d.Target},
-		Cold: Cold{Version: 1, CreatedAtMs: nowMs, UpdatedAtMs: nowMs, Title: d.Title, Tags: slices.Clone(d.Tags)},
+		Cold: Cold{Version: 1, CreatedAtMs: nowMs, UpdatedAtMs: nowMs, Title: d.Title, Note: d.Note, Tags: slices.Clone(d.Tags)},
 	}
 	if !rec.SetRedirectStatus(d.RedirectStatus) {
 		return Record{}, invalid.Error{{Field: "redirect_status", Code: "not_supported", Message: "must be 301, 302, 307 or 308"}}
@@ -215,7 +244,11 @@ func (r *Record) normalize() error {
 	}
 	check(r.Hot.Target != "" && len(r.Hot.Target) <= limits.MaxTargetBytes, "url", "too_long", "must have 1 to 8192 bytes")
 	check(r.Cold.ImportedHits <= limits.MaxImportedHits, "hits", "range", "must be at most 2^53")
-	check(len(r.Cold.Title) <= limits.MaxTitleBytes, "title", "too_long", "must have at most 512 bytes")
+	for _, text := range texts {
+		if len(*r.Cold.Text(text.Name)) > text.Max {
+			check(false, text.Name, "too_long", "must have at most "+strconv.Itoa(text.Max)+" bytes")
+		}
+	}
 	r.Cold.Tags = DistinctTags(r.Cold.Tags)
 	check(len(r.Cold.Tags) <= limits.MaxTags, "tags", "too_many", "at most 32")
 	for _, tag := range r.Cold.Tags {
@@ -228,6 +261,18 @@ func (r *Record) normalize() error {
 	return nil
 }
 
+// listedBytes returns the bytes of r that count towards maxListBytes: of what people may fill.
+func (r *Record) listedBytes() int {
+	n := len(r.Hot.Target)
+	for _, text := range texts {
+		n += len(*r.Cold.Text(text.Name))
+	}
+	for _, tag := range r.Cold.Tags {
+		n += len(tag)
+	}
+	return n
+}
+
 // detailOf returns the link of r as it is now, with the given hits. It shows no update earlier than
 // the creation: earlier versions of shunt wrote such times when the clock had gone back.
 func detailOf(r *Record, hits uint64, now time.Time) Detail {
@@ -237,8 +282,8 @@ func detailOf(r *Record, hits uint64, now time.Time) Detail {
 		Disabled: r.Hot.Flags.Disabled(), State: StateActive, MaxHits: r.Hot.MaxHits,
 		CreatedAt: time.UnixMilli(r.Cold.CreatedAtMs).UTC(),
 		UpdatedAt: time.UnixMilli(max(r.Cold.UpdatedAtMs, r.Cold.CreatedAtMs)).UTC(),
-		Version:   r.Cold.Version, ImportedHits: r.Cold.ImportedHits, Title: r.Cold.Title, Tags: r.Cold.Tags,
-		Hits: hits,
+		Version:   r.Cold.Version, ImportedHits: r.Cold.ImportedHits, Title: r.Cold.Title, Note: r.Cold.Note,
+		Tags: r.Cold.Tags, Hits: hits,
 	}
 	if r.Hot.ExpiresAtMs != 0 {
 		d.ExpiresAt = time.UnixMilli(r.Hot.ExpiresAtMs).UTC()

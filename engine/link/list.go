@@ -25,7 +25,7 @@ const (
 	// needs the hot record of each row: 3 to 13 µs.
 	maxPrefixScanAll = 4_000
 
-	// maxListBytes bounds the targets, titles and tags of a page, which ends early when it reaches
+	// maxListBytes bounds the targets, texts and tags of a page, which ends early when it reaches
 	// this size. At some 100 bytes a link, a page of 1,000 links is smaller; but it could have 11
 	// MB.
 	maxListBytes = 1 << 20
@@ -63,6 +63,8 @@ func (q *LinkQuery) maxScan() int {
 type LinkPage struct {
 	Links []Detail // Unique is read if it was asked for
 	Next  uint64   // Below of the next page; 0: this was the last one
+
+	sizeBytes int // of the links, towards maxListBytes
 }
 
 // LinkList is the links of one moment, to be read page by page; but their hits and state are of the
@@ -105,7 +107,7 @@ func (l *LinkList) Close() error { return l.listing.Close() }
 
 // Page returns a page of l.
 func (l *LinkList) Page(ctx context.Context, q LinkQuery) (LinkPage, error) {
-	records, next, err := l.records(&q)
+	records, next, sizeBytes, err := l.records(&q)
 	if err != nil {
 		return LinkPage{}, err
 	}
@@ -116,7 +118,7 @@ func (l *LinkList) Page(ctx context.Context, q LinkQuery) (LinkPage, error) {
 	if err := ls.hits.FoldNow(ctx); err != nil {
 		return LinkPage{}, err
 	}
-	page := LinkPage{Links: make([]Detail, len(records)), Next: next}
+	page := LinkPage{Links: make([]Detail, len(records)), Next: next, sizeBytes: sizeBytes}
 	for i := range records {
 		var unique uint64
 		if q.Unique {
@@ -131,9 +133,9 @@ func (l *LinkList) Page(ctx context.Context, q LinkQuery) (LinkPage, error) {
 	return page, nil
 }
 
-// records returns the links of a page, and the Below of the next one.
-func (l *LinkList) records(q *LinkQuery) (found []Record, next uint64, err error) {
-	wanted, sizeBytes := foldPrefix(q.Prefix), 0
+// records returns the links of a page, the Below of the next one, and what the links count towards maxListBytes.
+func (l *LinkList) records(q *LinkQuery) (found []Record, next uint64, sizeBytes int, err error) {
+	wanted := foldPrefix(q.Prefix)
 	var readErr error
 	last, more, err := l.listing.Scan(l.rangeOf(q), cmp.Or(q.rows, q.maxScan()), func(entry LinkEntry) bool {
 		if !wanted.begins(entry.Code) && !wanted.begins(entry.Host) && !wanted.begins(entry.Title) {
@@ -144,16 +146,16 @@ func (l *LinkList) records(q *LinkQuery) (found []Record, next uint64, err error
 			return false
 		}
 		found = append(found, rec)
-		sizeBytes += listedBytes(rec.Hot.Target, rec.Cold.Title, rec.Cold.Tags)
+		sizeBytes += rec.listedBytes()
 		return len(found) < q.Limit && sizeBytes < cmp.Or(q.sizeBytes, maxListBytes)
 	})
 	if err = errors.Join(err, readErr); err != nil {
-		return nil, 0, fmt.Errorf("listing links: %w", err)
+		return nil, 0, 0, fmt.Errorf("listing links: %w", err)
 	}
 	if more {
 		next = last
 	}
-	return found, next, nil
+	return found, next, sizeBytes, nil
 }
 
 // rangeOf returns the range of q, narrowed to the links that q selects.
@@ -192,15 +194,6 @@ func errNotAsListed(err error) error {
 		return errors.New("it is not there")
 	}
 	return err
-}
-
-// listedBytes returns the bytes of a link that count towards maxListBytes.
-func listedBytes(target, title string, tags []string) int {
-	n := len(target) + len(title)
-	for _, tag := range tags {
-		n += len(tag)
-	}
-	return n
 }
 
 // foldedPrefix is a prefix in which each character represents all characters that differ from it by
@@ -254,9 +247,7 @@ func (ls *Links) ListLinksInTurns(
 		if err := turn(func() (err error) { part, err = l.Page(ctx, step); return err }); err != nil {
 			return LinkPage{}, err
 		}
-		for i := range part.Links {
-			sizeBytes += listedBytes(part.Links[i].Target, part.Links[i].Title, part.Links[i].Tags)
-		}
+		sizeBytes += part.sizeBytes
 		page.Links, page.Next = append(page.Links, part.Links...), part.Next
 		if q.Below = part.Next; q.Below == 0 {
 			break

@@ -220,7 +220,12 @@ func genCold() *rapid.Generator[engine.Cold] {
 			Key:         engine.Key{Domain: genDomain.Draw(t, "domain"), Code: genText(engine.MaxCodeBytes).Draw(t, "code")},
 			Version:     rapid.Uint64().Draw(t, "version"),
 			CreatedAtMs: rapid.Int64().Draw(t, "created"), UpdatedAtMs: rapid.Int64().Draw(t, "updated"),
-			ImportedHits: rapid.Uint64().Draw(t, "imported"), Title: genText(engine.MaxTitleBytes).Draw(t, "title"),
+			ImportedHits: rapid.Uint64().Draw(t, "imported"),
+		}
+		for _, text := range coldTexts {
+			if text.Name != "" {
+				*c.Text(text.Name) = genText(text.Max).Draw(t, text.Name)
+			}
 		}
 		if c.ImportedHits > 0 {
 			c.ImportedAtMs = rapid.Int64().Draw(t, "imported at")

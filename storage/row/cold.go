@@ -19,17 +19,13 @@ const (
 	coldTitle
 	coldTags   // strings
 	coldDomain // a number, not that of the default domain
+	coldNote
 
 	coldKnown // fields from this number on are those of newer programs
 )
 
-// coldTexts are the fields that are text.
-var coldTexts = [coldKnown]struct {
-	max int // bytes
-	of  func(*engine.Cold) *string
-}{
-	coldTitle: {engine.MaxTitleBytes, func(c *engine.Cold) *string { return &c.Title }},
-}
+// coldTexts are the fields that are text, by their numbers.
+var coldTexts = [coldKnown]engine.Text{coldTitle: engine.TextNamed("title"), coldNote: engine.TextNamed("note")}
 
 // maxNewerBytes bounds the fields of newer programs in a record: a hostile one could otherwise make lists slow.
 const maxNewerBytes = 16 << 10
@@ -52,11 +48,7 @@ func AppendCold(dst []byte, c *engine.Cold) []byte {
 	if c.ImportedAtMs != 0 {
 		dst = appendField(dst, coldImportedAt, binary.AppendVarint(number[:0], c.ImportedAtMs))
 	}
-	for field, text := range coldTexts {
-		if text.of != nil {
-			dst = appendField(dst, uint64(field), *text.of(c))
-		}
-	}
+	dst = appendTexts(dst, c, coldImportedAt, coldTags)
 	var tags []byte
 	for _, tag := range c.Tags {
 		tags = appendString(tags, tag)
@@ -65,7 +57,15 @@ func AppendCold(dst []byte, c *engine.Cold) []byte {
 	if c.Domain != engine.DefaultDomain {
 		dst = appendField(dst, coldDomain, binary.AppendUvarint(number[:0], uint64(c.Domain)))
 	}
-	return append(dst, c.Newer...)
+	return append(appendTexts(dst, c, coldDomain, coldKnown), c.Newer...)
+}
+
+// appendTexts appends the fields that are text and have a number between after and before.
+func appendTexts(dst []byte, c *engine.Cold, after, before uint64) []byte {
+	for field := after + 1; field < before; field++ {
+		dst = appendField(dst, field, *c.Text(coldTexts[field].Name))
+	}
+	return dst
 }
 
 // appendField appends a field, unless it is empty.
@@ -124,7 +124,7 @@ func (r *reader) readField(c *engine.Cold, field uint64, value []byte) {
 		c.Domain = in.domain()
 		in.require(c.Domain != engine.DefaultDomain)
 	default:
-		*coldTexts[field].of(c) = string(in.remaining(coldTexts[field].max))
+		*c.Text(coldTexts[field].Name) = string(in.remaining(coldTexts[field].Max))
 	}
 	if in.end() != nil {
 		r.fail(fmt.Sprintf("field %d: %v", field, in.err))
@@ -139,7 +139,7 @@ func (r *reader) require(written bool) {
 }
 
 // ColdOfEdge returns what an edge keeps of a cold record: when the link was made, for its preview, but no
-// title, no tags, no figures, and nothing that this program does not know.
+// title, no note, no tags, no figures, and nothing that this program does not know.
 func ColdOfEdge(v []byte) ([]byte, error) {
 	c, err := DecodeCold(v)
 	if err != nil {
@@ -151,8 +151,8 @@ func ColdOfEdge(v []byte) ([]byte, error) {
 // checkCold returns an error for a cold record that could be written but not read back.
 func checkCold(c *engine.Cold) error {
 	for field, text := range coldTexts {
-		if text.of != nil && len(*text.of(c)) > text.max {
-			return fmt.Errorf("field %d of %d bytes", field, len(*text.of(c)))
+		if text.Name != "" && len(*c.Text(text.Name)) > text.Max {
+			return fmt.Errorf("field %d of %d bytes", field, len(*c.Text(text.Name)))
 		}
 	}
 	if len(c.Newer) > maxNewerBytes {

@@ -15,10 +15,18 @@ const (
 	outcomeExisted = 1
 	outcomeSeveral = 2 // to a request for several links: each item has an outcome of its own
 
-	// maxHotBytes and maxColdBytes are larger than any record.
-	maxHotBytes  = engine.MaxTargetBytes + 64
-	maxColdBytes = engine.MaxCodeBytes + engine.MaxTitleBytes + engine.MaxTags*(engine.MaxTagBytes+2) + 64
+	// maxHotBytes is larger than any hot record.
+	maxHotBytes = engine.MaxTargetBytes + 64
 )
+
+// maxColdBytes is larger than any cold record.
+var maxColdBytes = func() int {
+	n := engine.MaxCodeBytes + engine.MaxTags*(engine.MaxTagBytes+2) + maxNewerBytes + 128
+	for _, text := range coldTexts {
+		n += text.Max
+	}
+	return n
+}()
 
 // AppendReceipt appends a receipt; sender and key are in the row's key. The receipt holds the whole
 // link as it was answered, since the link may be edited or deleted later. In its cold record, the

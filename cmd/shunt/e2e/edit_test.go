@@ -23,12 +23,12 @@ func TestEditSetsAndResetsEveryFieldOfAPatch(t *testing.T) {
 		return link
 	}
 	run("add", "https://example.org/old", "--alias", "spring")
-	set := []string{"edit", "spring", "--url", "https://example.org/new", "--title", "T", "--tag", `"a, b"`, "--tag", "c",
+	set := []string{"edit", "spring", "--url", "https://example.org/new", "--title", "T", "--note", "N", "--tag", `"a, b"`, "--tag", "c",
 		"--expires", "2099-12-31", "--max-hits", "7", "--status", "307"}
-	reset := []string{"edit", p.public + "/spring", "--title", "", "--tag", "", "--expires", "never", "--max-hits", "none", "--status", "302"}
+	reset := []string{"edit", p.public + "/spring", "--title", "", "--note", "", "--tag", "", "--expires", "never", "--max-hits", "none", "--status", "302"}
 	wants := map[string][2]any{
 		"url":   {"https://example.org/new", "https://example.org/new"},
-		"title": {"T", ""}, "tags": {[]any{"a, b", "c"}, []any{}}, "expires_at": {"2099-12-31T23:59:59Z", nil}, "max_hits": {7.0, nil},
+		"title": {"T", ""}, "note": {"N", ""}, "tags": {[]any{"a, b", "c"}, []any{}}, "expires_at": {"2099-12-31T23:59:59Z", nil}, "max_hits": {7.0, nil},
 		"redirect_status": {307.0, 302.0},
 	}
 	for _, f := range linkflags.Fields {

@@ -34,6 +34,8 @@ var Fields = []Field{
 		last(readText), func(l *client.Link) string { return l.URL }},
 	{"title", "title", "TEXT", "for people", "", "'': none",
 		last(readText), func(l *client.Link) string { return cmp.Or(l.Title, "-") }},
+	{"note", "note", "TEXT", "more for people: why the link is there, or whom to ask", "", "'': none",
+		last(readText), func(l *client.Link) string { return cmp.Or(l.Note, "-") }},
 	{"tag", "tags", "TAG", "label; several have commas between them, or the flag is repeated", "", "'': none",
 		readTags, func(l *client.Link) string { return cmp.Or(tagtext.Join(l.Tags), "-") }},
 	{"expires", "expires_at", "TIME", "when it ends: 30d, 2w, 1y, 12h, 2030-12-31 (the end of that day here) or 2030-12-31T23:59:59Z", "default never", "or never",
