@@ -17,8 +17,9 @@
 //	invalid/   errors in the fields of a request
 //	plural/    counts things in words
 //	seen/      the time that a store has itself seen passing, by which things grow old
-//	internal/  shared by the engine and its rooms only: clock (what a wrong clock may do), settings, errs, mmap
-//	           (memory outside the heap, mapped files), hash, limits, invariants
+//	internal/  shared by the engine and its rooms only: clock (what a wrong clock may do), settings (defaults), errs,
+//	           ascii (percent-encodes Location), symbols (codes targets in memory), mmap (memory outside the
+//	           heap, mapped files), hash, limits, invariants, seams
 //
 // Neither link nor hit knows the other. Both have the index: a redirect finds its link there, and the fold
 // raises the counters in it. A link asks for hits to be folded before it shows them (link.Hits). A report

@@ -1,6 +1,8 @@
 // Package auth decides who may call, and how often: HTTPS, tokens, sessions, origins of pages, rate limits.
 // It knows accounts (account), the rules of limits (limit) and how requests arrive (wire), but no call and no page.
 // Package api asks its parts before each call; links and public ask the Limiter for what a request costs beyond that.
+// session.go has the cookie of a session, and checks by Origin that a form or a change comes from a page of ours;
+// auditorigin.go says where a caller is, for the audit log.
 //
 // An Authenticator identifies the caller: over the network by a token or the cookie of a session; on the socket in
 // the data folder every caller is the owner of the folder. Two Authorization lines are refused.
@@ -41,5 +43,5 @@
 // that curl can log in; but a login from a browser that reports another origin is refused, so that
 // no page can log a visitor in as somebody else.
 //
-// Files, leaves first: cors.go, https.go, limiter.go, origin.go, session.go, authenticator.go.
+// Files, leaves first: cors.go, https.go, limiter.go, auditorigin.go, session.go, authenticator.go.
 package auth

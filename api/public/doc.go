@@ -1,6 +1,7 @@
 // Package public serves the pages that anybody may see: errors, previews, QR codes, the reference page, /, the logo.
 // It knows how pages look (page, preview, qrcode, docs) and finds links as a redirect does, but no call of the API.
 // Package api passes it all paths that are neither codes nor of the API, and codes that fail. A page is a row in New.
+// pages.go compresses pages for clients that accept it; those of the dashboard are compressed in api/dashboard/visit.
 //
 // A code may be followed by + (a preview), .svg or .png (QR codes). No code contains these bytes,
 // so no path has two meanings. These pages read a link as a redirect would find it now, and count

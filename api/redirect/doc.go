@@ -49,8 +49,9 @@
 //
 // Location is ASCII (engine/internal/ascii): the target and the query that is added, in which the bytes
 // that RFC 3986 does not allow are percent-encoded, in place. The index knows which targets have such
-// bytes, because to look at every target that goes out would cost 9 ns, 3 % of a redirect. Beyond 8,192 bytes the outcome is LocationTooLong, also for a target
-// that a program took which did not bound this form.
+// bytes, because to look at every target that goes out would cost 9 ns, 3 % of a redirect. Beyond 8,192
+// bytes the outcome is LocationTooLong, also for a target that a program took which did not bound this
+// form.
 //
 // A new state of a link is a field of Facts, a case in Verdict, a row in outcomes, and a page in
 // package page.

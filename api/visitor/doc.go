@@ -1,6 +1,7 @@
 // Package visitor reads from a request its visitor: bot or person, device, browser, country,
 // referrer. It knows engine's dimensions, and no HTTP library: bytes and addresses go in, numbers
-// come out. The redirector calls it on every redirect, and the reference page lists its words.
+// come out. The redirector calls it on every redirect, and the reference page lists its words. Whether a request is a
+// prefetch is not about its visitor: api/redirect/prefetch.go.
 //
 // # Terms
 //

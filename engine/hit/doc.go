@@ -85,10 +85,10 @@
 //     size, head); it reports how many records were overwritten. When the store continues, the
 //     deltas are committed, and nothing is lost.
 //  10. Deltas are bounded: first values are dropped, then visitors, and at 16 Mi entries
-//     (DefaultPendingEntries, gathering and flushing together) records that need a new entry. Those
-//     records are in the live counter and in Metrics.HitsMissing, and the next positions pass them,
-//     alone if nothing else is to be committed. Until these positions are committed, a crash brings
-//     the records back, as far as 9 says.
+//     (engine/internal/settings, DefaultPendingEntries; gathering and flushing together) records
+//     that need a new entry. Those records are in the live counter and in Metrics.HitsMissing, and
+//     the next positions pass them, alone if nothing else is to be committed. Until these positions
+//     are committed, a crash brings the records back, as far as 9 says.
 //  11. The journal's disk stalls: hits go to standby rings (journal.Keeper). These have sequence
 //     numbers and positions of their own, and 1 to 10 hold for them. But they are in the memory of
 //     the process: a crash loses their records beyond committed, and Metrics.JournalUnprotected

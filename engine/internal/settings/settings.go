@@ -1,4 +1,5 @@
-// Package settings has what is set when an engine is opened, and what never changes in a store.
+// Package settings has what is set when an engine is opened, what it is by default (such as how much may wait in memory
+// for a store that stalls), and what never changes in a store.
 package settings
 
 import (
