@@ -362,8 +362,3 @@ func FuzzPrefixRange(f *testing.F) {
 
 // keyOf returns the key of a code in the default domain.
 var keyOf = rowtest.Key
-
-// viewOf returns a view of the same.
-func viewOf(code []byte) engine.KeyView {
-	return engine.KeyView{Domain: engine.DefaultDomain, Code: code}
-}
