@@ -58,7 +58,7 @@ var contractFaults = map[string]func(x *exchanged){
 	"another path":                   func(x *exchanged) { x.target = "/api/v1/shorter" },
 	"another method":                 func(x *exchanged) { x.method = "PUT" },
 	"an extra parameter":             func(x *exchanged) { x.target += "?dry_run=1" },
-	"an extra field in the request":  func(x *exchanged) { x.request = []byte(`{"url":"https://example.org/","note":""}`) },
+	"an extra field in the request":  func(x *exchanged) { x.request = []byte(`{"url":"https://example.org/","remark":""}`) },
 	"a missing field in the request": func(x *exchanged) { x.request = []byte(`{}`) },
 	"null in the request":            func(x *exchanged) { x.request = []byte(`{"url":null}`) },
 	"another number of the request":  func(x *exchanged) { x.request = []byte(`{"url":"https://example.org/","redirect_status":303}`) },
@@ -82,7 +82,7 @@ var contractFaults = map[string]func(x *exchanged){
 		x.header = http.Header{"Content-Type": {"text/event-stream"}, "X-Request-Id": {"r"}}
 	},
 	"an item of a bulk": func(x *exchanged) {
-		x.target, x.request = "/api/v1/shorten/bulk", []byte(`[{"url":"https://example.org/","note":""}]`)
+		x.target, x.request = "/api/v1/shorten/bulk", []byte(`[{"url":"https://example.org/","remark":""}]`)
 		x.status, x.body = 200, []byte(`{"created":1,"existing":0,"failed":0,"results":[{"index":0,"status":201,"link":`+aLink+`}]}`)
 		x.header = http.Header{"Content-Type": {"application/json"}, "X-Request-Id": {"r"}}
 	},
