@@ -38,10 +38,7 @@ func (g *generator) addChores() error {
 			e := &errand{of: c}
 			e.index = int32(len(g.connections) + len(g.errands))
 			g.errands = append(g.errands, e)
-			if err := g.openTo(&e.connection, &to); err != nil {
-				return err
-			}
-			if err := g.awaitConnected(e.fd); err != nil {
+			if err := g.open(&e.connection, &to); err != nil {
 				return err
 			}
 			c.free = append(c.free, e)

@@ -9,17 +9,15 @@ import (
 // quantile is at most 1/64 too large.
 const histogramBits = 6
 
-// A histogram is a number of durations for each step. The slowest is exact.
+// A histogram is a number of durations for each step.
 type histogram struct {
-	counts  [64 << histogramBits]uint32
-	n       uint64
-	slowest time.Duration
+	counts [64 << histogramBits]uint32
+	n      uint64
 }
 
 func (h *histogram) add(d time.Duration) {
 	h.counts[step(d)]++
 	h.n++
-	h.slowest = max(h.slowest, d)
 }
 
 // step returns the exponent of d and the bits after its highest bit.
@@ -32,13 +30,13 @@ func step(d time.Duration) int {
 // quantile returns the duration that the share p of all durations does not exceed, 0 if there are
 // none.
 func (h *histogram) quantile(p float64) time.Duration {
-	left := uint64(p * float64(h.n))
+	left := min(uint64(p*float64(h.n)), max(h.n, 1)-1)
 	for step, n := range h.counts {
 		if uint64(n) > left {
 			exponent, rest := step>>histogramBits, uint64(step)&(1<<histogramBits-1)
-			return min(time.Duration((1<<histogramBits+rest+1)<<(exponent-histogramBits)), h.slowest)
+			return time.Duration((1<<histogramBits + rest + 1) << (exponent - histogramBits))
 		}
 		left -= uint64(n)
 	}
-	return h.slowest
+	return 0
 }

@@ -26,13 +26,12 @@ func processTime(pid int) (time.Duration, error) {
 // userHz is the unit of /proc/stat, which is the same on all systems.
 const userHz = 100
 
-// coreTimes returns how long the cores have been busy, by /proc/stat, and how long they waited for
-// the hypervisor.
-func coreTimes(stat []byte, cores []int) (busy, stolen time.Duration, err error) {
+// coreTimes returns how long the cores have been busy, by /proc/stat.
+func coreTimes(stat []byte, cores []int) (busy time.Duration, err error) {
 	found := 0
 	for lines := bufio.NewScanner(bytes.NewReader(stat)); lines.Scan(); {
 		fields := strings.Fields(lines.Text())
-		if len(fields) < 9 || !strings.HasPrefix(fields[0], "cpu") {
+		if len(fields) < 8 || !strings.HasPrefix(fields[0], "cpu") {
 			continue
 		}
 		core, err := strconv.Atoi(fields[0][3:])
@@ -40,30 +39,26 @@ func coreTimes(stat []byte, cores []int) (busy, stolen time.Duration, err error)
 			continue
 		}
 		found++
-		for n, field := range fields[1:9] { // user, nice, system, idle, iowait, irq, softirq, steal
+		for n, field := range fields[1:8] { // user, nice, system, idle, iowait, irq, softirq
 			ticks, err := strconv.ParseInt(field, 10, 64)
 			if err != nil {
-				return 0, 0, fmt.Errorf("/proc/stat: %w", err)
+				return 0, fmt.Errorf("/proc/stat: %w", err)
 			}
-			switch took := time.Duration(ticks) * time.Second / userHz; n {
-			case 3, 4:
-			case 7:
-				stolen += took
-			default:
-				busy += took
+			if n != 3 && n != 4 {
+				busy += time.Duration(ticks) * time.Second / userHz
 			}
 		}
 	}
 	if found != len(cores) {
-		return 0, 0, fmt.Errorf("/proc/stat has %d of the cores %v", found, cores)
+		return 0, fmt.Errorf("/proc/stat has %d of the cores %v", found, cores)
 	}
-	return busy, stolen, nil
+	return busy, nil
 }
 
 // Clocks are what processes and cores have used.
 type Clocks struct {
-	Server       time.Duration // CPU time of some processes
-	Busy, Stolen time.Duration // of some cores
+	Server time.Duration // CPU time of some processes
+	Busy   time.Duration // of some cores
 }
 
 // ReadClocks reads the clocks of processes and cores.
@@ -79,7 +74,7 @@ func ReadClocks(processes, cores []int) (c Clocks, err error) {
 	if err != nil {
 		return c, err
 	}
-	c.Busy, c.Stolen, err = coreTimes(stat, cores)
+	c.Busy, err = coreTimes(stat, cores)
 	return c, err
 }
 
@@ -92,7 +87,7 @@ type mark struct {
 
 func (g *generator) mark(now time.Duration) (m mark, err error) {
 	m.at, m.answers, m.reconnections = now, g.answers, g.reconnected
-	if m.Clocks, err = ReadClocks(g.Processes, g.Cores); err != nil {
+	if m.Clocks, err = ReadClocks(g.Processes, nil); err != nil {
 		return m, err
 	}
 	m.own, err = processTime(os.Getpid())

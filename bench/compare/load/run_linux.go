@@ -24,8 +24,6 @@ type connection struct {
 	awaited int           // answers
 	due     time.Duration // of the requests that are awaited
 	rest    []byte        // the start of an answer
-	unsent  bool          // its request must be sent when it is connected
-	ended   bool          // all is answered, and the server is to close it
 }
 
 // A generator is one run.
@@ -75,7 +73,7 @@ func Run(s *Spec) (*Report, error) {
 }
 
 func newGenerator(s *Spec) (*generator, error) {
-	if s.Connections < 1 || s.Pipeline < 1 || s.Links < 1 || s.Links > maxLinks {
+	if s.Connections < 1 || s.Pipeline < 1 || s.Links < 1 {
 		return nil, fmt.Errorf("%d connections, %d requests at once and %d links cannot be", s.Connections, s.Pipeline, s.Links)
 	}
 	rng := rand.New(rand.NewPCG(s.Seed, 1))
@@ -101,7 +99,7 @@ func newGenerator(s *Spec) (*generator, error) {
 	return g, g.connectAll()
 }
 
-// connectAll makes the connections. A run that makes a new one for each request begins later.
+// connectAll makes the connections.
 func (g *generator) connectAll() error {
 	for i := range g.connections {
 		c := &g.connections[i]
@@ -109,13 +107,7 @@ func (g *generator) connectAll() error {
 		if g.Rate > 0 {
 			g.free.push(c.index)
 		}
-		if g.Reconnect {
-			continue
-		}
-		if err := g.open(c); err != nil {
-			return errors.Join(err, g.close())
-		}
-		if err := g.awaitConnected(c.fd); err != nil {
+		if err := g.open(c, &g.to); err != nil {
 			return errors.Join(err, g.close())
 		}
 	}
@@ -166,7 +158,7 @@ func (g *generator) loop() error {
 		arrived := g.now()
 		for i := range events[:n] {
 			if at := int(events[i].Fd); at < len(g.connections) {
-				err = g.handle(&g.connections[at], events[i].Events, arrived)
+				err = g.handle(&g.connections[at], arrived)
 			} else {
 				err = g.handleErrand(g.errands[at-len(g.connections)])
 			}
@@ -240,10 +232,7 @@ func (g *generator) patience(now time.Duration) time.Duration {
 }
 
 // handle reads what has come on a connection.
-func (g *generator) handle(c *connection, events uint32, arrived time.Duration) error {
-	if c.unsent && events&(unix.EPOLLOUT|unix.EPOLLERR|unix.EPOLLHUP) != 0 {
-		return g.flush(c)
-	}
+func (g *generator) handle(c *connection, arrived time.Duration) error {
 	have := copy(g.in, c.rest)
 	c.rest = c.rest[:0]
 	n, err := read(c.fd, g.in[have:])
@@ -251,7 +240,7 @@ func (g *generator) handle(c *connection, events uint32, arrived time.Duration) 
 		return err
 	}
 	if n == 0 {
-		return g.closedByServer(c, have)
+		return fmt.Errorf("the server closed a connection; %d answers and %d bytes of one were still to come", c.awaited, have)
 	}
 	left := g.in[:have+n]
 	for len(left) > 0 {
@@ -269,11 +258,11 @@ func (g *generator) handle(c *connection, events uint32, arrived time.Duration) 
 		c.awaited--
 		g.answers++
 		g.note(arrived, c.due)
-		if last && !g.Reconnect {
-			return g.replace(c, arrived)
+		if last {
+			return g.replace(c)
 		}
 		if c.awaited == 0 {
-			if err := g.answered(c, arrived); err != nil {
+			if err := g.answered(c); err != nil {
 				return err
 			}
 		}
@@ -283,19 +272,16 @@ func (g *generator) handle(c *connection, events uint32, arrived time.Duration) 
 
 // replace opens a connection in place of one that the server closes, and sends the requests again
 // that it has not answered: servers bound how many requests a connection may have.
-func (g *generator) replace(c *connection, now time.Duration) error {
+func (g *generator) replace(c *connection) error {
 	if err := unix.Close(c.fd); err != nil {
 		return err
 	}
-	if err := g.open(c); err != nil {
-		return err
-	}
-	if err := g.awaitConnected(c.fd); err != nil {
+	if err := g.open(c, &g.to); err != nil {
 		return err
 	}
 	g.reconnected++
 	if c.awaited == 0 {
-		return g.answered(c, now)
+		return g.answered(c)
 	}
 	return g.write(c)
 }
@@ -308,61 +294,26 @@ func (g *generator) note(arrived, due time.Duration) {
 }
 
 // answered goes on with a connection whose requests are all answered.
-func (g *generator) answered(c *connection, now time.Duration) error {
-	switch {
-	case g.Reconnect:
-		c.ended = true
-		return nil
-	case g.Rate > 0:
-		g.inFlight--
+func (g *generator) answered(c *connection) error {
+	g.inFlight--
+	if g.Rate > 0 {
 		g.free.push(c.index)
 		return nil
 	}
-	g.inFlight--
-	return g.again(c)
-}
-
-// again sends the next requests of a closed loop.
-func (g *generator) again(c *connection) error {
 	if now := g.now(); now < g.end {
 		return g.send(c, now)
 	}
 	return nil
 }
 
-// closedByServer is called at the end of what the server has sent.
-func (g *generator) closedByServer(c *connection, have int) error {
-	if !c.ended || have > 0 {
-		return fmt.Errorf("the server closed a connection; %d answers and %d bytes of one were still to come", c.awaited, have)
-	}
-	if err := unix.Close(c.fd); err != nil {
-		return err
-	}
-	c.fd, c.ended = -1, false
-	g.inFlight--
-	g.reconnected++
-	if g.Rate > 0 {
-		g.free.push(c.index)
-		return nil
-	}
-	return g.again(c)
-}
-
 // send sends as many requests as go together on a connection that awaits nothing.
 func (g *generator) send(c *connection, due time.Duration) error {
 	c.due, c.awaited = due, g.Pipeline
 	g.inFlight++
-	if !g.Reconnect {
-		return g.write(c)
-	}
-	if err := g.open(c); err != nil {
-		return err
-	}
 	return g.write(c)
 }
 
-// write sends the requests that a connection awaits, or notes that they must wait for it to be
-// connected.
+// write sends the requests that a connection awaits.
 func (g *generator) write(c *connection) error {
 	out := g.out[:0]
 	for range c.awaited {
@@ -371,24 +322,10 @@ func (g *generator) write(c *connection) error {
 		g.sent++
 	}
 	n, err := write(c.fd, out)
-	if errors.Is(err, unix.EAGAIN) && g.Reconnect {
-		g.sent -= uint64(c.awaited)
-		c.unsent = true
-		return g.watch(c, unix.EPOLL_CTL_MOD, unix.EPOLLOUT)
-	}
 	if err == nil && n < len(out) {
 		err = fmt.Errorf("only %d of %d bytes could be sent: the server does not read", n, len(out))
 	}
 	return err
-}
-
-// flush sends the requests of a connection that is connected now, or could not be.
-func (g *generator) flush(c *connection) error {
-	c.unsent = false
-	if err := g.watch(c, unix.EPOLL_CTL_MOD, unix.EPOLLIN); err != nil {
-		return err
-	}
-	return g.write(c)
 }
 
 func (g *generator) report() *Report {
@@ -399,8 +336,7 @@ func (g *generator) report() *Report {
 	return &Report{
 		Chores:  chores,
 		Answers: g.last.answers - g.first.answers, Elapsed: g.last.at - g.first.at, CPU: g.last.Server - g.first.Server, Own: g.last.own - g.first.own,
-		Busy: g.last.Busy - g.first.Busy, Stolen: g.last.Stolen - g.first.Stolen,
-		P50: g.took.quantile(0.5), P99: g.took.quantile(0.99), P999: g.took.quantile(0.999), Slowest: g.took.slowest,
+		P50: g.took.quantile(0.5), P99: g.took.quantile(0.99),
 		AnswersInAll: g.answers, Reconnected: g.last.reconnections - g.first.reconnections, Unsent: g.unsent,
 	}
 }

@@ -93,22 +93,20 @@ func (s *Spec) short(address string, pid int) *Spec {
 func TestEveryRequestOfALoadIsAnswered(t *testing.T) {
 	address, pid := startServer(t, "whole")
 	for name, spec := range map[string]*Spec{
-		"closed":          {Connections: 4, Pipeline: 1},
-		"pipelined":       {Connections: 4, Pipeline: 16, Browser: true, Visitors: true},
-		"new connections": {Connections: 4, Pipeline: 1, Reconnect: true},
-		"open":            {Connections: 16, Pipeline: 1, Rate: 500, Visitors: true},
-		"open, asleep":    {Connections: 16, Pipeline: 1, Rate: 500, Sleep: true},
-		"open, new":       {Connections: 16, Pipeline: 1, Rate: 500, Reconnect: true},
+		"closed":       {Connections: 4, Pipeline: 1},
+		"pipelined":    {Connections: 4, Pipeline: 16, Visitors: true},
+		"open":         {Connections: 16, Pipeline: 1, Rate: 500, Visitors: true},
+		"open, asleep": {Connections: 16, Pipeline: 1, Rate: 500, Sleep: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, err := Run(spec.short(address, pid))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if r.Answers == 0 || r.AnswersInAll < r.Answers || r.CPU <= 0 || r.Own <= 0 || r.P50 <= 0 || r.P99 < r.P50 || r.Slowest < r.P99 {
+			if r.Answers == 0 || r.AnswersInAll < r.Answers || r.CPU <= 0 || r.Own <= 0 || r.P50 <= 0 || r.P99 < r.P50 {
 				t.Errorf("got %+v", r)
 			}
-			if spec.Reconnect != (r.Reconnected > 0) {
+			if r.Reconnected > 0 {
 				t.Errorf("connections made again: %d", r.Reconnected)
 			}
 			if n := uint64(spec.Pipeline); r.AnswersInAll%n != 0 {
@@ -214,11 +212,11 @@ func TestALoadWithoutServerFails(t *testing.T) {
 
 func TestTheTimesOfCoresAreReadFromStat(t *testing.T) {
 	const stat = "cpu  9 9 9 9 9 9 9 9 0 0\ncpu0 100 20 30 1000 50 6 7 8 0 0\ncpu1 1 1 1 1 1 1 1 1 0 0\ncpu10 5 5 5 5 5 5 5 5 0 0\nintr 1 2 3\n"
-	busy, stolen, err := coreTimes([]byte(stat), []int{0, 1})
-	if err != nil || busy != 1680*time.Millisecond || stolen != 90*time.Millisecond {
-		t.Errorf("got %v, %v, %v", busy, stolen, err)
+	busy, err := coreTimes([]byte(stat), []int{0, 1})
+	if err != nil || busy != 1680*time.Millisecond {
+		t.Errorf("got %v, %v", busy, err)
 	}
-	if _, _, err := coreTimes([]byte(stat), []int{0, 2}); err == nil {
+	if _, err := coreTimes([]byte(stat), []int{0, 2}); err == nil {
 		t.Error("a core that is not there was read")
 	}
 	if c, err := ReadClocks([]int{os.Getpid()}, []int{0}); err != nil || c.Server <= 0 || c.Busy <= 0 {

@@ -65,7 +65,7 @@ func standInForGenerator(in io.Reader, out io.Writer) (code int) {
 // generate loads a node at a URL with redirects of links that plant made, from a process of its own, and
 // measures the CPU time of p meanwhile.
 func generate(p *process, url string, spec load.Spec) (*load.Report, error) {
-	spec.Address, spec.Processes, spec.Cores = strings.TrimPrefix(url, "http://"), []int{p.cmd.Process.Pid}, []int{0}
+	spec.Address, spec.Processes = strings.TrimPrefix(url, "http://"), []int{p.cmd.Process.Pid}
 	spec.Pipeline, spec.WarmUp = max(spec.Pipeline, 1), time.Second
 	text, err := json.Marshal(&spec)
 	if err != nil {
