@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -32,8 +33,8 @@ type generator struct {
 	started     time.Time
 	connections []connection
 	chores      []*chore
-	errands     []*errand // with the indexes after those of connections
-	free        ring      // of indexes, in an open loop
+	errands     []*errand  // with the indexes after those of connections
+	free        chan int32 // indexes, in an open loop; a queue
 	arrivals    arrivals
 	templates   []template
 	codes       []code
@@ -44,7 +45,7 @@ type generator struct {
 	in, out     []byte
 	to          unix.SockaddrInet4
 
-	took         histogram
+	took         []time.Duration // of requests that were due between warm-up and end
 	answers      uint64
 	reconnected  uint64
 	unsent       uint64
@@ -94,7 +95,7 @@ func newGenerator(s *Spec) (*generator, error) {
 	}
 	if s.Rate > 0 {
 		g.arrivals = newArrivals(s.Rate, rng)
-		g.free = newRing(s.Connections)
+		g.free = make(chan int32, s.Connections)
 	}
 	return g, g.connectAll()
 }
@@ -105,7 +106,7 @@ func (g *generator) connectAll() error {
 		c := &g.connections[i]
 		c.fd, c.index = -1, int32(i)
 		if g.Rate > 0 {
-			g.free.push(c.index)
+			g.free <- c.index
 		}
 		if err := g.open(c, &g.to); err != nil {
 			return errors.Join(err, g.close())
@@ -203,8 +204,8 @@ func (g *generator) sendDue(now time.Duration) error {
 	if g.Rate == 0 {
 		return nil
 	}
-	for due := g.arrivals.next; due <= now && due < g.end && !g.free.empty(); due = g.arrivals.next {
-		if err := g.send(&g.connections[g.free.pop()], due); err != nil {
+	for due := g.arrivals.next; due <= now && due < g.end && len(g.free) > 0; due = g.arrivals.next {
+		if err := g.send(&g.connections[<-g.free], due); err != nil {
 			return err
 		}
 		g.arrivals.step()
@@ -223,7 +224,7 @@ func (g *generator) patience(now time.Duration) time.Duration {
 		}
 	}
 	switch {
-	case g.Rate == 0 || g.free.empty() || g.arrivals.next >= g.end:
+	case g.Rate == 0 || len(g.free) == 0 || g.arrivals.next >= g.end:
 		return longest
 	case g.Sleep:
 		return max(0, min(longest, g.arrivals.next-g.now()))
@@ -244,7 +245,7 @@ func (g *generator) handle(c *connection, arrived time.Duration) error {
 	}
 	left := g.in[:have+n]
 	for len(left) > 0 {
-		length, last, err := answerLength(left)
+		length, last, err := answerLength(left, redirectLine)
 		if err != nil {
 			return err
 		}
@@ -289,7 +290,7 @@ func (g *generator) replace(c *connection) error {
 // note records how long a request took.
 func (g *generator) note(arrived, due time.Duration) {
 	if due >= g.warmAt && due < g.end {
-		g.took.add(arrived - due)
+		g.took = append(g.took, arrived-due)
 	}
 }
 
@@ -297,7 +298,7 @@ func (g *generator) note(arrived, due time.Duration) {
 func (g *generator) answered(c *connection) error {
 	g.inFlight--
 	if g.Rate > 0 {
-		g.free.push(c.index)
+		g.free <- c.index
 		return nil
 	}
 	if now := g.now(); now < g.end {
@@ -328,7 +329,16 @@ func (g *generator) write(c *connection) error {
 	return err
 }
 
+// quantile returns the duration that the share p of all, which are sorted, does not exceed; 0 if there are none.
+func quantile(all []time.Duration, p float64) time.Duration {
+	if len(all) == 0 {
+		return 0
+	}
+	return all[int(p*float64(len(all)))]
+}
+
 func (g *generator) report() *Report {
+	slices.Sort(g.took)
 	var chores []uint64
 	for _, c := range g.chores {
 		chores = append(chores, c.done)
@@ -336,7 +346,7 @@ func (g *generator) report() *Report {
 	return &Report{
 		Chores:  chores,
 		Answers: g.last.answers - g.first.answers, Elapsed: g.last.at - g.first.at, CPU: g.last.Server - g.first.Server, Own: g.last.own - g.first.own,
-		P50: g.took.quantile(0.5), P99: g.took.quantile(0.99),
+		P50: quantile(g.took, 0.5), P99: quantile(g.took, 0.99),
 		AnswersInAll: g.answers, Reconnected: g.last.reconnections - g.first.reconnections, Unsent: g.unsent,
 	}
 }

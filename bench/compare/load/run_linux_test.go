@@ -176,22 +176,23 @@ func TestAWrongAnswerToAChoreEndsALoad(t *testing.T) {
 	address, pid := startServer(t, "whole")
 	spec := (&Spec{Connections: 2, Pipeline: 1}).short(address, pid)
 	spec.Chores = []Chore{{Address: address, Request: []byte("GET /a HTTP/1.1\r\nHost: a\r\n\r\n"), Status: 201, Every: time.Millisecond, Connections: 1}}
-	if _, err := Run(spec); err == nil || !strings.Contains(err.Error(), "not a 201") {
+	if _, err := Run(spec); err == nil || !strings.Contains(err.Error(), `"HTTP/1.1 201 "`) {
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestTheLengthOfAPlainAnswer(t *testing.T) {
+	created := []byte("HTTP/1.1 201 ")
 	const whole = "HTTP/1.1 201 Created\r\nContent-Length: 3\r\n\r\nabc"
 	for cut := range len(whole) {
-		if n, err := plainAnswerLength([]byte(whole[:cut]), 201); n != 0 || err != nil {
+		if n, _, err := answerLength([]byte(whole[:cut]), created); n != 0 || err != nil {
 			t.Errorf("%q: got %d, %v", whole[:cut], n, err)
 		}
 	}
-	if n, err := plainAnswerLength([]byte(whole+"d"), 201); n != len(whole) || err != nil {
+	if n, _, err := answerLength([]byte(whole+"d"), created); n != len(whole) || err != nil {
 		t.Errorf("got %d, %v", n, err)
 	}
-	if n, err := plainAnswerLength([]byte("HTTP/1.1 201 Created\r\n\r\n"), 201); err == nil {
+	if n, _, err := answerLength([]byte("HTTP/1.1 201 Created\r\n\r\n"), created); err == nil {
 		t.Errorf("an answer without a length: got %d", n)
 	}
 }
@@ -221,5 +222,15 @@ func TestTheTimesOfCoresAreReadFromStat(t *testing.T) {
 	}
 	if c, err := ReadClocks([]int{os.Getpid()}, []int{0}); err != nil || c.Server <= 0 || c.Busy <= 0 {
 		t.Errorf("of this process: got %+v, %v", c, err)
+	}
+}
+
+func TestAQuantileIsOfTheSortedDurations(t *testing.T) {
+	var all []time.Duration
+	for i := range 1000 {
+		all = append(all, time.Duration(i))
+	}
+	if a, b := quantile(all, 0.5), quantile(all, 0.99); a != 500 || b != 990 || quantile(nil, 0.5) != 0 {
+		t.Errorf("got %d, %d", a, b)
 	}
 }
