@@ -10,8 +10,7 @@
 //
 // Servers run on one core, and the generator (load/) on another, with everything else of this program. A round runs
 // every server for a few seconds, one after the other, and the next round begins with another server. Each server is
-// started for its turn, warmed up for up to a second, measured, and stopped, so only one exists at a time: an idle
-// shunt wakes up 100 times a second, which the next server's slowest answers would show.
+// started for its turn, warmed up for up to a second, measured, and stopped, so no other one disturbs it.
 //
 // The figure that compares servers is CPU time: what the processes of the server used between the end of the warm-up
 // and the end of the measurement (in the kernel, too, and with shunt's folds and flushes; nginx with its master), by
