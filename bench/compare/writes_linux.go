@@ -34,7 +34,7 @@ func (p *process) measured(work func() (links int, err error)) (*load.Report, er
 	if err != nil {
 		return nil, err
 	}
-	before, err := load.ReadClocks(ids, nil)
+	before, err := load.CPUTime(ids...)
 	if err != nil {
 		return nil, err
 	}
@@ -43,8 +43,8 @@ func (p *process) measured(work func() (links int, err error)) (*load.Report, er
 	if err != nil {
 		return nil, err
 	}
-	after, err := load.ReadClocks(ids, nil)
-	return &load.Report{Answers: uint64(links), Elapsed: time.Since(began), CPU: after.Server - before.Server}, err
+	after, err := load.CPUTime(ids...)
+	return &load.Report{Answers: uint64(links), Elapsed: time.Since(began), CPU: after - before}, err
 }
 
 // A posts is a load of writes: requests that make links.

@@ -345,7 +345,7 @@ func (g *generator) report() *Report {
 	}
 	return &Report{
 		Chores:  chores,
-		Answers: g.last.answers - g.first.answers, Elapsed: g.last.at - g.first.at, CPU: g.last.Server - g.first.Server, Own: g.last.own - g.first.own,
+		Answers: g.last.answers - g.first.answers, Elapsed: g.last.at - g.first.at, CPU: g.last.server - g.first.server, Own: g.last.own - g.first.own,
 		P50: quantile(g.took, 0.5), P99: quantile(g.took, 0.99),
 		AnswersInAll: g.answers, Reconnected: g.last.reconnections - g.first.reconnections, Unsent: g.unsent,
 	}
