@@ -183,9 +183,8 @@ var rooms = map[string]room{
 	"api/wire/loop":  {knows: []string{"api/wire/conns", "api/wire/http1"}, users: []string{"api", "api/wire"}},
 	"api/wiretest":   {users: nobody},
 
-	"bench/compare":          {knows: []string{"bench/compare/load"}, users: nobody},
-	"bench/compare/constant": {users: nobody},
-	"bench/compare/load":     {users: []string{"bench/compare"}},
+	"bench/compare":      {knows: []string{"bench/compare/load"}, users: nobody},
+	"bench/compare/load": {users: []string{"bench/compare"}},
 
 	"cmd/shunt/activation":     {never: []string{cobra}},
 	"cmd/shunt/backups":        {knows: []string{"storage"}, never: []string{cobra}},

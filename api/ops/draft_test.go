@@ -90,14 +90,15 @@ func TestReadingAPlainLinkNeedsFewAllocations(t *testing.T) {
 	}
 }
 
-func TestAReaderThatIsReleasedKeepsNothingOfABody(t *testing.T) {
+func TestARoomThatIsReleasedKeepsNothingOfABody(t *testing.T) {
 	many := `{"url":"https://a.example/"` + strings.Repeat(`,"x":1`, 30) + `}`
 	for name, body := range map[string]string{
 		"plain": benchBodies[0].text, "more members than it has room for": many, "cut off": many[:60], "not plain": `{"url":"https://a.example/","x":{}}`,
 	} {
-		r := &linkReader{policy: (&Calls{}).o.Targets, owner: 1, now: benchNow}
+		room := &bulkRoom{reader: linkReader{policy: (&Calls{}).o.Targets, owner: 1, now: benchNow}}
+		r := &room.reader
 		_ = r.readDraft(&engine.Draft{}, []byte(body)) // some are refused
-		r.release()
+		room.release()
 		for i := range r.members {
 			if r.members[i].Name != nil || r.members[i].Value != nil {
 				t.Errorf("%s: member %d is left", name, i)

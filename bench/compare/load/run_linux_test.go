@@ -93,22 +93,20 @@ func (s *Spec) short(address string, pid int) *Spec {
 func TestEveryRequestOfALoadIsAnswered(t *testing.T) {
 	address, pid := startServer(t, "whole")
 	for name, spec := range map[string]*Spec{
-		"closed":          {Connections: 4, Pipeline: 1},
-		"pipelined":       {Connections: 4, Pipeline: 16, Browser: true, Visitors: true},
-		"new connections": {Connections: 4, Pipeline: 1, Reconnect: true},
-		"open":            {Connections: 16, Pipeline: 1, Rate: 500, Visitors: true},
-		"open, asleep":    {Connections: 16, Pipeline: 1, Rate: 500, Sleep: true},
-		"open, new":       {Connections: 16, Pipeline: 1, Rate: 500, Reconnect: true},
+		"closed":       {Connections: 4, Pipeline: 1},
+		"pipelined":    {Connections: 4, Pipeline: 16, Visitors: true},
+		"open":         {Connections: 16, Pipeline: 1, Rate: 500, Visitors: true},
+		"open, asleep": {Connections: 16, Pipeline: 1, Rate: 500, Sleep: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, err := Run(spec.short(address, pid))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if r.Answers == 0 || r.AnswersInAll < r.Answers || r.CPU <= 0 || r.Own <= 0 || r.P50 <= 0 || r.P99 < r.P50 || r.Slowest < r.P99 {
+			if r.Answers == 0 || r.AnswersInAll < r.Answers || r.CPU <= 0 || r.Own <= 0 || r.P50 <= 0 || r.P99 < r.P50 {
 				t.Errorf("got %+v", r)
 			}
-			if spec.Reconnect != (r.Reconnected > 0) {
+			if r.Reconnected > 0 {
 				t.Errorf("connections made again: %d", r.Reconnected)
 			}
 			if n := uint64(spec.Pipeline); r.AnswersInAll%n != 0 {
@@ -178,22 +176,23 @@ func TestAWrongAnswerToAChoreEndsALoad(t *testing.T) {
 	address, pid := startServer(t, "whole")
 	spec := (&Spec{Connections: 2, Pipeline: 1}).short(address, pid)
 	spec.Chores = []Chore{{Address: address, Request: []byte("GET /a HTTP/1.1\r\nHost: a\r\n\r\n"), Status: 201, Every: time.Millisecond, Connections: 1}}
-	if _, err := Run(spec); err == nil || !strings.Contains(err.Error(), "not a 201") {
+	if _, err := Run(spec); err == nil || !strings.Contains(err.Error(), `"HTTP/1.1 201 "`) {
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestTheLengthOfAPlainAnswer(t *testing.T) {
+	created := []byte("HTTP/1.1 201 ")
 	const whole = "HTTP/1.1 201 Created\r\nContent-Length: 3\r\n\r\nabc"
 	for cut := range len(whole) {
-		if n, err := plainAnswerLength([]byte(whole[:cut]), 201); n != 0 || err != nil {
+		if n, _, err := answerLength([]byte(whole[:cut]), created); n != 0 || err != nil {
 			t.Errorf("%q: got %d, %v", whole[:cut], n, err)
 		}
 	}
-	if n, err := plainAnswerLength([]byte(whole+"d"), 201); n != len(whole) || err != nil {
+	if n, _, err := answerLength([]byte(whole+"d"), created); n != len(whole) || err != nil {
 		t.Errorf("got %d, %v", n, err)
 	}
-	if n, err := plainAnswerLength([]byte("HTTP/1.1 201 Created\r\n\r\n"), 201); err == nil {
+	if n, _, err := answerLength([]byte("HTTP/1.1 201 Created\r\n\r\n"), created); err == nil {
 		t.Errorf("an answer without a length: got %d", n)
 	}
 }
@@ -212,16 +211,18 @@ func TestALoadWithoutServerFails(t *testing.T) {
 	}
 }
 
-func TestTheTimesOfCoresAreReadFromStat(t *testing.T) {
-	const stat = "cpu  9 9 9 9 9 9 9 9 0 0\ncpu0 100 20 30 1000 50 6 7 8 0 0\ncpu1 1 1 1 1 1 1 1 1 0 0\ncpu10 5 5 5 5 5 5 5 5 0 0\nintr 1 2 3\n"
-	busy, stolen, err := coreTimes([]byte(stat), []int{0, 1})
-	if err != nil || busy != 1680*time.Millisecond || stolen != 90*time.Millisecond {
-		t.Errorf("got %v, %v, %v", busy, stolen, err)
+func TestAProcessHasUsedTime(t *testing.T) {
+	if took, err := CPUTime(os.Getpid()); err != nil || took <= 0 {
+		t.Errorf("got %v, %v", took, err)
 	}
-	if _, _, err := coreTimes([]byte(stat), []int{0, 2}); err == nil {
-		t.Error("a core that is not there was read")
+}
+
+func TestAQuantileIsOfTheSortedDurations(t *testing.T) {
+	var all []time.Duration
+	for i := range 1000 {
+		all = append(all, time.Duration(i))
 	}
-	if c, err := ReadClocks([]int{os.Getpid()}, []int{0}); err != nil || c.Server <= 0 || c.Busy <= 0 {
-		t.Errorf("of this process: got %+v, %v", c, err)
+	if a, b := quantile(all, 0.5), quantile(all, 0.99); a != 500 || b != 990 || quantile(nil, 0.5) != 0 {
+		t.Errorf("got %d, %d", a, b)
 	}
 }

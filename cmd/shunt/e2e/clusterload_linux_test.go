@@ -65,7 +65,7 @@ func standInForGenerator(in io.Reader, out io.Writer) (code int) {
 // generate loads a node at a URL with redirects of links that plant made, from a process of its own, and
 // measures the CPU time of p meanwhile.
 func generate(p *process, url string, spec load.Spec) (*load.Report, error) {
-	spec.Address, spec.Processes, spec.Cores = strings.TrimPrefix(url, "http://"), []int{p.cmd.Process.Pid}, []int{0}
+	spec.Address, spec.Processes = strings.TrimPrefix(url, "http://"), []int{p.cmd.Process.Pid}
 	spec.Pipeline, spec.WarmUp = max(spec.Pipeline, 1), time.Second
 	text, err := json.Marshal(&spec)
 	if err != nil {
@@ -123,9 +123,9 @@ func postBulk(t *testing.T, client *http.Client, url, token string, body []byte)
 // clockOf returns the CPU time that a process has used.
 func clockOf(t *testing.T, pid int) time.Duration {
 	t.Helper()
-	c, err := load.ReadClocks([]int{pid}, []int{0})
+	took, err := load.CPUTime(pid)
 	must(t, err)
-	return c.Server
+	return took
 }
 
 // memoryOf returns a line of /proc/PID/status in MiB: VmRSS is resident, VmHWM was at most.

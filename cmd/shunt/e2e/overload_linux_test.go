@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"shunt/bench/compare/load"
 )
 
 // In this test a server has a quarter of a core and 256 MiB, and three times the load that it can
@@ -104,14 +106,9 @@ func startOverload(t *testing.T, g *cgroup) *overload {
 // loadLinks returns the links that the generator follows (bench/compare/load), as lines for an
 // import.
 func loadLinks(n int) string {
-	const base62, codes = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz", 62 * 62 * 62 * 62 * 62 * 62 * 62 * 62
 	var lines strings.Builder
-	for i := range uint64(n) {
-		var code [8]byte
-		for k, v := 0, i*0x9E3779B97F5%codes; k < len(code); k, v = k+1, v/62 {
-			code[k] = base62[v%62]
-		}
-		fmt.Fprintf(&lines, `{"code":"%s","url":"https://www.example.com/a/page/of/some/length/of/a/site/%s"}`+"\n", code[:], code[:])
+	for i := range n {
+		fmt.Fprintf(&lines, `{"code":"%s","url":"%s"}`+"\n", load.Code(i), load.Target(i))
 	}
 	return lines.String()
 }
@@ -168,7 +165,7 @@ func (o *overload) redirect(length time.Duration, rate float64) (report loadRepo
 	const warmUp = time.Second
 	spec, err := json.Marshal(map[string]any{
 		"Address": o.client.Addr, "Connections": redirectsInFlight, "Pipeline": 1, "Rate": rate, "Sleep": true, "Links": overloadLinks,
-		"WarmUp": warmUp, "Length": length - warmUp, "Seed": rand.Uint64(), "Processes": []int{o.server.cmd.Process.Pid}, "Cores": []int{0},
+		"WarmUp": warmUp, "Length": length - warmUp, "Seed": rand.Uint64(), "Processes": []int{o.server.cmd.Process.Pid},
 	})
 	if err != nil {
 		o.t.Error(err)
