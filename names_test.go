@@ -1,9 +1,11 @@
 package shunt_test
 
 import (
+	"cmp"
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -70,6 +72,59 @@ func textsOf(t *testing.T, file string) (texts []string) {
 		}
 	}
 	return texts
+}
+
+// testNames are names of tests, benchmarks and fuzz targets. Those that end with … are the beginnings of several.
+var testNames = regexp.MustCompile(`\b(?:Test|Benchmark|Fuzz)[A-Z]\w+…?`)
+
+// Names of tests in comments and documents are held like those of files. bench/runs tells of the past.
+func TestTestsThatTextsNameExist(t *testing.T) {
+	texts, tests := make(map[string][]string), make(map[string]bool)
+	declared := regexp.MustCompile(`(?m)^func ((?:Test|Benchmark|Fuzz)\w+)\(`)
+	err := filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {
+		file = filepath.ToSlash(file)
+		if err != nil || d.IsDir() && (d.Name() == ".git" || file == "bench/runs") {
+			return cmp.Or(err, error(fs.SkipDir))
+		}
+		if strings.HasSuffix(file, "_test.go") {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				return err
+			}
+			for _, name := range declared.FindAllStringSubmatch(string(text), -1) {
+				tests[name[1]] = true
+			}
+		}
+		texts[file] = textsOf(t, file)
+		return nil
+	})
+	if err != nil || len(tests) < 1000 {
+		t.Fatalf("%d tests, %v", len(tests), err)
+	}
+	known := slices.Sorted(maps.Keys(tests))
+	for file, all := range texts {
+		for _, name := range testNames.FindAllString(strings.Join(all, "\n"), -1) {
+			if !isTest(known, name) {
+				t.Errorf("%s names %s, and there is none", file, name)
+			}
+		}
+	}
+}
+
+// isTest reports whether a name in a text is that of one of the tests, which are sorted, or the beginning of one.
+func isTest(tests []string, name string) bool {
+	beginning, several := strings.CutSuffix(name, "…")
+	at, found := slices.BinarySearch(tests, beginning)
+	return found || several && at < len(tests) && strings.HasPrefix(tests[at], beginning) || name == "TestMain"
+}
+
+func TestNamesOfMissingTestsAreFound(t *testing.T) {
+	tests := []string{"BenchmarkX", "TestA", "TestAB"}
+	for name, want := range map[string]bool{"TestA": true, "BenchmarkX": true, "TestMain": true, "TestA…": true, "Test…": true, "TestC": false, "TestC…": false, "TestABC": false} {
+		if got := isTest(tests, name); got != want {
+			t.Errorf("%s: got %v, want %v", name, got, want)
+		}
+	}
 }
 
 func TestNamesOfMissingFilesAreFound(t *testing.T) {

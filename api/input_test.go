@@ -292,7 +292,7 @@ func TestMalformedRequestsAreCountedOnEveryWayIn(t *testing.T) {
 }
 
 // A 307 or 308 link redirects any method and ignores the body, but fasthttp reads the body before
-// the handler runs, up to maxBodyBytes. So a client that sends more gets 413, and nothing is
+// the handler runs, up to http1.MaxBodyBytes. So a client that sends more gets 413, and nothing is
 // counted.
 func TestABodyOver64KiBIsTooLargeForEveryLink(t *testing.T) {
 	st := newSite(t, nil)

@@ -254,7 +254,7 @@ var firstLine = regexp.MustCompile(`\Ashunt (data|backup), version ([1-9][0-9]*)
 var oldLine = regexp.MustCompile(`\Ashunt (store|backup), format .*\n`)
 
 // FuzzFormatFile inspects a folder whose format file has any bytes: an accepted file begins with
-// the line of a version exactly as writeFormat writes it, a newer version is recognized, anything
+// the line of a version exactly as WriteFormat writes it, a newer version is recognized, anything
 // else is not a store, and the file does not change.
 func FuzzFormatFile(f *testing.F) {
 	for _, text := range []string{

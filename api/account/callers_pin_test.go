@@ -61,7 +61,7 @@ func (a *asking) Write(sets [][2][]byte, deletes [][]byte, entry *engine.AuditEn
 	})
 }
 
-// written is a site for TestEveryWriteIsInForceAtOnce: users with tokens and sessions.
+// written is a site for TestEveryWriteIsInForceForTheNextRequest: users with tokens and sessions.
 type written struct {
 	*folder
 	table      *asking

@@ -10,7 +10,7 @@ import (
 	"shunt/api/wire/http1"
 )
 
-// The reader of plain requests and matchCode must agree on what a code is.
+// The reader of plain requests and Code must agree on what a code is.
 func TestPlainPathsAreExactlyThoseOfCodes(t *testing.T) {
 	rd := http1.NewReader(&http1.Proxies{}, nil)
 	rapid.Check(t, func(t *rapid.T) {

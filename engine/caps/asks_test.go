@@ -75,7 +75,7 @@ func TestRedirectsThatWaitGoTogether(t *testing.T) {
 		if n, spent := granted(all[4:]); n != 0 || spent != 6 {
 			t.Errorf("the last six: %+v", all[4:])
 		}
-		if len(asked) != 2 || asked[1][0] != (Ask{ID: 7, Code: "code", Hits: 10}) {
+		if len(asked) != 2 || asked[1][0] != (Ask{ID: 7, Domain: index.DefaultDomain, Code: "code", Hits: 10}) {
 			t.Errorf("asked %+v", asked)
 		}
 	})

@@ -581,7 +581,6 @@ func TestAPurgedLinkGetsNoRowsAgain(t *testing.T) {
 	}
 }
 
-// TestAPurgeExcludesRollUpsFlushesAndPulls runs them at once: rows of the purged link must not come back.
 func TestFlushesRollUpsPullsAndDropsMayRunAtOnce(t *testing.T) {
 	nodes := openCluster(t, newTestLog(), 2)
 	const flushes = 150

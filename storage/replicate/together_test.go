@@ -189,7 +189,9 @@ func largest(id uint64) engine.Mutation {
 	m := rowtest.Creation(rowtest.Link(fmt.Sprintf("%0*d", engine.MaxCodeBytes, id), id, math.MaxUint32))
 	host := strings.Repeat("h", row.MaxHostBytes)
 	m.Hot.Target = "https://" + host + "/" + strings.Repeat("x", engine.MaxTargetBytes-len("https:///")-len(host))
-	m.Cold.Title = strings.Repeat("t", engine.MaxTitleBytes)
+	for _, name := range []string{"title", "note"} {
+		*m.Cold.Text(name) = strings.Repeat("t", engine.TextNamed(name).Max)
+	}
 	for i := range engine.MaxTags {
 		m.Cold.Tags = append(m.Cold.Tags, fmt.Sprintf("%0*d", engine.MaxTagBytes, i))
 	}
@@ -224,9 +226,16 @@ func TestTheBytesThatWaitAreThoseOfTheRowsOrALittleMore(t *testing.T) {
 	defer closeStore(t, s)
 	imported, withCap := rowtest.Creation(rowtest.Link("imported", 1, 1)), capped(1<<60, engine.Cap{Generation: math.MaxUint64, Used: math.MaxUint64, Open: true})
 	imported.Cold.ImportedHits = math.MaxUint64
+	noted, numbers := madeLink(1, 0), rowtest.Creation(rowtest.Link("c", math.MaxUint64, math.MaxUint32))
+	noted.Cold.Note = strings.Repeat("n", engine.TextNamed("note").Max)
+	numbers.Hot.Domain, numbers.Cold.Domain = math.MaxUint16, math.MaxUint16
+	numbers.Hot.Flags, numbers.Hot.ExpiresAtMs, numbers.Hot.MaxHits = engine.FlagExpires|engine.FlagCapped, math.MinInt64, math.MaxUint64
+	numbers.Cold.CreatedAtMs, numbers.Cold.UpdatedAtMs, numbers.Cold.ImportedAtMs = math.MinInt64, math.MinInt64, math.MinInt64
+	numbers.Cold.Title, numbers.Cold.Note = "", strings.Repeat("n", 2000)
 	for name, m := range map[string]engine.Mutation{
 		"the smallest": madeLink(1, 0), "with tags": rowtest.Creation(rowtest.Link("code", 1, 1, "a", "b", "c")),
 		"the largest": largest(math.MaxUint64), "with hits": imported, "with a cap": withCap,
+		"with a note": noted, "with large numbers": numbers,
 	} {
 		pending := s.db.NewBatch()
 		b, before := newBatch(pending), pending.Len()

@@ -17,7 +17,7 @@ import (
 	"shunt/storage/replicate"
 )
 
-// refusedNode starts a node that must end by itself, and returns what it said.
+// refused starts a node that must end by itself, and returns what it said.
 func (n *siteNode) refused(args ...string) string {
 	n.site.t.Helper()
 	p := launch(n.site.t, n.data, args...)

@@ -181,6 +181,33 @@ func TestAMarkOfAnotherImportIsNotFollowed(t *testing.T) {
 	}
 }
 
+func TestNothingIsLeftOfAMarkThatCannotBeWritten(t *testing.T) {
+	path, _ := linksFile(t, 12_000, false)
+	check(t, os.Mkdir(path+markSuffix, 0o700)) // so a mark cannot take that name
+	g := newTarget()
+	if done, resumable, said, err := g.run(t, path, false); err != nil || resumable || done.Created != 12_000 || !strings.Contains(said, "cannot be resumed") {
+		t.Errorf("got %v, resumable %v, %v: %s", done, resumable, err, said)
+	}
+	if left, err := filepath.Glob(path + markSuffix + newSuffix); err != nil || left != nil {
+		t.Errorf("%v is left, %v", left, err)
+	}
+}
+
+func TestTheRestOfAKilledImportGoesWithItsMark(t *testing.T) {
+	path, _ := linksFile(t, 20_000, false)
+	g := newTarget()
+	g.cutAt = 15
+	_, _, _, _ = g.run(t, path, false)
+	check(t, os.WriteFile(path+markSuffix+newSuffix, []byte("{"), 0o600))
+	g.cutAt = 0
+	if _, _, _, err := g.run(t, path, true); err != nil {
+		t.Error(err)
+	}
+	if left, err := filepath.Glob(path + markSuffix + "*"); err != nil || left != nil {
+		t.Errorf("%v is left, %v", left, err)
+	}
+}
+
 func check(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
