@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"shunt/bench/compare/load"
+	"shunt/engine/expect"
 )
 
 // TestFiguresOfWhatLimitsWrites has 128 writers make links at the leader, and says how its entries, the
@@ -110,9 +111,7 @@ func (s *site) goProfile(address, file string, during time.Duration) {
 	if err == nil {
 		err = os.WriteFile(file, []byte(r.text), 0o600)
 	}
-	if err != nil {
-		s.t.Errorf("a profile of %s: %v", address, err)
-	}
+	expect.NoError(s.t, err, "a profile of %s", address)
 }
 
 // systemProfile has perf look at all processes and the kernel, if it is there and may.
