@@ -84,6 +84,7 @@ var rooms = map[string]room{
 		},
 		users: []string{"engine"},
 	},
+	"engine/expect": {users: nobody},
 	"engine/index": {knows: []string{
 		"engine/internal/ascii", "engine/internal/hash", "engine/internal/invariants", "engine/internal/limits", "engine/internal/mmap",
 		"engine/internal/symbols", "engine/invalid",

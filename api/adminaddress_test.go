@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"shunt/api/admin"
+	"shunt/engine/expect"
 )
 
 // arrivedAt is a listener that gives every connection the same local address.
@@ -85,9 +86,7 @@ func TestTheAdminAddressAcceptsItsConfiguredNames(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"", "*", "a b", "http://a", "a/b", "a:b"} {
-		if _, err := admin.ParseHosts([]string{"fine", name}); err == nil {
-			t.Errorf("%q: got no error", name)
-		}
+		expect.That(t, expect.Err(admin.ParseHosts([]string{"fine", name})) != nil, "%q: got no error", name)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"shunt/api/blocklist"
+	"shunt/engine/expect"
 )
 
 // A blockList is a block list that the test rewrites.
@@ -42,22 +43,17 @@ func TestANewlyBlockedHostStopsRedirectingButKeepsItsLink(t *testing.T) {
 	st.shorten(`{"url":"https://www.evil.example/x","alias":"a"}`)
 	st.shorten(`{"url":"https://www.evil.example/x","alias":"past","expires_at":"2026-01-02T03:05:00Z"}`)
 	st.shorten(`{"url":"https://good.example/","alias":"q","forward_query":true}`)
-	if r := st.get("/a"); r.status != 302 {
-		t.Fatalf("before: got %d", r.status)
-	}
+	st.get("/a").need(t, "before", 302)
 	f.write(t, "evil.example\nhttp://good.example/?bad\n")
 	for path, want := range map[string]string{
 		"/a": "403 text/html; charset=utf-8", "/a?x": "403 text/html; charset=utf-8", "/a+": "403 text/html; charset=utf-8",
 		"/a.svg": "403 text/html; charset=utf-8", "/q?good": "302 ", "/q?bad=1": "403 text/html; charset=utf-8", "/q": "302 ",
 	} {
-		if r := st.get(path); want != statusAndType(r) || r.status == 403 && r.header.Get("Cache-Control") != "no-store" {
-			t.Errorf("%s: got %s, want %s", path, statusAndType(r), want)
-		}
+		r := st.get(path)
+		expect.That(t, want == statusAndType(r) && (r.status != 403 || r.header.Get("Cache-Control") == "no-store"), "%s: got %s, want %s", path, statusAndType(r), want)
 	}
 	st.get("/a", "Accept: application/json").expect(t, "who prefers JSON", problemOf("blocked"), header("Vary", "Accept"))
-	if got := st.metric(`shunt_redirect_misses_total{reason="blocked"}`); got != "4" {
-		t.Errorf("got %s misses, want 4: three redirects and the one of a query; previews and QR codes count nothing", got)
-	}
+	expect.Equal(t, st.metric(`shunt_redirect_misses_total{reason="blocked"}`), "4", "misses: three redirects and the one of a query; previews and QR codes count nothing")
 	st.wantState("a", "blocked")
 	st.now.Add((2 * time.Minute).Milliseconds())
 	st.wantState("past", "blocked")

@@ -7,6 +7,8 @@ import (
 	"net"
 	"testing"
 	"time"
+
+	"shunt/engine/expect"
 )
 
 // patienceOfTests is a timeout for hanging tests; nothing is measured with it.
@@ -18,9 +20,7 @@ func dial(t *testing.T, addr, raw string) (net.Conn, *bufio.Reader) {
 	must(t, err)
 	t.Cleanup(func() { _ = c.Close() })
 	check(t, c.SetDeadline(time.Now().Add(patienceOfTests)))
-	if _, err := io.WriteString(c, raw); err != nil {
-		t.Fatal(err)
-	}
+	must(t, expect.Err(io.WriteString(c, raw)))
 	return c, bufio.NewReader(c)
 }
 
@@ -41,9 +41,7 @@ func exchangeOn(t testing.TB, c net.Conn, raw string) []byte {
 	must(t, c.SetDeadline(time.Now().Add(patienceOfTests)))
 	go func() { _, _ = io.WriteString(c, raw) }() // the server may close before it has read all
 	answers, err := io.ReadAll(c)
-	if err != nil {
-		t.Fatalf("the connection was not closed: %v; got %q", err, answers)
-	}
+	expect.MustThat(t, err == nil, "the connection was not closed: %v; got %q", err, answers)
 	return answers
 }
 
@@ -55,8 +53,7 @@ func onlyAnswer(t testing.TB, answers []byte, method string) reply {
 	for answer.status == 100 {
 		answer = readReply(t, r, method)
 	}
-	if rest, _ := io.ReadAll(r); len(rest) > 0 {
-		t.Errorf("something comes after the answer %d: %q", answer.status, rest)
-	}
+	rest, _ := io.ReadAll(r)
+	expect.That(t, len(rest) == 0, "something comes after the answer %d: %q", answer.status, rest)
 	return answer
 }

@@ -19,6 +19,7 @@ import (
 	"shunt/api/redirect"
 	"shunt/api/wiretest"
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/engine/tally"
 )
 
@@ -82,9 +83,7 @@ func openDoors(t testing.TB) (all []*doorway) {
 		check(t, err)
 		token, text, err := st.accounts.IssueToken(account.CallerOf(admin), account.TokenDraft{Name: "t", Scopes: []account.Scope{account.LinksRead, account.StatsRead}})
 		check(t, err)
-		if len(text) != len(tokenHere) {
-			t.Fatalf("a token has %d bytes", len(text))
-		}
+		expect.MustEqual(t, len(text), len(tokenHere), "a token bytes")
 		name := fmt.Sprintf("@shunt-test-%d-%s", os.Getpid(), d.name) // not a file
 		ln, err := net.Listen("unix", name)
 		must(t, err)
@@ -245,9 +244,7 @@ func (c *doorClient) await(done func() bool, what string) {
 		}
 		if runtime.Gosched(); spins > 50 {
 			_, _ = unix.Ppoll([]unix.PollFd{{Fd: int32(c.fd), Events: unix.POLLIN}}, &unix.Timespec{Nsec: 50_000}, nil)
-			if spins%256 == 0 && time.Since(begun) > 3*patienceOfTests {
-				c.t.Fatalf("%s: the server does not %s; got %q", c.door, what, c.got)
-			}
+			expect.MustThat(c.t, spins%256 != 0 || time.Since(begun) <= 3*patienceOfTests, "%s: the server does not %s; got %q", c.door, what, c.got)
 		}
 	}
 }
@@ -345,9 +342,7 @@ func TestDoorsBreakHitsDownAlike(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", w.name, got, want)
 		}
 	}
-	if !strings.Contains(want, "example.com") {
-		t.Errorf("got %s, want some referrers", want)
-	}
+	expect.Contains(t, want, "example.com")
 }
 
 // FuzzDoorsAnyBytes compares the doors with any bytes.

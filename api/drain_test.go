@@ -2,12 +2,13 @@ package api
 
 import (
 	"context"
-	"errors"
 	"io"
 	"net"
 	"runtime"
 	"testing"
 	"time"
+
+	"shunt/engine/expect"
 )
 
 func TestShutdownDoesNotWaitForSilentConnections(t *testing.T) {
@@ -25,9 +26,7 @@ func TestShutdownDoesNotWaitForSilentConnections(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // at most drainFor is needed
 	defer cancel()
-	if err := st.Shutdown(ctx); err != nil {
-		t.Errorf("Shutdown: got %v", err)
-	}
+	expect.NoError(t, st.Shutdown(ctx), "Shutdown")
 }
 
 // Half a request, and a client that does not read its answer, end with the time of the drain. No handler may still run,
@@ -42,21 +41,15 @@ func TestWhatDoesNotEndIsCutOff(t *testing.T) {
 		c, err := st.publicAt.Dial()
 		must(t, err)
 		defer c.Close()
-		if _, err := io.WriteString(c, sent); err != nil {
-			t.Fatal(err)
-		}
+		must(t, expect.Err(io.WriteString(c, sent)))
 		defer func() {
-			if n, err := io.Copy(io.Discard, c); n > 0 {
-				t.Errorf("%q got %d bytes, %v, want none", sent, n, err)
-			}
+			n, err := io.Copy(io.Discard, c)
+			expect.That(t, n <= 0, "%q got %d bytes, %v, want none", sent, n, err)
 		}()
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := st.Shutdown(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("Shutdown: got %v", err)
-	}
-	if open, held := st.public.Open(), st.calls.ExportsHeld(); open > 0 || held > 0 {
-		t.Errorf("%d connections and %d exports are open", open, held)
-	}
+	expect.Error(t, st.Shutdown(ctx), context.Canceled, "Shutdown")
+	open, held := st.public.Open(), st.calls.ExportsHeld()
+	expect.That(t, open <= 0 && held <= 0, "%d connections and %d exports are open", open, held)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/maxmind/mmdbwriter/mmdbtype"
 
 	"shunt/api/visitor"
+	"shunt/engine/expect"
 )
 
 // geoIPFile writes a file of networks and their records, and returns its path.
@@ -25,14 +26,10 @@ func geoIPFile(t testing.TB, o mmdbwriter.Options, records map[string]mmdbtype.D
 		if err == nil {
 			err = tree.Insert(network, record)
 		}
-		if err != nil {
-			t.Fatal(text, err)
-		}
+		expect.MustThat(t, err == nil, "%v %v", text, err)
 	}
 	var b bytes.Buffer
-	if _, err := tree.WriteTo(&b); err != nil {
-		t.Fatal(err)
-	}
+	must(t, expect.Err(tree.WriteTo(&b)))
 	return writeTo(t, "test.mmdb", b.Bytes())
 }
 

@@ -25,6 +25,7 @@ import (
 	"shunt/api/exchange"
 	"shunt/api/problem"
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage"
 )
 
@@ -196,9 +197,8 @@ func (st *site) run(fn func(context.Context) error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() {
-		if err := fn(ctx); err != nil && ctx.Err() == nil {
-			st.t.Error(err)
-		}
+		err := fn(ctx)
+		expect.That(st.t, err == nil || ctx.Err() != nil, "%v", err)
 	})
 	st.t.Cleanup(func() {
 		cancel()
@@ -208,9 +208,8 @@ func (st *site) run(fn func(context.Context) error) {
 
 // shutDown shuts the server down, if it was not shut down yet.
 func (st *site) shutDown() {
-	if err := st.Shutdown(context.Background()); err != nil && err != errShutDown {
-		st.t.Error(err)
-	}
+	err := st.Shutdown(context.Background())
+	expect.That(st.t, err == nil || err == errShutDown, "%v", err)
 }
 
 func (st *site) serve(serve func(net.Listener) error) *fasthttputil.InmemoryListener {
@@ -261,9 +260,7 @@ func (st *site) wantNothingSecretIn(name, text string) {
 	st.secrets.Lock()
 	defer st.secrets.Unlock()
 	for _, secret := range st.secrets.texts {
-		if strings.Contains(text, secret) {
-			st.t.Errorf("%s holds %q:\n%s", name, secret, text)
-		}
+		expect.That(st.t, !strings.Contains(text, secret), "%s holds %q:\n%s", name, secret, text)
 	}
 }
 
@@ -383,13 +380,9 @@ func send(t testing.TB, ln dialer, method, raw string) reply {
 func readReply(t testing.TB, r *bufio.Reader, method string) reply {
 	t.Helper()
 	res, err := http.ReadResponse(r, &http.Request{Method: method})
-	if err != nil {
-		t.Fatalf("reading the answer: %v", err)
-	}
+	expect.OK(t, err, "reading the answer")
 	body, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatalf("reading the body: %v", err)
-	}
+	expect.OK(t, err, "reading the body")
 	return reply{res.StatusCode, res.Header, string(body), res.Close}
 }
 
@@ -433,9 +426,8 @@ func (st *site) shorten(fields string) linkObject {
 	st.t.Helper()
 	r := st.call("POST", "/shorten", fields)
 	var o linkObject
-	if err := json.Unmarshal([]byte(r.body), &o); err != nil || r.status != 201 {
-		st.t.Fatalf("POST /shorten %s: got %d %s (%v), want 201", fields, r.status, r.body, err)
-	}
+	err := json.Unmarshal([]byte(r.body), &o)
+	expect.MustThat(st.t, err == nil && r.status == 201, "POST /shorten %s: got %d %s (%v), want 201", fields, r.status, r.body, err)
 	return o
 }
 
@@ -443,9 +435,8 @@ func (st *site) shorten(fields string) linkObject {
 func (st *site) wantStats(code string, hits, unique uint64) {
 	st.t.Helper()
 	r := st.call("GET", "/stats/"+code, "")
-	if want := fmt.Sprintf("{\"hits\":%d,\"unique\":%d}\n", hits, unique); r.status != 200 || r.body != want {
-		st.t.Errorf("stats of %s: got %d %s, want %s", code, r.status, r.body, want)
-	}
+	want := fmt.Sprintf("{\"hits\":%d,\"unique\":%d}\n", hits, unique)
+	r.expect(st.t, fmt.Sprintf("stats of %s", code), 200, bodyOf(want))
 }
 
 // counted returns the numbers of links, of answered redirects and of counted hits.

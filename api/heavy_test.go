@@ -12,6 +12,7 @@ import (
 	"shunt/api/account"
 	"shunt/api/ops"
 	"shunt/api/turnstile"
+	"shunt/engine/expect"
 )
 
 // maxHeavyReadsCaller is how many places for heavy reads a caller has.
@@ -48,9 +49,8 @@ func TestHeavyReadsAreBoundedForEachCaller(t *testing.T) {
 	st.callAs(other, "GET", "/links", "").expect(t, "another caller", 200)
 	releases[0]()
 	for _, path := range []string{"/links", "/stats", "/stats/a?interval=day", "/tokens", "/links?limit=0"} {
-		if r := st.call("GET", path, ""); r.status == 503 {
-			t.Errorf("%s, when there is a place: got %s", path, r.body)
-		}
+		r := st.call("GET", path, "")
+		expect.That(t, r.status != 503, "%s, when there is a place: got %s", path, r.body)
 	}
 	st.awaitHeavy(maxHeavyReadsCaller - 1)
 }
@@ -70,9 +70,8 @@ func TestHeavyWorkIsQueuedAndNothingElseWaits(t *testing.T) {
 		st.get("/a").expect(t, "a redirect during "+c.path, 302)
 		st.call("GET", "/stats/a", "").expect(t, "two figures during "+c.path, 200)
 		release()
-		if r := <-answered; r.status != 200 && r.status != 401 {
-			t.Errorf("%s: got %d %s, want 200", c.path, r.status, r.body)
-		}
+		r := <-answered
+		expect.That(t, r.status == 200 || r.status == 401, "%s: got %d %s, want 200", c.path, r.status, r.body)
 	}
 }
 
@@ -104,9 +103,7 @@ func TestAShortListDoesNotWaitForLongLists(t *testing.T) {
 	st.cores = turnstile.New(turnstile.Limits{Places: 1, Waiting: 256, Patience: ops.Patience})
 	*st.calls = *st.newCalls()
 	item := strings.TrimSuffix(strings.Repeat(`{"url":"http://a/"},`, 1000), ",")
-	if r := st.call("POST", "/shorten/bulk", "["+item+"]"); r.status != 200 {
-		t.Fatalf("got %d %s", r.status, r.body)
-	}
+	st.call("POST", "/shorten/bulk", "["+item+"]").need(t, "", 200)
 	other := st.member("ann@example.com", account.LinksRead)
 	release := st.takeCores()
 	long, short := make(chan reply, maxHeavyReadsCaller), make(chan reply, 1)
@@ -118,13 +115,11 @@ func TestAShortListDoesNotWaitForLongLists(t *testing.T) {
 	st.awaitCostly(maxHeavyReadsCaller + 1)
 	release()
 	(<-short).expect(t, "the short list", 200)
-	if done := len(long); done > 0 {
-		t.Errorf("%d long lists were answered before the short one", done)
-	}
+	done := len(long)
+	expect.That(t, done <= 0, "%d long lists were answered before the short one", done)
 	for range maxHeavyReadsCaller {
-		if r := <-long; r.status != 200 || strings.Count(r.body, `"code"`) != 1000 {
-			t.Errorf("a long list: got %d and %d links", r.status, strings.Count(r.body, `"code"`))
-		}
+		r := <-long
+		expect.That(t, r.status == 200 && strings.Count(r.body, `"code"`) == 1000, "a long list: got %d and %d links", r.status, strings.Count(r.body, `"code"`))
 	}
 }
 
@@ -200,9 +195,7 @@ func (st *site) heavyAnswer() net.Conn {
 func TestALargeAnswerKeepsItsPlaceUntilItIsSent(t *testing.T) {
 	st := newSite(t, nil)
 	item := fmt.Sprintf(`{"url":"http://a/%s"}`, strings.Repeat("x", 8000))
-	if r := st.call("POST", "/shorten/bulk", "["+strings.Repeat(item+",", 99)+item+"]"); r.status != 200 {
-		t.Fatalf("got %d %s", r.status, r.body)
-	}
+	st.call("POST", "/shorten/bulk", "["+strings.Repeat(item+",", 99)+item+"]").need(t, "", 200)
 	slow, gone := st.heavyAnswer(), st.heavyAnswer()
 	for _, c := range []net.Conn{slow, gone} {
 		if _, err := io.ReadFull(c, make([]byte, 100)); err != nil { // the answer is on its way

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"shunt/api/client"
+	"shunt/engine/expect"
 )
 
 // The connections are cut when an answer comes: the server has imported a batch.
@@ -40,9 +41,8 @@ func TestAnImportOverCutConnectionsKeepsOrder(t *testing.T) {
 		check(t, err)
 		done += r.Created + r.Existing
 	}
-	if got := st.engine.Metrics().Links; done != batches*links || got != batches*links {
-		t.Errorf("got %d results and %d links, want %d", done, got, batches*links)
-	}
+	got := st.engine.Metrics().Links
+	expect.That(t, done == batches*links && got == batches*links, "got %d results and %d links, want %d", done, got, batches*links)
 	next := batches * links
 	for link, err := range c.Export(t.Context(), client.ExportQuery{}) {
 		check(t, err)

@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"shunt/api/account"
+	"shunt/engine/expect"
 )
 
 // A live client reads a stream of live figures over a real socket.
@@ -32,9 +33,8 @@ func (st *site) realAddress() string {
 	must(st.t, err)
 	st.serveOn(ln, st.ServePublic)
 	st.t.Cleanup(func() {
-		if err := st.Shutdown(context.Background()); err != nil && err != errShutDown {
-			st.t.Error(err)
-		}
+		err := st.Shutdown(context.Background())
+		expect.That(st.t, err == nil || err == errShutDown, "%v", err)
 	})
 	return ln.Addr().String()
 }
@@ -51,9 +51,7 @@ func liveAt(t *testing.T, address, path string, lines ...string) (*liveClient, r
 	conn, err := net.Dial("tcp", address)
 	must(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
-	if _, err := io.WriteString(conn, requestText("GET", path, "", lines...)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, expect.Err(io.WriteString(conn, requestText("GET", path, "", lines...))))
 	r := bufio.NewReader(conn)
 	res, err := http.ReadResponse(r, &http.Request{Method: "GET"})
 	must(t, err)
@@ -86,12 +84,8 @@ func (c *liveClient) want(d time.Duration, want string) {
 	c.t.Helper()
 	select {
 	case got, open := <-c.events:
-		if got != want || open == (want == "") {
-			c.t.Errorf("got %q, want %q", got, want)
-		}
-		if !open && c.err != nil {
-			c.t.Errorf("the stream broke off: %v", c.err)
-		}
+		expect.That(c.t, got == want && open != (want == ""), "got %q, want %q", got, want)
+		expect.That(c.t, open || c.err == nil, "the stream broke off: %v", c.err)
 	case <-time.After(d):
 		c.t.Errorf("no %q within %v", want, d)
 	}
@@ -142,9 +136,7 @@ func TestLiveFiguresComeAtOnceAndWhenTheyChange(t *testing.T) {
 		for name, want := range map[string]string{
 			"Content-Type": "text/event-stream", "Cache-Control": "no-store", "X-Accel-Buffering": "no", "Content-Encoding": "", "X-Content-Type-Options": "nosniff",
 		} {
-			if got := c.header.Get(name); got != want {
-				t.Errorf("%s: got %q, want %q", name, got, want)
-			}
+			expect.Equal(t, c.header.Get(name), want, name)
 		}
 		st.get("/x", browser)
 		st.get("/x", "User-Agent: curl/8")
@@ -211,12 +203,9 @@ func TestShutdownEndsLiveStreams(t *testing.T) {
 		c, _ := live(t, st.realAddress(), st.token, "x/live")
 		c.want(soon, figuresEvent(0, 0))
 		start := time.Now()
-		if err := st.Shutdown(t.Context()); err != nil {
-			t.Errorf("Shutdown: %v", err)
-		}
-		if took := time.Since(start); took > 2*time.Second {
-			t.Errorf("Shutdown took %v, want at most 2 s", took)
-		}
+		expect.NoError(t, st.Shutdown(t.Context()), "Shutdown")
+		took := time.Since(start)
+		expect.That(t, took <= 2*time.Second, "Shutdown took %v, want at most 2 s", took)
 		c.want(soon, `event: end|data: {"reason":"shutdown"}`)
 		c.want(soon, "")
 	})
@@ -232,9 +221,8 @@ func TestLiveStreamsAreBoundedForACallerAndInAll(t *testing.T) {
 		clients[i], _ = live(t, address, st.token, "x/live")
 		clients[i].want(soon, figuresEvent(0, 0))
 	}
-	if _, r := live(t, address, st.token, "x/live"); r.status != 503 || r.problem() != "overloaded" || r.header.Get("Retry-After") == "" {
-		t.Errorf("one too many: got %+v, want 503 overloaded", r)
-	}
+	_, r := live(t, address, st.token, "x/live")
+	r.expect(t, "one too many", 503, problemOf("overloaded"), some("Retry-After"))
 	ann := st.member("ann@example.com")
 	st.callAs(ann, "POST", "/shorten", `{"url":"http://a/","alias":"y"}`)
 	other, _ := live(t, address, ann, "y/live")
@@ -249,8 +237,7 @@ func TestHEADOpensNoLiveStream(t *testing.T) {
 	st := newSite(t, nil)
 	st.shorten(`{"url":"http://a/","alias":"x"}`)
 	for range liveStreamsCaller + 1 {
-		r := st.call("HEAD", "/stats/x/live", "")
-		r.expect(t, "", 200, header("Content-Type", "text/event-stream"), bodyOf(""), kept)
+		st.call("HEAD", "/stats/x/live", "").expect(t, "", 200, header("Content-Type", "text/event-stream"), bodyOf(""), kept)
 	}
 	st.call("HEAD", "/stats/y/live", "").expect(t, "a missing link", 404)
 	st.awaitStreams(0)
@@ -264,17 +251,13 @@ func TestAClientThatDoesNotReadItsStreamIsCut(t *testing.T) {
 	stuck, err := st.serve(st.ServePublic).Dial() // in memory: there is no buffer for a client that does not read
 	must(t, err)
 	defer stuck.Close()
-	if _, err := io.WriteString(stuck, requestText("GET", "/api/v1/stats/x/live", "", "Authorization: Bearer "+st.token)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, expect.Err(io.WriteString(stuck, requestText("GET", "/api/v1/stats/x/live", "", "Authorization: Bearer "+st.token))))
 	well, _ := live(t, st.realAddress(), st.token, "x/live")
 	well.want(soon, figuresEvent(0, 0))
 	st.awaitStreams(2)
 	var hits int
 	for start := time.Now(); st.openStreams() == 2; { // hours of sweeps, a few a second
-		if time.Since(start) > 20*time.Second {
-			t.Fatal("the client that does not read is still there")
-		}
+		expect.MustThat(t, time.Since(start) <= 20*time.Second, "the client that does not read is still there")
 		st.get("/x", browser)
 		hits++
 		well.want(2*time.Second, figuresEvent(hits, 1))
@@ -295,7 +278,6 @@ func TestShutdownEndsLiveStreamsOfTheSocket(t *testing.T) {
 	}()
 	st.awaitStreams(1)
 	check(t, st.Shutdown(context.Background()))
-	if r := <-got; r.status != 200 || r.body != figuresEvent(0, 0)+"\n\nevent: end\ndata: {\"reason\":\"shutdown\"}\n\n" {
-		t.Errorf("got %+v", r)
-	}
+	r := <-got
+	r.expect(t, "", 200, bodyOf(figuresEvent(0, 0)+"\n\nevent: end\ndata: {\"reason\":\"shutdown\"}\n\n"))
 }

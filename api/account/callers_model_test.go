@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 var errFails = errors.New("this write fails")
@@ -92,9 +93,8 @@ func TestCallersFromMemoryAreThoseOfTheTable(t *testing.T) {
 		}
 		r.Repeat(actions)
 	})
-	if report, faults := checkTable(t, f); len(faults) > 0 {
-		t.Errorf("got %+v and faults %+v", report, faults)
-	}
+	report, faults := checkTable(t, f)
+	expect.That(t, len(faults) == 0, "got %+v and faults %+v", report, faults)
 	t.Logf("calls: %v", calls)
 }
 
@@ -335,15 +335,9 @@ func askRaced(t *testing.T, a *Accounts, one *raced) (lives bool) {
 	before := stage(one.at.Load())
 	c, err := a.Recheck(Caller{credential: one.of})
 	after := stage(one.at.Load())
-	if err != nil && !errors.Is(err, ErrUnauthorized) {
-		t.Error(err)
-	}
+	expect.That(t, err == nil || errors.Is(err, ErrUnauthorized), "%v", err)
 	lives = err == nil && c.User.Name == one.name
-	if before == finished && lives {
-		t.Error("a caller that had ended is still there")
-	}
-	if after == living && !lives {
-		t.Errorf("a living caller is not found: got %+v, %v", c, err)
-	}
+	expect.That(t, before != finished || !lives, "a caller that had ended is still there")
+	expect.That(t, after != living || lives, "a living caller is not found: got %+v, %v", c, err)
 	return lives
 }

@@ -10,6 +10,8 @@ import (
 
 	"github.com/alexedwards/argon2id"
 	"pgregory.net/rapid"
+
+	"shunt/engine/expect"
 )
 
 // modelUser is what TestWaysInFollowAPlainModel expects of a user.
@@ -72,9 +74,8 @@ func TestWaysInFollowAPlainModel(t *testing.T) {
 		}
 		r.Repeat(actions)
 	})
-	if report, faults := checkTable(t, f); len(faults) > 0 {
-		t.Errorf("got %+v and faults %+v", report, faults)
-	}
+	report, faults := checkTable(t, f)
+	expect.That(t, len(faults) == 0, "got %+v and faults %+v", report, faults)
 	t.Logf("calls: %v", calls)
 }
 
@@ -132,9 +133,7 @@ func (m *model) useSetupCode(r *rapid.T, u *modelUser) {
 	m.calls[fmt.Sprintf("use, right: %v", right)]++
 	password := fmt.Sprint("password ", len(m.gone), text)
 	_, cookie, err := m.UseSetupCode(nobody, text, "", password)
-	if right != (err == nil) || !right && !errors.Is(err, ErrNoSetupCode) {
-		r.Fatalf("the use of a code that is right %v: got %v", right, err)
-	}
+	expect.MustThat(r, right == (err == nil) && (right || errors.Is(err, ErrNoSetupCode)), "the use of a code that is right %v: got %v", right, err)
 	if right {
 		for _, c := range u.codes {
 			m.gone = append(m.gone, c.text)
@@ -197,25 +196,18 @@ func (m *model) remove(r *rapid.T, u *modelUser) {
 func (m *model) compare(r *rapid.T) {
 	for _, u := range m.users {
 		for _, c := range u.codes {
-			if got, want := m.usable(r, c.text), m.now.Before(c.expires); got != want {
-				r.Fatalf("a code of user %d: got usable %v, want %v", u.ID, got, want)
-			}
+			expect.MustEqual(r, m.usable(r, c.text), m.now.Before(c.expires), "a code of user %d", u.ID)
 		}
 		for cookie := range u.sessions {
-			if c, err := m.AuthenticateSession(cookie); err != nil || c.User != u.User {
-				r.Fatalf("a session of %+v: got %+v, %v", u.User, c, err)
-			}
+			c, err := m.AuthenticateSession(cookie)
+			expect.MustThat(r, err == nil && c.User == u.User, "a session of %+v: got %+v, %v", u.User, c, err)
 		}
-		if list, err := m.ListSessions(u.ID); err != nil || len(list) != len(u.sessions) {
-			r.Fatalf("got the sessions %+v, %v, want %d", list, err, len(u.sessions))
-		}
-		if c, err := m.Authenticate(u.token); err != nil || c.User != u.User {
-			r.Fatalf("the token of %+v: got %+v, %v", u.User, c, err)
-		}
+		list, err := m.ListSessions(u.ID)
+		expect.MustThat(r, err == nil && len(list) == len(u.sessions), "got the sessions %+v, %v, want %d", list, err, len(u.sessions))
+		c, err := m.Authenticate(u.token)
+		expect.MustThat(r, err == nil && c.User == u.User, "the token of %+v: got %+v, %v", u.User, c, err)
 	}
 	for _, text := range m.gone {
-		if m.usable(r, text) {
-			r.Fatal("a code that was used up, or whose user is gone, can be used")
-		}
+		expect.MustThat(r, !m.usable(r, text), "a code that was used up, or whose user is gone, can be used")
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"shunt/api/problem"
 	"shunt/api/turnstile"
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 // A bubble is a stream in a bubble of fake time; the test decides what its two functions return.
@@ -63,9 +64,7 @@ func TestALiveStreamKeepsItsTimes(t *testing.T) {
 		b.want(t, 0, figuresEvent(0, 0))
 		b.want(t, 15*time.Second, ":")
 		b.want(t, 15*time.Second, ":")
-		if n := b.reads.Load(); n != 2 {
-			t.Errorf("figures were read %d times without a change, want 2", n)
-		}
+		expect.Equal(t, b.reads.Load(), 2, "figures were read times without a change")
 		b.hitsNow.Store(5)
 		b.want(t, time.Second, figuresEvent(5, 1))
 		b.hitsNow.Store(6)
@@ -80,16 +79,13 @@ func TestALiveStreamKeepsItsTimes(t *testing.T) {
 			}
 		})
 		for range 10 {
-			if got, took := b.next(); took != time.Second || !strings.HasPrefix(got, "data: ") {
-				t.Errorf("got %q after %v, want an event a second", got, took)
-			}
+			got, took := b.next()
+			expect.That(t, took == time.Second && strings.HasPrefix(got, "data: "), "got %q after %v, want an event a second", got, took)
 		}
 		hits.Wait()
 		check(t, b.Close())
 		check(t, b.conn.Close())
-		if b.freed != 1 {
-			t.Errorf("its place was given back %d times", b.freed)
-		}
+		expect.Equal(t, b.freed, 1, "its place was given back times")
 	})
 }
 
@@ -119,9 +115,7 @@ func TestALiveStreamSaysWhyItEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble()
 		check(t, b.Close()) // an unread stream can be closed
-		if b.freed != 1 {
-			t.Errorf("its place was given back %d times", b.freed)
-		}
+		expect.Equal(t, b.freed, 1, "its place was given back times")
 	})
 }
 
@@ -156,9 +150,8 @@ func TestLateFiguresAreSentLater(t *testing.T) {
 
 func (b *bubble) want(t *testing.T, after time.Duration, want string) {
 	t.Helper()
-	if got, took := b.next(); got != want || took != after {
-		t.Errorf("got %q after %v, want %q after %v", got, took, want, after)
-	}
+	got, took := b.next()
+	expect.That(t, got == want && took == after, "got %q after %v, want %q after %v", got, took, want, after)
 }
 
 func TestLiveStreamsArePlacedForACallerAndInAll(t *testing.T) {
@@ -166,9 +159,7 @@ func TestLiveStreamsArePlacedForACallerAndInAll(t *testing.T) {
 	for i := range uint32(maxLiveStreams) {
 		check(t, l.Take(turnstile.Key{User: 1 + i/maxLiveStreamsCaller}))
 	}
-	if err := l.Take(turnstile.Key{User: 1 << 20}); err == nil {
-		t.Errorf("stream %d: got none refused", maxLiveStreams+1)
-	}
+	expect.That(t, l.Take(turnstile.Key{User: 1 << 20}) != nil, "stream %d: got none refused", maxLiveStreams+1)
 	l.Leave(turnstile.Key{User: 3})
 	check(t, l.Take(turnstile.Key{User: 1 << 20}))
 }
@@ -181,13 +172,10 @@ func TestAPanicInALiveStreamEndsTheStreamOnly(t *testing.T) {
 	l := &liveStream{
 		figures: func() (liveFigures, error) { panic("boom") }, conn: server, release: func() {}, log: slog.New(slog.NewTextHandler(log, nil)),
 	}
-	if n, err := l.Read(make([]byte, 100)); n != 0 || err != errStreamBroken {
-		t.Errorf("got %d, %v", n, err)
-	}
+	n, err := l.Read(make([]byte, 100))
+	expect.That(t, n == 0 && err == errStreamBroken, "got %d, %v", n, err)
 	check(t, l.Close())
-	if strings.Count(log.String(), "boom") != 1 {
-		t.Errorf("log: got %s", log)
-	}
+	expect.Equal(t, strings.Count(log.String(), "boom"), 1, "log: got %s", log)
 }
 
 func figuresEvent(hits, unique int) string {

@@ -13,17 +13,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"shunt/api/wire/conns"
+	"shunt/engine/expect"
 )
 
 func TestABrokenSocketEndsServingByLoops(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	socket, err := ln.(*net.TCPListener).File()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer socket.Close()
 	g := newLoopGroup(2, conns.Limits{Connections: 10})
 	ended := make(chan error)
@@ -32,9 +29,7 @@ func TestABrokenSocketEndsServingByLoops(t *testing.T) {
 		runtime.Gosched()
 	}
 	check(t, unix.Shutdown(int(socket.Fd()), unix.SHUT_RDWR))
-	if err := <-ended; !errors.Is(err, syscall.EINVAL) {
-		t.Errorf("got %v, want the error of accept4", err)
-	}
+	expect.Error(t, <-ended, syscall.EINVAL)
 }
 
 // Connections that wait while the loops are busy are served when the listener closes.
@@ -135,11 +130,9 @@ func TestIdleConnectionsOfALoopMakeRoom(t *testing.T) {
 		}
 		st.pass(2)
 		_, r := st.dial(ask)
-		if got := readReply(t, r, "GET"); got.status != 302 {
-			t.Fatalf("%d: got %+v", i, got)
-		}
+		got := readReply(t, r, "GET")
+		expect.MustEqual(t, got.status, 302, "%d: got %+v", i, got)
 	}
-	if got := st.Limits.Counts.Evicted.Load(); got < 12 {
-		t.Errorf("%d were evicted, want 12 or more", got)
-	}
+	got := st.Limits.Counts.Evicted.Load()
+	expect.That(t, got >= 12, "%d were evicted, want 12 or more", got)
 }

@@ -14,6 +14,7 @@ import (
 
 	"shunt/api/wire/conns"
 	"shunt/api/wire/http1"
+	"shunt/engine/expect"
 )
 
 // newOutlivedSite serves a group on a listener whose socket is held by the test, too, as a service
@@ -22,13 +23,9 @@ func newOutlivedSite(t *testing.T) (*loopSite, *os.File) {
 	t.Helper()
 	files := openFiles(t) + 1 // the socket
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	socket, err := ln.(*net.TCPListener).File()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Cleanup(func() { socket.Close() })
 	g := drains(newLoopGroup(2, conns.Limits{Connections: 1000}))
 	g.Outlived = true
@@ -70,9 +67,7 @@ func TestConnectionsThatWaitAreLeftToTheNextServer(t *testing.T) {
 	for range clients {
 		check(t, <-answers)
 	}
-	if second.Load() == 0 {
-		t.Error("the first server took all connections with it")
-	}
+	expect.That(t, second.Load() != 0, "the first server took all connections with it")
 	next.shutDown(t)
 	check(t, <-served)
 }
@@ -90,14 +85,11 @@ func wantNoListenerInEpoll(t *testing.T, loops int) {
 		}
 		text, err := os.ReadFile("/proc/self/fdinfo/" + f.Name())
 		check(t, err)
-		if data := fmt.Sprintf("data: %16x", uint32(0xffffffff)); strings.Contains(string(text), strings.TrimSpace(data)) {
-			t.Errorf("epoll has the listening socket still:\n%s", text)
-		}
+		expect.That(t, !strings.Contains(string(text), strings.TrimSpace(fmt.Sprintf("data: %16x", uint32(0xffffffff)))),
+			"epoll has the listening socket still:\n%s", text)
 		shown += strings.Count(string(text), "tfd:")
 	}
-	if shown < loops {
-		t.Fatalf("%d descriptors are shown, want at least those that wake the %d loops", shown, loops)
-	}
+	expect.MustThat(t, shown >= loops, "%d descriptors are shown, want at least those that wake the %d loops", shown, loops)
 }
 
 // CloseKept closes connections that have been answered, after the answer to what has come meanwhile.
@@ -125,14 +117,11 @@ func TestKeptConnectionsCloseAfterWhatHasCome(t *testing.T) {
 	_, err := io.WriteString(late, requestText("GET", "/x"))
 	check(t, err)
 	st.CloseKept()
-	if a := readReply(t, lateReader, "GET"); !a.close {
-		t.Error("the answer to what had come does not say that it is the last")
-	}
+	expect.That(t, readReply(t, lateReader, "GET").close, "the answer to what had come does not say that it is the last")
 	for name, c := range map[string]net.Conn{"kept": kept, "late": late, "of fasthttp": byFasthttp} {
 		check(t, c.SetReadDeadline(time.Now().Add(patienceOfTests)))
-		if n, err := c.Read(make([]byte, 1)); n != 0 || err == nil || conns.IsTimeout(err) {
-			t.Errorf("%s: got %d bytes, %v; want the end", name, n, err)
-		}
+		n, err := c.Read(make([]byte, 1))
+		expect.That(t, n == 0 && err != nil && !conns.IsTimeout(err), "%s: got %d bytes, %v; want the end", name, n, err)
 	}
 	_, err = io.WriteString(silent, requestText("GET", "/x"))
 	check(t, err)
@@ -140,9 +129,8 @@ func TestKeptConnectionsCloseAfterWhatHasCome(t *testing.T) {
 	_, err = io.WriteString(begun, "TP/1.1\r\nHost: a\r\n\r\n")
 	check(t, err)
 	b := make([]byte, 12)
-	if _, err := io.ReadFull(begun, b); err != nil || string(b) != "HTTP/1.1 302" {
-		t.Errorf("a request that had begun: got %q, %v", b, err)
-	}
+	_, err = io.ReadFull(begun, b)
+	expect.That(t, err == nil && string(b) == "HTTP/1.1 302", "a request that had begun: got %q, %v", b, err)
 }
 
 func TestABeatIsMissedOnlyWhileALoopIsHeld(t *testing.T) {
@@ -154,9 +142,7 @@ func TestABeatIsMissedOnlyWhileALoopIsHeld(t *testing.T) {
 		runtime.Gosched()
 	}
 	for range 1000 {
-		if st.Beat() {
-			t.Fatal("a loop that is held has obeyed an order")
-		}
+		expect.MustThat(t, !st.Beat(), "a loop that is held has obeyed an order")
 	}
 	release()
 	for !st.Beat() {

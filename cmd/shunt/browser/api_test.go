@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+
+	"shunt/engine/expect"
 )
 
 // This file is programs that use the API beside the people in front of their pages.
@@ -45,9 +47,7 @@ func (s *server) send(request *http.Request) (*http.Response, string) {
 func answerOf[T any](s *server, token, method, path string, body any) (answer T) {
 	s.t.Helper()
 	response, text := s.ask(token, method, path, body)
-	if response.StatusCode >= 300 {
-		s.t.Fatalf("%s %s: got %d: %s", method, path, response.StatusCode, text)
-	}
+	expect.MustThat(s.t, response.StatusCode < 300, "%s %s: got %d: %s", method, path, response.StatusCode, text)
 	if text != "" {
 		if err := json.Unmarshal([]byte(text), &answer); err != nil {
 			s.t.Fatalf("%s %s: %v: %s", method, path, err, text)
@@ -81,9 +81,7 @@ const password = "correct horse battery"
 func (s *server) logIn(email, password string) []*http.Cookie {
 	s.t.Helper()
 	response, text := s.ask("", http.MethodPost, "/session", map[string]string{"email": email, "password": password})
-	if response.StatusCode >= 300 || len(response.Cookies()) == 0 {
-		s.t.Fatalf("logging in: got %d: %s", response.StatusCode, text)
-	}
+	expect.MustThat(s.t, response.StatusCode < 300 && len(response.Cookies()) != 0, "logging in: got %d: %s", response.StatusCode, text)
 	return response.Cookies()
 }
 

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"shunt/engine/expect"
 )
 
 const driverPages = `<main><h1>A form</h1>
@@ -32,25 +34,19 @@ func TestFormsAreFilledInWithAndWithoutScript(t *testing.T) {
 			b.click(field("I agree"))
 			b.click(button("More"))
 			b.sees("Unfolded.")
-			if got := b.value(field("Address")); got != want["url"] {
-				t.Errorf("the field has %q, want %q", got, want["url"])
-			}
+			expect.Equal(t, b.value(field("Address")), want["url"], "the field")
 			b.follow(button("Send"))
 			b.isAt("/done")
 			want["notes"] = "two\r\nlines" // as forms are sent
 			for name, value := range want {
-				if got := b.query(name); got != value {
-					t.Errorf("%s: got %q, want %q", name, got, value)
-				}
+				expect.Equal(t, b.query(name), value, name)
 			}
 			b.back()
 			b.keys = true
 			b.fill(field("Address"), "by keyboard")
 			b.follow(button("Send"))
 			b.isAt("/done")
-			if got := b.query("url"); got != "by keyboard" {
-				t.Errorf("by keyboard, got %q", got)
-			}
+			expect.Equal(t, b.query("url"), "by keyboard", "by keyboard")
 		})
 	}
 }

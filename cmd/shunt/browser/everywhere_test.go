@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"shunt/engine/expect"
 )
 
 // This file is about what holds on all pages.
@@ -48,9 +50,7 @@ func TestTheBrandIsOnEveryPage(t *testing.T) {
 				if drawn := eval[bool](b, `document.querySelector('header img[src="/_/logo"]')?.naturalWidth > 0`); drawn != (flags != nil) {
 					t.Errorf("%s: the logo is drawn: %v", path, drawn)
 				}
-				if !b.has(link("Support")) {
-					t.Errorf("%s: the support is not there", path)
-				}
+				expect.That(t, b.has(link("Support")), "%s: the support is not there", path)
 			}
 			if flags == nil {
 				return

@@ -12,6 +12,8 @@ import (
 	"github.com/chromedp/cdproto/dom"
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/runtime"
+
+	"shunt/engine/expect"
 )
 
 // This file finds elements as people and screen readers do, by role and accessible name, and uses
@@ -218,9 +220,7 @@ func onObject[T any](b *tab, object runtime.RemoteObjectID, function string, arg
 		b.t.Fatalf("calling %.200s: %s %+v", function, r.ExceptionDetails.Text, r.ExceptionDetails.Exception)
 	}
 	if len(r.Result.Value) > 0 {
-		if err := json.Unmarshal(r.Result.Value, &result); err != nil {
-			b.t.Fatalf("calling %.200s: %v", function, err)
-		}
+		expect.OK(b.t, json.Unmarshal(r.Result.Value, &result), "calling %.200s", function)
 	}
 	return result
 }

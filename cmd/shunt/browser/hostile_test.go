@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"shunt/engine/expect"
 )
 
 // hostileStrings returns the strings of testdata/hostile-strings.txt, and one that is long.
@@ -20,9 +22,7 @@ func hostileStrings(t testing.TB) (all []string) {
 			continue
 		}
 		text, err := strconv.Unquote(line)
-		if err != nil {
-			t.Fatalf("line %d: %v: %s", number+1, err, line)
-		}
+		expect.MustThat(t, err == nil, "line %d: %v: %s", number+1, err, line)
 		all = append(all, text)
 	}
 	return append(all, strings.Repeat("long<b>", 70)) // in the limit of a title, 512 bytes
@@ -59,9 +59,7 @@ const foreignElements = `[...document.querySelectorAll('*')].flatMap(e => [
 
 func TestThereAreEnoughHostileStrings(t *testing.T) {
 	all := hostileStrings(t)
-	if len(all) < 60 {
-		t.Errorf("there are %d, want at least 60", len(all))
-	}
+	expect.That(t, len(all) >= 60, "there are %d, want at least 60", len(all))
 	slices.Sort(all)
 	if n := len(slices.Compact(all)); n != len(all) {
 		t.Errorf("%d of them are there twice", len(all)-n)
@@ -81,9 +79,7 @@ func TestHostileStringsAreFoundOutWhereTheyAreNotText(t *testing.T) {
 		b.until("the watcher reports "+name, func() bool {
 			return strings.Contains(strings.Join(b.watch.complaints(), "\n"), "a hostile string ran")
 		})
-		if got := faults(b, func(b *tab) { b.wantText(name) }); !strings.Contains(got, "as text") {
-			t.Errorf("%s: got %q, want a complaint", name, got)
-		}
+		expect.Contains(t, faults(b, func(b *tab) { b.wantText(name) }), "as text", name)
 	}
 }
 

@@ -11,6 +11,8 @@ import (
 
 	"github.com/chromedp/cdproto/dom"
 	"github.com/chromedp/cdproto/emulation"
+
+	"shunt/engine/expect"
 )
 
 // This file has what the pages can do by script only.
@@ -30,9 +32,7 @@ func TestSearchFindsAsOneTypes(t *testing.T) {
 	b.click(field("Search"))
 	b.fill(field("Search"), "nl-4")
 	shows("nl-41", "volunteers")
-	if got := eval[string](b, "document.activeElement.id"); got != "q" {
-		t.Errorf("the focus is at %q, want it where one types", got)
-	}
+	expect.Equal(t, eval[string](b, "document.activeElement.id"), "q", "the focus is at")
 	b.fill(field("Search"), "zzz")
 	shows("Nothing was found", "nl-41")
 	b.fill(field("Search"), "")
@@ -41,15 +41,11 @@ func TestSearchFindsAsOneTypes(t *testing.T) {
 	b.fill(field("State"), "disabled")
 	shows(disabledCode, "nl-41")
 	b.sameDocument()
-	if got := b.query("state"); got != "disabled" {
-		t.Errorf("the address has the state %q", got)
-	}
+	expect.Equal(t, b.query("state"), "disabled", "the address has the state")
 
 	b.reload()
 	shows(disabledCode, demoCode)
-	if got := b.value(field("State")); got != "disabled" {
-		t.Errorf("after a reload, the form has the state %q", got)
-	}
+	expect.Equal(t, b.value(field("State")), "disabled", "after a reload, the form has the state")
 	b.loading(http.StatusOK, func() {
 		x, y := b.place("#short-" + disabledCode)
 		b.press(x, y, 1)
@@ -90,9 +86,7 @@ func TestCopyButtonsCopy(t *testing.T) {
 				b.visit("/_/tokens", http.StatusOK)
 				b.click(field("Name"))
 				b.key("v", "paste")
-				if got := b.value(field("Name")); got != want {
-					t.Errorf("the clipboard has %q, want %q", got, want)
-				}
+				expect.Equal(t, b.value(field("Name")), want, "the clipboard")
 			}
 			b.visit("/_/link/abc", http.StatusOK)
 			b.click(button("Copy"))
@@ -121,9 +115,7 @@ func TestAChartIsReadByPointerAndByKeys(t *testing.T) {
 	for _, path := range []string{"/_/link/" + demoCode, "/_/"} {
 		b := d.open(t, row{path: path, as: admin})
 		rows := eval[[]string](b, `[...document.querySelectorAll('figure[data-from] tbody tr')].map(r => [...r.cells].map(c => c.textContent.replace(/\D/g, '')).slice(1, 3).join())`)
-		if len(rows) < 2 {
-			t.Fatalf("%s: the chart has the rows %q", path, rows)
-		}
+		expect.MustThat(t, len(rows) >= 2, "%s: the chart has the rows %q", path, rows)
 		reads := func(how string, i int) {
 			t.Helper()
 			hits, visitors, _ := strings.Cut(rows[i], ",")
@@ -203,9 +195,7 @@ func TestTimesAreInTheZoneOfTheVisitor(t *testing.T) {
 			zone = eval[string](b, "Intl.DateTimeFormat().resolvedOptions().timeZone")
 		}
 		expires := field("Expires (" + zone + ")")
-		if got := b.value(expires); got != typed {
-			t.Errorf("the form has %q, want %q", got, typed)
-		}
+		expect.Equal(t, b.value(expires), typed, "the form")
 		for value, want := range map[string]time.Time{"": expiry, moved: expiry.Add(time.Hour)} {
 			b.visit("/_/link/abc/edit", http.StatusOK)
 			b.fill(field("Title"), "edited "+value)
@@ -219,9 +209,7 @@ func TestTimesAreInTheZoneOfTheVisitor(t *testing.T) {
 			if value == "" && got.Equal(expiry.Add(time.Hour)) {
 				want = got // it was moved before
 			}
-			if !got.Equal(want) {
-				t.Errorf("%q is kept as %v, want %v", value, got, want)
-			}
+			expect.That(t, got.Equal(want), "%q is kept as %v, want %v", value, got, want)
 		}
 	})
 }

@@ -10,6 +10,8 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
+
+	"shunt/engine/expect"
 )
 
 // This file is what a person does with a tab as a whole. Everything in it works without script too,
@@ -22,9 +24,7 @@ func ptr[T any](v T) *T { return &v }
 func (b *tab) visit(path string, status int) {
 	b.t.Helper()
 	b.loading(status, func() {
-		if r := call(b, page.Navigate, page.NavigateParams{URL: b.base + path}); r.ErrorText != "" {
-			b.t.Fatalf("%s: %s", b.base+path, r.ErrorText)
-		}
+		expect.MustEqual(b.t, call(b, page.Navigate, page.NavigateParams{URL: b.base + path}).ErrorText, "", b.base+path)
 	})
 }
 
@@ -89,9 +89,7 @@ func eval[T any](b *tab, expression string) (value T) {
 		b.t.Fatalf("evaluating %.200s: %s %+v", expression, r.ExceptionDetails.Text, r.ExceptionDetails.Exception)
 	}
 	if len(r.Result.Value) > 0 {
-		if err := json.Unmarshal(r.Result.Value, &value); err != nil {
-			b.t.Fatalf("evaluating %.200s: %v", expression, err)
-		}
+		expect.OK(b.t, json.Unmarshal(r.Result.Value, &value), "evaluating %.200s", expression)
 	}
 	return value
 }

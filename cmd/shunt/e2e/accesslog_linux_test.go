@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"shunt/engine/expect"
 )
 
 // TestAStuckAccessLogStopsNoRedirect gives the server a pipe as access log that nobody reads, which
@@ -35,17 +37,13 @@ func TestAStuckAccessLogStopsNoRedirect(t *testing.T) {
 		_ = conn.(*net.TCPConn).CloseWrite()
 	}()
 	answers, err := io.ReadAll(conn)
-	if got := bytes.Count(answers, []byte("HTTP/1.1 302 ")); err != nil || got != requests {
-		t.Errorf("got %d redirects, %v, want %d", got, err, requests)
-	}
+	got := bytes.Count(answers, []byte("HTTP/1.1 302 "))
+	expect.That(t, err == nil && got == requests, "got %d redirects, %v, want %d", got, err, requests)
 	metrics := ask(t, p.admin+"/metrics", "")
-	if m := regexp.MustCompile(`\nshunt_access_log_dropped_total ([0-9.e+]+)\n`).FindStringSubmatch(metrics); m == nil || m[1] == "0" {
-		t.Errorf("dropped lines are not counted: %q", m)
-	}
+	m := regexp.MustCompile(`\nshunt_access_log_dropped_total ([0-9.e+]+)\n`).FindStringSubmatch(metrics)
+	expect.That(t, m != nil && m[1] != "0", "dropped lines are not counted: %q", m)
 	p.terminate() // although the last lines cannot be written
-	if !strings.Contains(p.stderr(), "the access log does not take its last lines") {
-		t.Error("nothing says that lines are missing")
-	}
+	expect.Contains(t, p.stderr(), "the access log does not take its last lines", "nothing says that lines are missing")
 }
 
 func TestSIGHUPOpensTheAccessLogAgain(t *testing.T) {
@@ -61,8 +59,7 @@ func TestSIGHUPOpensTheAccessLogAgain(t *testing.T) {
 	p.terminate()
 	for file, want := range map[string]string{path + ".1": `"path":"/robots.txt"`, path: `"path":"/"`} {
 		text, err := os.ReadFile(file)
-		if err != nil || strings.Count(string(text), "\n") != 1 || !strings.Contains(string(text), want) {
-			t.Errorf("%s: got %q, %v, want a line with %s", filepath.Base(file), text, err, want)
-		}
+		expect.That(t, err == nil && strings.Count(string(text), "\n") == 1 && strings.Contains(string(text), want),
+			"%s: got %q, %v, want a line with %s", filepath.Base(file), text, err, want)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"shunt/cmd/shunt/certs/certtest"
+	"shunt/engine/expect"
 
 	"golang.org/x/net/dns/dnsmessage"
 )
@@ -59,9 +60,8 @@ func startACME(t *testing.T, alpnAddress, httpAddress string, validSeconds int) 
 	go func() { _ = a.cmd.Wait(); timeout.Stop(); close(a.ended) }()
 	t.Cleanup(a.stop)
 	a.roots = x509.NewCertPool()
-	if root := a.get(own, "https://"+management+"/roots/0"); !a.roots.AppendCertsFromPEM(root) {
-		t.Fatalf("the authority's root is %q", root)
-	}
+	root := a.get(own, "https://"+management+"/roots/0")
+	expect.MustThat(t, a.roots.AppendCertsFromPEM(root), "the authority's root is %q", root)
 	return a
 }
 
@@ -77,9 +77,7 @@ func (a *acmeServer) get(own *certtest.Authority, url string) (body []byte) {
 			_ = answer.Body.Close()
 		}
 	}
-	if err != nil {
-		a.t.Fatalf("the authority does not answer: %v\n%s", err, a.said.String())
-	}
+	expect.MustThat(a.t, err == nil, "the authority does not answer: %v\n%s", err, a.said.String())
 	return body
 }
 

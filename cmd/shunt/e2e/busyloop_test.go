@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"shunt/engine/expect"
 )
 
 // busyName is the name under which the test program is a busy loop: NAME SHARE. It keeps one core
@@ -43,8 +45,7 @@ func beBusy(t *testing.T, share float64) (stop func()) {
 	return func() {
 		cancel()
 		var killed *exec.ExitError
-		if err := cmd.Wait(); err != nil && !errors.As(err, &killed) && !errors.Is(err, context.Canceled) {
-			t.Error(err)
-		}
+		err := cmd.Wait()
+		expect.That(t, err == nil || errors.As(err, &killed) || errors.Is(err, context.Canceled), "%v", err)
 	}
 }

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/cockroachdb/datadriven"
+
+	"shunt/engine/expect"
 )
 
 // A caseFolder is where the cases of one file of testdata/cases run, one after the other. A case is what a person
@@ -102,9 +104,8 @@ func (c *caseFolder) serve(args ...string) {
 	p := launchProgram(c.t, c.program, nil, c.starter, c.data, args...).waitReady()
 	c.server = p
 	c.t.Cleanup(func() {
-		if log := p.stderr(); strings.Contains(log, "code=") || secret.MatchString(log) {
-			c.t.Errorf("the server's log has a setup code or a token:\n%s", log)
-		}
+		log := p.stderr()
+		expect.That(c.t, !strings.Contains(log, "code=") && !secret.MatchString(log), "the server's log has a setup code or a token:\n%s", log)
 	})
 	c.env = append(c.env, "SHUNT_DATA="+c.data, "PUBLIC="+c.server.public, "ADMIN="+c.server.admin)
 	c.name(strings.TrimPrefix(c.server.public, "http://"), "$PUBLIC")
@@ -120,9 +121,7 @@ func (c *caseFolder) shell(t *testing.T, lines string) string {
 	must(t, cmd.Start())
 	defer killAtDeadline(t, cmd.Process).Stop()
 	err := cmd.Wait()
-	if found := insides.FindString(stderr.String()); found != "" {
-		t.Errorf("%q is an internal detail:\n%s", found, &stderr)
-	}
+	expect.Equal(t, insides.FindString(stderr.String()), "", "is an internal detail:\n%s", &stderr)
 	seen := stdout.String()
 	if seen != "" && !strings.HasSuffix(seen, "\n") {
 		seen += "(no end of line)\n"

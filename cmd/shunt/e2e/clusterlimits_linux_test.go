@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"shunt/engine/expect"
 )
 
 // TestFiguresOfWhatLimitsWrites has 128 writers make links at the leader, and says how its entries, the
@@ -123,9 +125,7 @@ func (s *site) goProfile(address, file string, during time.Duration) {
 	if err == nil {
 		err = os.WriteFile(file, []byte(r.text), 0o600)
 	}
-	if err != nil {
-		s.t.Errorf("a profile of %s: %v", address, err)
-	}
+	expect.NoError(s.t, err, "a profile of %s", address)
 }
 
 // systemProfile has perf look at all processes and the kernel, if it is there and may.

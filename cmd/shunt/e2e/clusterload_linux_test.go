@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"shunt/bench/compare/load"
+	"shunt/engine/expect"
 )
 
 // What the figures of clusters have in common. Each is measured by a test of its own, for
@@ -115,9 +116,8 @@ func postBulk(t *testing.T, client *http.Client, url, token string, body []byte)
 	must(t, err)
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
-	if err != nil || resp.StatusCode/100 != 2 || bytes.Contains(text, []byte(`"status":4`)) {
-		t.Fatalf("a bulk: status %d, %v: %.300s", resp.StatusCode, err, text)
-	}
+	expect.MustThat(t, err == nil && resp.StatusCode/100 == 2 && !bytes.Contains(text, []byte(`"status":4`)),
+		"a bulk: status %d, %v: %.300s", resp.StatusCode, err, text)
 }
 
 // clockOf returns the CPU time that a process has used.

@@ -17,6 +17,8 @@ import (
 
 	"github.com/valyala/fasthttp"
 	"golang.org/x/sys/unix"
+
+	"shunt/engine/expect"
 )
 
 // In these tests the process may open no more files. Either it was started with few descriptors,
@@ -82,9 +84,7 @@ func (f *fewFiles) round(starter []string, sick func()) {
 	f.during(f.sick, sick)
 	time.Sleep(500 * time.Millisecond)
 	f.end()
-	if f.t.Failed() {
-		f.t.Fatalf("the server said:\n%s", f.server.lastWords())
-	}
+	expect.MustThat(f.t, !f.t.Failed(), "the server said:\n%s", f.server.lastWords())
 	f.server.terminate()
 }
 
@@ -211,9 +211,7 @@ func (f *fewFiles) awaitService() {
 	f.t.Helper()
 	free := time.Now()
 	took := f.await("a new connection is served", recoveryLimit, func() bool { return f.newcomer(f.draw(f.random), recoveryLimit) })
-	if took > newcomerLimit {
-		f.t.Errorf("after descriptors were free, a new connection was served after %v", took)
-	}
+	expect.That(f.t, took <= newcomerLimit, "after descriptors were free, a new connection was served after %v", took)
 	f.slowestNew = max(f.slowestNew, took)
 	f.slowestCreate = max(f.slowestCreate, f.awaitCreate(free))
 }

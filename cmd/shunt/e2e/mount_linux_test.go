@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"shunt/engine/expect"
 )
 
 // This file mounts file systems for a test, which fills and freezes them. Only file systems that
@@ -36,9 +38,7 @@ type mount struct {
 // test, because somebody has requested it, by a variable that make sets.
 func needRoot(t *testing.T) {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Fatal("this test mounts file systems, so it needs to run as root")
-	}
+	expect.MustEqual(t, os.Geteuid(), 0, "this test mounts file systems, so it needs to run as root")
 }
 
 // mounts mounts file systems for t, and unmounts them in reverse order when t ends.
@@ -64,9 +64,7 @@ func newMounts(t *testing.T) *mounts {
 	must(t, err)
 	t.Cleanup(func() {
 		guardian.Close()
-		if err := cmd.Wait(); err != nil {
-			t.Errorf("unmounting: %v", err)
-		}
+		expect.NoError(t, cmd.Wait(), "unmounting")
 	})
 	return &mounts{t, guardian}
 }
@@ -105,9 +103,8 @@ func (m *mounts) mount(dir string, args ...string) *mount {
 
 func (m *mounts) run(name string, args ...string) {
 	m.t.Helper()
-	if out, err := exec.Command(name, args...).CombinedOutput(); err != nil {
-		m.t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
-	}
+	out, err := exec.Command(name, args...).CombinedOutput()
+	expect.MustThat(m.t, err == nil, "%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
 }
 
 // latestThaw is how much longer than requested a file system may stay frozen.
@@ -117,13 +114,9 @@ const latestThaw = 10 * time.Second
 // may be called several times.
 func (m *mount) freeze(d time.Duration) (thaw func()) {
 	m.t.Helper()
-	if err := ioctl(m.folder, fiFreeze); err != nil {
-		m.t.Fatalf("freezing %s: %v", m.dir, err)
-	}
+	expect.OK(m.t, ioctl(m.folder, fiFreeze), "freezing %s", m.dir)
 	thaw = sync.OnceFunc(func() {
-		if err := ioctl(m.folder, fiThaw); err != nil {
-			m.t.Errorf("thawing %s: %v", m.dir, err)
-		}
+		expect.NoError(m.t, ioctl(m.folder, fiThaw), "thawing %s", m.dir)
 	})
 	late := time.AfterFunc(d+latestThaw, thaw)
 	m.t.Cleanup(func() {

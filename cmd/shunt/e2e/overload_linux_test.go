@@ -21,6 +21,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/bench/compare/load"
+	"shunt/engine/expect"
 )
 
 // In this test a server has a quarter of a core and 256 MiB, and three times the load that it can
@@ -66,16 +67,12 @@ func TestRedirectsGoOnUnderThreeTimesTheLoad(t *testing.T) {
 	t.Logf("%v of %v times that: %v", lasts, overloadFactor, over)
 	// On a busy machine the group gets less than its share at times; that is not the server's fault.
 	want := leastGoodput * peak.redirects * min(1, over.cores/peak.cores)
-	if over.redirects < want || over.cores < overloadShare/2 {
-		t.Errorf("%.0f redirects per second with %.3f cores under overload, want at least %.0f, with %.3f or more",
-			over.redirects, over.cores, want, overloadShare/2)
-	}
+	expect.That(t, over.redirects >= want && over.cores >= overloadShare/2,
+		"%.0f redirects per second with %.3f cores under overload, want at least %.0f, with %.3f or more", over.redirects, over.cores, want, overloadShare/2)
 	took := o.calmAfter(ended)
 	t.Logf("normal %v after the overload; memory at most %d MiB", took.Round(time.Millisecond), o.memoryPeak()>>20)
 	shed := metricIn(ask(t, o.server.admin+"/metrics", ""), `shunt_shed_total{kind="creates"}`)
-	if shed == "" || shed == "0" {
-		t.Errorf("shunt_shed_total says that %q creates were shed", shed)
-	}
+	expect.That(t, shed != "" && shed != "0", "shunt_shed_total says that %q creates were shed", shed)
 	if o.group.outOfMemory() > 0 || o.memoryPeak() > overloadMemory {
 		t.Errorf("the server took %d MiB, and the system had to end %d processes", o.memoryPeak()>>20, o.group.outOfMemory())
 	}
@@ -88,9 +85,8 @@ func startOverload(t *testing.T, g *cgroup) *overload {
 	dir := t.TempDir()
 	o := &overload{t: t, group: g, load: filepath.Join(dir, "compare")}
 	build := exec.Command("go", "build", "-o", o.load, "shunt/bench/compare")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %v\n%s", build, err, out)
-	}
+	out, err := build.CombinedOutput()
+	expect.MustThat(t, err == nil, "%v: %v\n%s", build, err, out)
 	o.server = launchThrough(t, g.starter(), filepath.Join(dir, "data"), "--limit-creates", "off", "--limit-calls", "off").waitReady()
 	file := filepath.Join(dir, "links.ndjson")
 	must(t, os.WriteFile(file, []byte(loadLinks(overloadLinks)), 0o600))
@@ -179,9 +175,7 @@ func (o *overload) redirect(length time.Duration, rate float64) (report loadRepo
 		o.t.Errorf("redirects: %v: %s", err, complaints.String())
 		return loadReport{Elapsed: time.Second}
 	}
-	if err := json.Unmarshal(out.Bytes(), &report); err != nil {
-		o.t.Error(err)
-	}
+	expect.NoError(o.t, json.Unmarshal(out.Bytes(), &report))
 	return report
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"shunt/bench"
+	"shunt/engine/expect"
 )
 
 // A timedPage is a line of the table: a path, whose words in braces are replaced (see words), and
@@ -124,9 +125,7 @@ func (m *pageTimes) found(path, pattern string) string {
 	got, err := m.request(&person{client: new(http.Client), cookie: m.cookie}, &timedPage{path: path})
 	must(m.t, err)
 	match := regexp.MustCompile(pattern).FindStringSubmatch(got.text())
-	if match == nil {
-		m.t.Fatalf("%s: no %s", path, pattern)
-	}
+	expect.MustThat(m.t, match != nil, "%s: no %s", path, pattern)
 	return match[1]
 }
 

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"shunt/engine/expect"
 )
 
 // A terminal is a pseudo-terminal. The master end types and reads the screen.
@@ -85,9 +87,7 @@ func TestATypedPasswordIsNotShown(t *testing.T) {
 		{"twice the same", []string{"typed password\n", "typed password\n"}, exitDone, http.StatusOK},
 	} {
 		typePassword(t, p, c.name, c.answers, c.code)
-		if got := loggedIn(t, p, "admin", "typed password"); got != c.status {
-			t.Errorf("%s: logging in: got %d, want %d", c.name, got, c.status)
-		}
+		expect.Equal(t, loggedIn(t, p, "admin", "typed password"), c.status, "%s: logging in", c.name)
 	}
 }
 
@@ -102,16 +102,11 @@ func typePassword(t *testing.T, p *process, name string, answers []string, code 
 	timeout := killAtDeadline(t, cmd.Process)
 	defer timeout.Stop()
 	_ = cmd.Wait() // its error is in the exit code
-	if got := cmd.ProcessState.ExitCode(); got != code {
-		t.Errorf("%s: got exit code %d, want %d: %s", name, got, code, says.text.String())
-	}
-	if !x.echoes(t) {
-		t.Errorf("%s: the terminal is left without echo", name)
-	}
+	expect.Equal(t, cmd.ProcessState.ExitCode(), code, "%s: got exit code: %s", name, says.text.String())
+	expect.That(t, x.echoes(t), "%s: the terminal is left without echo", name)
 	_, _ = x.slave.WriteString("END")
 	shown := make([]byte, 4096)
 	n, err := x.master.Read(shown)
-	if text := string(shown[:n]) + says.text.String(); err != nil || strings.Contains(text, "typed") || !strings.Contains(text, "END") {
-		t.Errorf("%s: the terminal shows %q, %v", name, text, err)
-	}
+	text := string(shown[:n]) + says.text.String()
+	expect.That(t, err == nil && !strings.Contains(text, "typed") && strings.Contains(text, "END"), "%s: the terminal shows %q, %v", name, text, err)
 }

@@ -20,6 +20,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"shunt/engine/expect"
 )
 
 // binary is the path of the program under test, built by TestMain, or by that of the test that runs this program
@@ -117,9 +119,7 @@ type result struct {
 // done ends the test if the command failed, and returns what it printed.
 func (r result) done(t testing.TB) string {
 	t.Helper()
-	if r.code != exitDone {
-		t.Fatalf("%s: exit code %d: %s%s", r.command, r.code, r.stdout, r.stderr)
-	}
+	expect.MustEqual(t, r.code, exitDone, "%s: exit code: %s%s", r.command, r.stdout, r.stderr)
 	return r.stdout
 }
 
@@ -261,13 +261,10 @@ func (p *process) lastWords() string {
 // terminate sends SIGTERM and checks that the exit code is 0.
 func (p *process) terminate() {
 	p.t.Helper()
-	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		p.t.Fatalf("SIGTERM: %v:\n%s", err, p.stderr())
-	}
+	err := p.cmd.Process.Signal(syscall.SIGTERM)
+	expect.MustThat(p.t, err == nil, "SIGTERM: %v:\n%s", err, p.stderr())
 	<-p.ended
-	if code := p.cmd.ProcessState.ExitCode(); code != exitDone {
-		p.t.Fatalf("SIGTERM: got exit code %d, want 0:\n%s", code, p.stderr())
-	}
+	expect.MustEqual(p.t, p.cmd.ProcessState.ExitCode(), exitDone, "SIGTERM: got exit code, want 0:\n%s", p.stderr())
 }
 
 // kill sends SIGKILL and waits for the end.
@@ -300,9 +297,7 @@ func (p *process) token(scopes ...string) string {
 		args = append(args, "--scopes", strings.Join(scopes, ","))
 	}
 	r := shunt(p.t, "", nil, args...)
-	if r.code != exitDone {
-		p.t.Fatalf("token add: exit code %d: %s", r.code, r.stderr)
-	}
+	expect.MustEqual(p.t, r.code, exitDone, "token add: exit code: %s", r.stderr)
 	return strings.TrimSpace(r.stdout)
 }
 
@@ -315,13 +310,9 @@ func killAfter(t *testing.T, p *process, moment time.Duration) (signalled time.T
 	cmd := exec.Command(self, moment.String(), strconv.Itoa(p.cmd.Process.Pid))
 	cmd.Args[0] = killerName
 	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("the killer: %v", err)
-	}
+	expect.OK(t, err, "the killer")
 	nano, err := strconv.ParseInt(strings.TrimSpace(string(out)), 10, 64)
-	if err != nil {
-		t.Fatalf("the killer: %v", err)
-	}
+	expect.OK(t, err, "the killer")
 	return time.Unix(0, nano)
 }
 
@@ -370,9 +361,7 @@ func numberOf(t *testing.T, variable string, byDefault uint64) uint64 {
 		return byDefault
 	}
 	n, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
-		t.Fatalf("%s: %v", variable, err)
-	}
+	expect.OK(t, err, variable)
 	return n
 }
 

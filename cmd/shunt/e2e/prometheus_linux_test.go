@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"shunt/engine/expect"
 )
 
 // This test runs Debian's Prometheus with the rules of cmd/deploy against the real binary under
@@ -93,9 +95,8 @@ func promtool(t *testing.T, stdin string, args ...string) {
 	t.Helper()
 	cmd := exec.Command("promtool", args...)
 	cmd.Dir, cmd.Stdin = deployPrometheus, strings.NewReader(stdin)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("promtool %s: %v\n%s", strings.Join(args, " "), err, out)
-	}
+	out, err := cmd.CombinedOutput()
+	expect.MustThat(t, err == nil, "promtool %s: %v\n%s", strings.Join(args, " "), err, out)
 }
 
 // watched is a load that Prometheus watches.
@@ -263,9 +264,7 @@ func (w *watched) askDashboard() {
 		}
 	}
 	w.told = append(w.told, fmt.Sprintf("answered %d queries of the dashboard", asked))
-	if asked == 0 {
-		w.t.Error("the dashboard has no queries")
-	}
+	expect.That(w.t, asked != 0, "the dashboard has no queries")
 }
 
 // hasNumber reports whether a series has a value that is a number.

@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"shunt/cmd/shunt/socket"
+	"shunt/engine/expect"
 
 	"golang.org/x/sys/unix"
 )
@@ -87,9 +88,8 @@ func (i *intruder) wantShutOut(t *testing.T, starts uint64) {
 	i.goroutines.Wait()
 	t.Logf("%d starts, checked %d times: open %d times; %d attempts to connect: %d connections",
 		starts, i.looked.Load(), i.opened.Load(), i.tried.Load(), i.entered.Load())
-	if opened, entered := i.opened.Load(), i.entered.Load(); opened+entered > 0 {
-		t.Errorf("in %d starts the socket was open to others %d times, and let them in %d times, want never", starts, opened, entered)
-	}
+	opened, entered := i.opened.Load(), i.entered.Load()
+	expect.That(t, opened+entered <= 0, "in %d starts the socket was open to others %d times, and let them in %d times, want never", starts, opened, entered)
 }
 
 func TestTheSocketIsNeverOpenToOthers(t *testing.T) {
@@ -104,9 +104,8 @@ func TestTheSocketIsNeverOpenToOthers(t *testing.T) {
 		must(t, ln.Close())
 	}
 	i.wantShutOut(t, starts)
-	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
-		t.Errorf("at the end the folder has %v, %v, want nothing", entries, err)
-	}
+	entries, err := os.ReadDir(dir)
+	expect.That(t, err == nil && len(entries) == 0, "at the end the folder has %v, %v, want nothing", entries, err)
 }
 
 func TestNobodyEntersTheSocketDuringRestarts(t *testing.T) {
@@ -137,13 +136,9 @@ func TestTheSocketOfAKilledServerIsReplaced(t *testing.T) {
 	must(t, err)
 	defer ln.Close()
 	conn, err := new(net.Dialer).DialContext(context.Background(), "unix", path)
-	if err != nil {
-		t.Fatalf("connecting to the new socket: %v", err)
-	}
+	expect.OK(t, err, "connecting to the new socket")
 	conn.Close()
-	if exists(t, filepath.Join(dir, ".bind")) {
-		t.Error("the folder in which the socket was bound still exists")
-	}
+	expect.That(t, !exists(t, filepath.Join(dir, ".bind")), "the folder in which the socket was bound still exists")
 }
 
 func TestAFileAtTheSocketPathIsNotReplaced(t *testing.T) {
@@ -155,9 +150,8 @@ func TestAFileAtTheSocketPathIsNotReplaced(t *testing.T) {
 	} else if !strings.Contains(err.Error(), path+" is in the way") {
 		t.Errorf("got %v, want the file named", err)
 	}
-	if text, err := os.ReadFile(path); string(text) != "mine" {
-		t.Errorf("the file has %q, %v", text, err)
-	}
+	text, err := os.ReadFile(path)
+	expect.Equal(t, string(text), "mine", "the file has %q, %v", text, err)
 }
 
 // Commands and serve alike refuse a folder that every user may write to. A group may: Kubernetes
@@ -276,9 +270,7 @@ func TestACommandSendsNothingToAStrangerAtTheSocket(t *testing.T) {
 		shunt(t, t.TempDir(), nil, append(args, "--data", dir)...).want(t, exitFailed, "",
 			"another user answers there: the socket "+regexp.QuoteMeta(filepath.Join(dir, socketName))+" is of the user with the number 65534, but the folder is of 0; nothing was sent")
 	}
-	if got := all(); got != "" {
-		t.Errorf("the stranger got %q, want nothing", got)
-	}
+	expect.Equal(t, all(), "", "the stranger")
 }
 
 // A server runs as root or as the owner of its folder, and root gives it commands.
@@ -296,9 +288,7 @@ func TestRootMayServeAFolderOfAnotherUser(t *testing.T) {
 	must(t, errors.Join(os.Chmod(filepath.Dir(owned), 0o755), os.Chown(owned, 65534, -1)))
 	ln := listenAs(t, 65534, filepath.Join(owned, socketName))
 	conn, err := socket.Dial(t.Context(), filepath.Join(owned, socketName))
-	if err != nil {
-		t.Fatalf("the owner of the folder listens: %v", err)
-	}
+	expect.OK(t, err, "the owner of the folder listens")
 	conn.Close()
 	ln.Close()
 }
@@ -309,9 +299,7 @@ func TestAStartWarnsIfOthersMayEnterTheDataFolder(t *testing.T) {
 	p := launchThrough(t, []string{"sh", "-c", `umask 000; exec "$0" "$@"`}, dir).waitReady()
 	p.terminate()
 	const warning = "other users can enter the data folder"
-	if strings.Contains(p.stderr(), warning) {
-		t.Errorf("warned about a folder that it made itself:\n%s", p.stderr())
-	}
+	expect.That(t, !strings.Contains(p.stderr(), warning), "warned about a folder that it made itself:\n%s", p.stderr())
 	mode(t, dir, 0o700)
 	must(t, os.Chmod(dir, 0o710))
 	p = startServer(t, dir)

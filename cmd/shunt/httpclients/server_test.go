@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"shunt/engine/expect"
 )
 
 // A server is a running `shunt serve` on a new store.
@@ -70,9 +72,8 @@ func freeAddress(t *testing.T) string {
 // shorten makes a link to target and returns its address.
 func (s *server) shorten(t *testing.T, target, alias string) string {
 	t.Helper()
-	if out, err := exec.Command(s.binary, "add", target, "--alias", alias, "--data", s.dir).CombinedOutput(); err != nil {
-		t.Fatalf("shunt add %s: %v\n%s", target, err, out)
-	}
+	out, err := exec.Command(s.binary, "add", target, "--alias", alias, "--data", s.dir).CombinedOutput()
+	expect.MustThat(t, err == nil, "shunt add %s: %v\n%s", target, err, out)
 	return s.base + "/" + alias
 }
 
