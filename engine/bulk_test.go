@@ -92,9 +92,7 @@ func TestEachItemOfABulkHasItsOwnResult(t *testing.T) {
 		t.Errorf("%d links, want 7", got)
 	}
 	e.make(t, engine.Draft{Alias: "theirs2"}) // all locks were released
-	if err := e.Delete(context.Background(), keyOf("theirs"), engine.Guard{AnyOwner: true}); err != nil {
-		t.Error(err)
-	}
+	check(t, e.Delete(context.Background(), keyOf("theirs"), engine.Guard{AnyOwner: true}))
 }
 
 // TestRacingBulksDoNotDeadlockAndEachAliasHasOneWinner has each bulk take the aliases in another
@@ -111,9 +109,7 @@ func TestRacingBulksDoNotDeadlockAndEachAliasHasOneWinner(t *testing.T) {
 				words = append(words, fmt.Sprintf("Alias%d=by%d", (k*(2*i+1)+i)%aliases, i))
 			}
 			results, err := e.CreateBulk(context.Background(), items(strings.Join(words, " ")))
-			if err != nil {
-				t.Error(err)
-			}
+			check(t, err)
 			for _, r := range results {
 				if r.Err == nil && !r.Existed {
 					created[i]++
@@ -177,17 +173,13 @@ func TestARepeatedBulkMakesNothingASecondTime(t *testing.T) {
 	}
 	links := e.Metrics().Links
 	for _, code := range []string{"b", "taken", "there"} {
-		if err := e.Delete(context.Background(), keyOf(code), engine.Guard{AnyOwner: true}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, e.Delete(context.Background(), keyOf(code), engine.Guard{AnyOwner: true}))
 	}
 	_, err = e.Update(context.Background(), keyOf("a"), engine.Guard{AnyOwner: true}, func(r *engine.Record) error {
 		r.Cold.Title = "another"
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	l, _ := e.Resolve(keyOf(first[1].Detail.Code).View())
 	e.Hit(l, engine.Visit{})
 	l.Release()

@@ -16,9 +16,7 @@ func capAt(t *testing.T, e *testEngine, code string, maxHits uint64) engine.Deta
 		r.Hot.MaxHits = maxHits
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return d
 }
 

@@ -20,27 +20,17 @@ func benchEngine(b *testing.B) *engine.Engine {
 	b.Helper()
 	dir := b.TempDir()
 	store, err := storage.Open(filepath.Join(dir, "data"), storage.Options{Create: true})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	e, err := engine.Open(store, engine.Options{JournalDir: filepath.Join(dir, "journal")})
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := e.Load(context.Background(), nil); err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
+	must(b, e.Load(context.Background(), nil))
 	stopStore := start(func(ctx context.Context) { _ = store.Run(ctx) })
 	stopEngine := start(func(ctx context.Context) { _ = e.Run(ctx) })
 	b.Cleanup(func() {
 		stopEngine()
-		if err := e.Close(); err != nil {
-			b.Error(err)
-		}
+		check(b, e.Close())
 		stopStore()
-		if err := store.Close(); err != nil {
-			b.Error(err)
-		}
+		check(b, store.Close())
 	})
 	return e
 }
@@ -48,9 +38,7 @@ func benchEngine(b *testing.B) *engine.Engine {
 // cpuTime is what the process has used.
 func cpuTime(b *testing.B) time.Duration {
 	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		b.Fatal(err)
-	}
+	must(b, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
@@ -77,9 +65,8 @@ func BenchmarkCreate(b *testing.B) {
 				for range writers {
 					all.Go(func() {
 						for next.Add(1) <= int64(b.N) {
-							if _, _, err := e.Create(context.Background(), engine.Draft{Owner: 1, Target: benchTarget}); err != nil {
-								b.Error(err)
-							}
+							_, _, err := e.Create(context.Background(), engine.Draft{Owner: 1, Target: benchTarget})
+							check(b, err)
 						}
 					})
 				}
@@ -104,9 +91,8 @@ func BenchmarkBulk(b *testing.B) {
 							items[i].Draft.Alias = benchAlias(made)
 						}
 					}
-					if _, err := e.CreateBulk(context.Background(), items); err != nil {
-						b.Fatal(err)
-					}
+					_, err := e.CreateBulk(context.Background(), items)
+					must(b, err)
 				}
 			})
 		})

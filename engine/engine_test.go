@@ -25,6 +25,28 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("runtime.runCleanups")) // the runtime's own, while it unmaps memory
 }
 
+// must ends a test if a step that it does not test has failed.
+func must(t fataler, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// fataler is a test, or a run of rapid.
+type fataler interface {
+	Helper()
+	Fatal(...any)
+}
+
+// check notes an error and lets the test go on, as a goroutine must.
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Error(err)
+	}
+}
+
 // gate is the real store with gates that a test can close.
 type gate struct {
 	*storage.Store
@@ -96,9 +118,7 @@ type testEngine struct {
 func newTestEngine(t *testing.T, o engine.Options) *testEngine {
 	t.Helper()
 	store, err := storage.Open("data", storage.Options{Create: true, FS: vfs.NewMem()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	g := &gate{Store: store}
 	if o.JournalDir == "" {
 		o.JournalDir = filepath.Join(t.TempDir(), "journal")
@@ -107,12 +127,8 @@ func newTestEngine(t *testing.T, o engine.Options) *testEngine {
 		o.Rings, o.RingRecords = 2, 1024
 	}
 	e, err := engine.Open(g, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := e.Load(context.Background(), nil); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, e.Load(context.Background(), nil))
 	ctx, cancelEngine := context.WithCancel(context.Background())
 	storeCtx, cancelStore := context.WithCancel(context.Background())
 	var engineDone, storeDone sync.WaitGroup
@@ -130,9 +146,7 @@ func newTestEngine(t *testing.T, o engine.Options) *testEngine {
 		err := closeEngine()
 		cancelStore()
 		storeDone.Wait()
-		if err := errors.Join(err, store.Close()); err != nil {
-			t.Error(err)
-		}
+		check(t, errors.Join(err, store.Close()))
 	})
 	t.Cleanup(stop)
 	return &testEngine{Engine: e, gate: g, stopEngine: stopEngine, closeEngine: closeEngine, stop: stop}
@@ -140,9 +154,8 @@ func newTestEngine(t *testing.T, o engine.Options) *testEngine {
 
 func (e *testEngine) create(t *testing.T, alias string) engine.Link {
 	t.Helper()
-	if _, _, err := e.Create(context.Background(), engine.Draft{Alias: alias, Owner: 1, Target: "https://example.com/" + alias}); err != nil {
-		t.Fatal(err)
-	}
+	_, _, err := e.Create(context.Background(), engine.Draft{Alias: alias, Owner: 1, Target: "https://example.com/" + alias})
+	must(t, err)
 	l, ok := e.Resolve(keyOf(alias).View())
 	if !ok {
 		t.Fatalf("%s does not resolve", alias)
@@ -153,9 +166,7 @@ func (e *testEngine) create(t *testing.T, alias string) engine.Link {
 func (e *testEngine) stats(t *testing.T, code string) engine.Stats {
 	t.Helper()
 	s, err := e.Stats(context.Background(), keyOf(code))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return s
 }
 
@@ -175,11 +186,10 @@ func eventually(t *testing.T, what string, ok func() bool) {
 func TestResolveAndHitAllocateNothing(t *testing.T) {
 	e := newTestEngine(t, engine.Options{FlushInterval: time.Hour, Rings: 1, RingRecords: 1 << 14})
 	e.create(t, "plain")
-	if _, _, err := e.Create(context.Background(), engine.Draft{
+	_, _, err := e.Create(context.Background(), engine.Draft{
 		Alias: "capped", Owner: 1, Target: "https://x.example", MaxHits: 1 << 40, ExpiresAt: time.Now().Add(time.Hour),
-	}); err != nil {
-		t.Fatal(err)
-	}
+	})
+	must(t, err)
 	for _, code := range []string{"plain", "capped", "nosuchcode"} {
 		code := []byte(code)
 		allocs := testing.AllocsPerRun(1000, func() {
@@ -238,18 +248,14 @@ func TestAFailedFlushIsCommittedLaterAndOnce(t *testing.T) {
 	e.gate.failFlush.Store(nil)
 	tally := func() engine.Tally {
 		tally, _, err := e.gate.readLife(l.ID())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return tally
 	}
 	eventually(t, "everything to be durable", func() bool { return tally().Hits >= 150 })
 	if s := e.stats(t, "x"); s != want {
 		t.Errorf("after flushes go again: %+v, want %+v", s, want)
 	}
-	if err := e.closeEngine(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, e.closeEngine())
 	if got := tally(); got.Hits != 150 || got.Visitors.Count() != 150 {
 		t.Errorf("the store has %d hits of %d visitors, want 150 of 150", got.Hits, got.Visitors.Count())
 	}
@@ -301,9 +307,7 @@ func TestCloseFlushesWhatAFailedFlushLeft(t *testing.T) {
 	eventually(t, "a failure", func() bool { return e.Metrics().FlushErrors > 0 })
 	e.stopEngine()
 	e.gate.failFlush.Store(nil)
-	if err := e.closeEngine(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, e.closeEngine())
 	if tally, _, err := e.gate.readLife(l.ID()); err != nil || tally.Hits != hits || tally.Visitors.Count() != 300 {
 		t.Errorf("the store has %d hits of %d visitors, %v; want %d of 300", tally.Hits, tally.Visitors.Count(), err, hits)
 	}
@@ -320,12 +324,11 @@ func TestStatsOutliveARewriteOfTheirShard(t *testing.T) {
 	onRead := func() {
 		reads++
 		for i := range 40 {
-			if _, err := e.Update(context.Background(), keyOf("x"), engine.Guard{AnyOwner: true}, func(r *engine.Record) error {
+			_, err := e.Update(context.Background(), keyOf("x"), engine.Guard{AnyOwner: true}, func(r *engine.Record) error {
 				r.Hot.Target = fmt.Sprintf("%s%d", long, i)
 				return nil
-			}); err != nil {
-				t.Error(err)
-			}
+			})
+			check(t, err)
 		}
 		for range 3 {
 			runtime.GC()
@@ -375,14 +378,10 @@ func TestACreateThatTheStoreDoesNotAnswerIsUnknown(t *testing.T) {
 
 func TestNothingIsServedOrWrittenBeforeLoading(t *testing.T) {
 	store, err := storage.Open("data", storage.Options{Create: true, FS: vfs.NewMem()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer store.Close()
 	e, err := engine.Open(store, engine.Options{JournalDir: t.TempDir(), Rings: 1, RingRecords: 256})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ctx := context.Background()
 	_, _, createErr := e.Create(ctx, engine.Draft{Target: "https://example.com"})
 	_, updateErr := e.Update(ctx, keyOf("x"), engine.Guard{}, nil)
@@ -398,9 +397,7 @@ func TestNothingIsServedOrWrittenBeforeLoading(t *testing.T) {
 	if e.Ready() {
 		t.Error("ready before loading")
 	}
-	if err := e.Close(); err != nil {
-		t.Error(err)
-	}
+	check(t, e.Close())
 }
 
 func TestACodeIsDrawnAgainWhileItIsTaken(t *testing.T) {
@@ -410,9 +407,7 @@ func TestACodeIsDrawnAgainWhileItIsTaken(t *testing.T) {
 	var codes []string
 	for range 3 {
 		d, _, err := e.Create(context.Background(), engine.Draft{Owner: 1, Target: "https://example.com"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		codes = append(codes, d.Code)
 	}
 	// BBBBBBBB (11) is free, bbbbbbbb (37) differs from it only by case.
@@ -428,12 +423,8 @@ func TestAStaleVersionNeverMatchesALaterLink(t *testing.T) {
 	e, ctx := newTestEngine(t, engine.Options{}), context.Background()
 	e.create(t, "x").Release()
 	first, err := e.Read(keyOf("x"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := e.Delete(ctx, keyOf("x"), engine.Guard{Owner: 1}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, e.Delete(ctx, keyOf("x"), engine.Guard{Owner: 1}))
 	e.create(t, "x").Release()
 	if err := e.Delete(ctx, keyOf("x"), engine.Guard{Owner: 1, Version: first.Version}); !errors.Is(err, engine.ErrVersion) {
 		t.Errorf("deleting the second link by the first one's version: %v", err)

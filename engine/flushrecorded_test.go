@@ -20,9 +20,7 @@ func hitTimes(e *testEngine, l engine.Link, n int) {
 func (e *testEngine) inStore(t *testing.T, id uint64) uint64 {
 	t.Helper()
 	tally, _, err := e.gate.readLife(id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return tally.Hits
 }
 
@@ -37,9 +35,7 @@ func TestFlushRecordedStoresEveryAnsweredHit(t *testing.T) {
 		var asking sync.WaitGroup
 		for range 3 {
 			asking.Go(func() {
-				if err := e.FlushRecorded(t.Context()); err != nil {
-					t.Error(err)
-				}
+				check(t, e.FlushRecorded(t.Context()))
 			})
 		}
 		asking.Wait()
@@ -64,9 +60,7 @@ func TestFlushRecordedReturnsTheErrorOfItsFlush(t *testing.T) {
 	}
 	e.gate.failFlush.Store(nil)
 	hitTimes(e, l, 5) // after the batch that failed, which is committed first
-	if err := e.FlushRecorded(t.Context()); err != nil {
-		t.Error(err)
-	}
+	check(t, e.FlushRecorded(t.Context()))
 	if got := e.inStore(t, l.ID()); got != 10 {
 		t.Errorf("got %d hits in the store, want 10", got)
 	}
@@ -90,21 +84,15 @@ func TestAFlushCoversHitsThatFoundNoRoom(t *testing.T) {
 	e.gate.failFlush.Store(nil)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	if err := e.FlushRecorded(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must(t, e.FlushRecorded(ctx))
 	if m := e.Metrics(); m.HitsMissing != 3 || m.Flushes != 2 {
 		t.Errorf("%d hits are missing and %d flushes were made, want 3 and 2: one with the hits, one with positions alone", m.HitsMissing, m.Flushes)
 	}
 	for range 3 { // idle
-		if err := e.FlushRecorded(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, e.FlushRecorded(t.Context()))
 	}
 	e.stopEngine()
-	if err := e.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, e.Flush())
 	if got := e.Metrics().Flushes; got != 2 {
 		t.Errorf("an idle engine flushed %d times", got-2)
 	}

@@ -122,9 +122,7 @@ func TestAClockAheadForAWhileClosesAndDeletesNothing(t *testing.T) {
 	e.stopEngine()
 	day := func() uint64 {
 		r, err := e.LinkReport(context.Background(), keyOf("x"), engine.Query{From: time.Now().Add(-24 * time.Hour)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return r.Hits
 	}
 	for n := uint64(1); n <= 6; n++ {
@@ -133,9 +131,7 @@ func TestAClockAheadForAWhileClosesAndDeletesNothing(t *testing.T) {
 			t.Fatalf("%d hits, want %d", got, n)
 		}
 		ahead = time.Duration(n%2) * 2 * 365 * 24 * time.Hour
-		if err := errors.Join(e.Flush(), e.RollUp(context.Background())); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(e.Flush(), e.RollUp(context.Background())))
 		ahead = 0
 	}
 	p, err := e.gate.Positions()

@@ -106,32 +106,22 @@ type keeper struct {
 func openKeeper(t *testing.T, dir string, now func() time.Time, maxReceipts int) *keeper {
 	t.Helper()
 	store, err := storage.Open(filepath.Join(dir, "data"), storage.Options{Create: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	k := &keeper{store: &failing{Store: store}}
 	k.Engine, err = engine.Open(k.store, engine.Options{
 		JournalDir: filepath.Join(dir, "journal"), Rings: 1, RingRecords: 256, Now: now, ClockSettles: -1, MaxReceipts: maxReceipts,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := k.Load(context.Background(), nil); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, k.Load(context.Background(), nil))
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { _ = store.Run(ctx) })
 	running.Go(func() { k.RefillIDs(ctx) }) // no loops: the test decides when to roll up
 	k.close = sync.OnceFunc(func() {
-		if err := k.Engine.Close(); err != nil {
-			t.Error(err)
-		}
+		check(t, k.Engine.Close())
 		cancel()
 		running.Wait()
-		if err := store.Close(); err != nil {
-			t.Error(err)
-		}
+		check(t, store.Close())
 	})
 	t.Cleanup(k.close)
 	return k
@@ -143,9 +133,8 @@ func TestReceiptsOutliveARestartAndStillCount(t *testing.T) {
 	var first [3]engine.Detail
 	for i := range first {
 		var err error
-		if first[i], err = createOnce(k.Engine, fmt.Sprint(i)); err != nil {
-			t.Fatal(err)
-		}
+		first[i], err = createOnce(k.Engine, fmt.Sprint(i))
+		must(t, err)
 	}
 	k.close()
 	k = openKeeper(t, dir, time.Now, 3)
@@ -168,9 +157,7 @@ func TestExpiredReceiptsAreSweptAndMakeRoom(t *testing.T) {
 	pass := func(d time.Duration) { nowMs.Add(d.Milliseconds()) }
 	k := openKeeper(t, t.TempDir(), func() time.Time { return time.UnixMilli(nowMs.Load()) }, 2)
 	turn := func() {
-		if err := k.RollUp(context.Background()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, k.RollUp(context.Background()))
 	}
 	room := func(key string) bool {
 		_, err := createOnce(k.Engine, key)
@@ -241,9 +228,8 @@ func TestASweepSkipsTheKeyOfACreateUnderWay(t *testing.T) {
 		Now:          func() time.Time { return time.Now().Add(time.Duration(passed.Load())) },
 		ClockSettles: -1, FlushInterval: time.Hour, MaxReceipts: 1,
 	})
-	if _, err := e.once("key"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := e.once("key")
+	must(t, err)
 	passed.Store(int64(engine.ReceiptLife + time.Hour))
 	inStore := make(chan func(), 1)
 	stall := func(commit func()) { inStore <- commit }
@@ -252,14 +238,11 @@ func TestASweepSkipsTheKeyOfACreateUnderWay(t *testing.T) {
 	var making sync.WaitGroup
 	making.Go(func() {
 		var err error
-		if made, err = e.once("key"); err != nil {
-			t.Error(err)
-		}
+		made, err = e.once("key")
+		check(t, err)
 	})
 	commit := <-inStore
-	if err := e.RollUp(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, e.RollUp(context.Background()))
 	if _, err := e.gate.ReadReceipt(request("key").RequestKey); err != nil {
 		t.Errorf("the old receipt was swept: %v", err)
 	}
@@ -288,14 +271,11 @@ func TestASweepKeepsReceiptsThatAreWrittenAgain(t *testing.T) {
 		for i := range keys {
 			racing.Go(func() {
 				var err error
-				if made[i], err = createOnce(k.Engine, fmt.Sprint(i)); err != nil {
-					t.Error(err)
-				}
+				made[i], err = createOnce(k.Engine, fmt.Sprint(i))
+				check(t, err)
 			})
 		}
-		if err := k.RollUp(context.Background()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, k.RollUp(context.Background()))
 		racing.Wait()
 		for i := range made {
 			if d, err := createOnce(k.Engine, fmt.Sprint(i)); err != nil || d.Code != made[i].Code {

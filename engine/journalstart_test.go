@@ -50,18 +50,14 @@ func TestALostJournalFileIsReportedOnce(t *testing.T) {
 				l.open(engine.Options{})
 				if flushed {
 					l.hit(0, 1, 1)
-					if err := l.flush(); err != nil {
-						t.Fatal(err)
-					}
+					must(t, l.flush())
 				}
 				for i := range 8 {
 					l.hit(i, 1, 1)
 				}
 				l.crash()
 				path := l.ringPath(1)
-				if err := spoil(path); err != nil {
-					t.Fatal(err)
-				}
+				must(t, spoil(path))
 				l.log.take()
 				l.open(engine.Options{})
 				l.wantLog(1, "cannot be replayed whole", path, "at most one flush interval's", "flush_interval=1h")
@@ -118,9 +114,7 @@ func TestAnEpochThatWasOnlyBegunStartsCleanly(t *testing.T) {
 func journalFiles(t *testing.T, dir string) (names []string) {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(dir, "*"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return names
 }
 
@@ -185,9 +179,7 @@ func TestAFileSystemWithoutMmapIsReportedAndReplayed(t *testing.T) {
 func TestAReadOnlyJournalFolderIsReported(t *testing.T) {
 	l := newLife(t, 1)
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, nil, 0o600))
 	for _, dir := range []string{file, filepath.Join(file, "below")} {
 		if err := l.tryOpen(engine.Options{JournalDir: dir}); !said(err, "--journal-dir", dir) {
 			t.Errorf("%s: %v", dir, err)
@@ -248,9 +240,7 @@ func TestTwoHistoriesOfAStoreShareNoEpoch(t *testing.T) {
 	seen := make(map[string]bool)
 	for range 3 {
 		before, err := l.gate.Positions()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for range 2 {
 			l.open(engine.Options{JournalDir: t.TempDir()})
 			after, err := l.gate.Positions()
@@ -276,19 +266,13 @@ func TestAMissingJournalIsReported(t *testing.T) {
 	l.open(engine.Options{})
 	l.hit(0, 3, 1)
 	l.crash()
-	if err := errors.Join(os.Remove(l.ringPath(0)), os.Remove(l.ringPath(1))); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(os.Remove(l.ringPath(0)), os.Remove(l.ringPath(1))))
 	l.open(engine.Options{})
 	l.wantLog(1, "cannot be replayed whole", "files=2")
 	l.hit(0, 1, 1)
-	if err := l.flush(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.flush())
 	l.crash()
-	if err := os.RemoveAll(l.dir); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.RemoveAll(l.dir))
 	l.open(engine.Options{})
 	l.wantLog(1, "cannot be replayed whole", "files=2")
 	l.close()

@@ -20,9 +20,7 @@ func (e *testEngine) inTurns(t *testing.T, q engine.LinkQuery) (codes []string, 
 			taken++
 			return step()
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if len(page.Links) > q.Limit {
 			t.Fatalf("got %d links, want %d at most", len(page.Links), q.Limit)
 		}
@@ -73,9 +71,7 @@ func TestAListInTurnsObeysThePageByteLimit(t *testing.T) {
 	}
 	q := engine.LinkQuery{ListRange: engine.ListRange{Owner: 1}, Limit: 1000}
 	whole, err := e.ListLinks(context.Background(), q)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	inTurns, err := e.ListLinksInTurns(context.Background(), q, func(step func() error) error { return step() })
 	if err != nil || len(inTurns.Links) != len(whole.Links) || inTurns.Next != whole.Next {
 		t.Errorf("got %d links and %v, want the %d of a page of a MiB", len(inTurns.Links), err, len(whole.Links))

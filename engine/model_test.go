@@ -114,9 +114,8 @@ func (m *model) now() time.Time { return time.UnixMilli(m.nowMs.Load()) }
 
 func (m *model) open() {
 	var err error
-	if m.store, err = storage.Open(filepath.Join(m.dir, "data"), storage.Options{Create: true}); err != nil {
-		m.t.Fatal(err)
-	}
+	m.store, err = storage.Open(filepath.Join(m.dir, "data"), storage.Options{Create: true})
+	must(m.t, err)
 	ctx, stop := context.WithCancel(context.Background())
 	m.stopStore = stop
 	m.storeDone.Go(func() { _ = m.store.Run(ctx) })
@@ -128,13 +127,9 @@ func (m *model) openEngine() {
 	m.e, err = engine.Open(m.store, engine.Options{
 		JournalDir: filepath.Join(m.dir, "journal"), Rings: 2, RingRecords: 512, FlushInterval: 3 * time.Millisecond, Now: m.now, ClockSettles: -1,
 	})
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	must(m.t, err)
 	m.start()
-	if err := m.e.Load(context.Background(), nil); err != nil {
-		m.t.Fatal(err)
-	}
+	must(m.t, m.e.Load(context.Background(), nil))
 	m.startReaders()
 }
 
@@ -178,9 +173,7 @@ func (m *model) close() {
 	err := m.e.Close()
 	m.stopStore()
 	m.storeDone.Wait()
-	if err := errors.Join(err, m.store.Close()); err != nil {
-		m.t.Error(err)
-	}
+	check(m.t, errors.Join(err, m.store.Close()))
 }
 
 // mayPublish tells the readers that code may lead to target from now on.
@@ -632,9 +625,7 @@ func (m *model) passHours(rt *rapid.T) {
 func (m *model) flush(rt *rapid.T) {
 	m.stop()
 	m.done.Wait()
-	if err := m.e.Flush(); err != nil {
-		rt.Fatal(err)
-	}
+	must(rt, m.e.Flush())
 	m.start()
 }
 
@@ -647,9 +638,7 @@ func (m *model) restart(rt *rapid.T) {
 // its own.
 func (m *model) kill(rt *rapid.T) {
 	m.stopAll()
-	if err := m.e.Abandon(); err != nil {
-		rt.Fatal(err)
-	}
+	must(rt, m.e.Abandon())
 	m.openEngine()
 }
 

@@ -70,9 +70,7 @@ func TestACreateWaitsForTheRetirementOfItsOwner(t *testing.T) {
 				e := newTestEngine(t, engine.Options{})
 				defer e.stop()
 				settle, err := e.RetireOwner(context.Background(), 2)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				if _, err := e.RetireOwner(context.Background(), 2); !errors.Is(err, engine.ErrOverloaded) {
 					t.Errorf("a second time at once: got %v, want %v", err, engine.ErrOverloaded)
 				}

@@ -55,9 +55,7 @@ func histories(t *testing.T) uint64 {
 		return manyHistories
 	}
 	n, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
-		t.Fatalf("SHUNTTEST_HISTORIES: %v", err)
-	}
+	must(t, err)
 	return n
 }
 
@@ -126,17 +124,12 @@ func newCountedCluster(t *testing.T, seed uint64) *countedCluster {
 	c.makeLinks(mem)
 	for i := range 3 {
 		disk := vfs.NewCrashableMem()
-		if _, err := vfs.Clone(mem, disk, "data", "data", vfs.CloneSync); err != nil {
-			t.Fatal(err)
-		}
+		_, err := vfs.Clone(mem, disk, "data", "data", vfs.CloneSync)
+		must(t, err)
 		for _, dir := range []string{"", "data", "data/db"} { // else a crash loses their names
 			d, err := disk.OpenDir(dir)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := errors.Join(d.Sync(), d.Close()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
+			must(t, errors.Join(d.Sync(), d.Close()))
 		}
 		n := &countedNode{c: c, dir: filepath.Join(t.TempDir(), "journal"), skew: time.Duration(i) * -40 * time.Minute}
 		n.open(disk, true)
@@ -144,9 +137,7 @@ func newCountedCluster(t *testing.T, seed uint64) *countedCluster {
 	}
 	t.Cleanup(func() {
 		for _, n := range c.nodes {
-			if err := errors.Join(n.Close(), n.store.Close()); err != nil {
-				t.Error(err)
-			}
+			check(t, errors.Join(n.Close(), n.store.Close()))
 			_ = os.RemoveAll(n.dir)
 		}
 	})
@@ -156,9 +147,7 @@ func newCountedCluster(t *testing.T, seed uint64) *countedCluster {
 // makeLinks makes the store that all nodes begin with.
 func (c *countedCluster) makeLinks(mem vfs.FS) {
 	store, err := storage.Open("data", storage.Options{Create: true, FS: mem, Replicate: replicate.New})
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	must(c.t, err)
 	l := &life{t: c.t, gate: &gate{Store: store}, dir: filepath.Join(c.t.TempDir(), "journal")}
 	l.open(engine.Options{Now: func() time.Time { return c.now }})
 	ctx, stop := context.WithCancel(context.Background())
@@ -167,17 +156,14 @@ func (c *countedCluster) makeLinks(mem vfs.FS) {
 	l.running(func() {
 		for i := range countedLinks {
 			d := engine.Draft{Alias: fmt.Sprintf("link%d", i), Owner: countedOwner(i), Target: "https://example.com/"}
-			if _, _, err := l.Create(ctx, d); err != nil {
-				c.t.Error(err)
-			}
+			_, _, err := l.Create(ctx, d)
+			check(c.t, err)
 		}
 	})
 	l.close()
 	stop()
 	running.Wait()
-	if err := errors.Join(replicate.Of(store).JoinLog(clusterlog.ID{1}, clusterlog.Origin(clusterlog.ID{1})), store.Close()); err != nil {
-		c.t.Fatal(err)
-	}
+	must(c.t, errors.Join(replicate.Of(store).JoinLog(clusterlog.ID{1}, clusterlog.Origin(clusterlog.ID{1})), store.Close()))
 }
 
 func (n *countedNode) open(disk *vfs.MemFS, aCopy bool) {
@@ -185,24 +171,16 @@ func (n *countedNode) open(disk *vfs.MemFS, aCopy bool) {
 	quiet := slog.New(slog.DiscardHandler)
 	n.disk = disk
 	n.store, err = storage.Open("data", storage.Options{FS: errorfs.Wrap(disk, errorfs.InjectorFunc(n.before)), Logger: quiet, Replicate: replicate.New})
-	if err != nil {
-		n.c.t.Fatal(err)
-	}
+	must(n.c.t, err)
 	if aCopy {
-		if err := replicate.Of(n.store).RenewOutbox(); err != nil {
-			n.c.t.Fatal(err)
-		}
+		must(n.c.t, replicate.Of(n.store).RenewOutbox())
 	}
 	n.Engine, err = engine.Open(n.store, engine.Options{
 		JournalDir: n.dir, Rings: 1, RingRecords: 256, FlushInterval: time.Hour, KeptHours: 30,
 		Cluster: true, ClockSettles: -1, Logger: quiet, Now: func() time.Time { return n.c.now.Add(n.skew) },
 	})
-	if err != nil {
-		n.c.t.Fatal(err)
-	}
-	if err := n.Load(context.Background(), nil); err != nil {
-		n.c.t.Fatal(err)
-	}
+	must(n.c.t, err)
+	must(n.c.t, n.Load(context.Background(), nil))
 }
 
 // before implements errorfs.Injector: it takes a clone, as a crash would leave it. Pebble's goroutines call
@@ -229,9 +207,7 @@ func (n *countedNode) crashing(f func() error) {
 		}
 	}
 	n.mu.Unlock()
-	if err := f(); err != nil {
-		n.c.t.Fatal(err)
-	}
+	must(n.c.t, f())
 	n.mu.Lock()
 	clone := n.mu.clone
 	n.mu.writes, n.mu.clone = 0, nil
@@ -240,9 +216,7 @@ func (n *countedNode) crashing(f func() error) {
 		return
 	}
 	n.c.crashes++
-	if err := errors.Join(n.Abandon(), n.store.Close()); err != nil {
-		n.c.t.Fatal(err)
-	}
+	must(n.c.t, errors.Join(n.Abandon(), n.store.Close()))
 	n.open(clone, false)
 }
 
@@ -336,9 +310,7 @@ func (n *countedNode) hits() map[uint64]uint64 {
 		code := fmt.Sprintf("link%d", i)
 		l, _ := n.Resolve(keyOf(code).View())
 		s, err := n.Stats(context.Background(), keyOf(code))
-		if err != nil {
-			n.c.t.Fatal(err)
-		}
+		must(n.c.t, err)
 		all[l.ID()] = s.Hits
 		l.Release()
 	}
@@ -348,9 +320,7 @@ func (n *countedNode) hits() map[uint64]uint64 {
 // settle has all nodes flush, and pull everything.
 func (c *countedCluster) settle() {
 	for _, n := range c.nodes {
-		if err := n.flush(); err != nil {
-			c.t.Fatal(err)
-		}
+		must(c.t, n.flush())
 		n.skew = 0 // else those behind show the last hours as one
 	}
 	for _, n := range c.nodes {
@@ -361,16 +331,12 @@ func (c *countedCluster) settle() {
 			id, _ := replicate.Of(other.store).OutboxID()
 			for {
 				next, err := replicate.Of(n.store).PulledNext(id)
-				if err != nil {
-					c.t.Fatal(err)
-				}
+				must(c.t, err)
 				p, err := replicate.Of(other.store).Outbox(next-1, 1<<20)
 				if err == nil && len(p.Records) > 0 {
 					err = n.apply(p)
 				}
-				if err != nil {
-					c.t.Fatal(err)
-				}
+				must(c.t, err)
 				if len(p.Records) == 0 {
 					break
 				}
@@ -386,13 +352,9 @@ func (n *countedNode) compare() {
 	t.Helper()
 	n.compareFigures("at the end")
 	n.skew += 2 * time.Hour
-	if err := n.CloseHours(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, n.CloseHours(context.Background()))
 	n.compareFigures("after the roll-up")
-	if err := errors.Join(n.Close(), n.store.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(n.Close(), n.store.Close()))
 	n.open(n.disk, false)
 	n.compareFigures("after a restart")
 }
@@ -410,9 +372,7 @@ func (n *countedNode) compareFigures(when string) {
 		report := func(q engine.Query) engine.Report {
 			q.Parts = engine.Visitors
 			r, err := n.LinkReport(ctx, keyOf(code), q)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			return r
 		}
 		if r := report(engine.Query{Interval: engine.Hourly, From: kept}); !sameSeries(r, want, 1, kept) {
@@ -456,9 +416,7 @@ func TestHitsMayComeBeforeTheirLink(t *testing.T) {
 	err := e.Pulled(func() ([]engine.PulledHits, error) {
 		return []engine.PulledHits{{ID: 7, Hits: 4}, {ID: 1 << 20, Hits: 2}, {ID: 7, Hits: 1}}, nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	err = e.Learn(&engine.Learned{
 		Links: []index.HotView{
 			{KeyView: keyOf("seven").View(), Target: []byte("https://example.com/"), ID: 7, Owner: 1},
@@ -467,9 +425,7 @@ func TestHitsMayComeBeforeTheirLink(t *testing.T) {
 		},
 		Hits: []engine.ImportedHits{{ID: 7, Hits: 100}, {ID: 8, Hits: 30}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for code, want := range map[string]uint64{"seven": 105, "million": 2, "imported": 30} {
 		if s := e.stats(t, code); s.Hits != want {
 			t.Errorf("%s: got %d hits, want %d", code, s.Hits, want)
@@ -480,13 +436,9 @@ func TestHitsMayComeBeforeTheirLink(t *testing.T) {
 // TestNothingIsPulledBeforeLinksAreLoaded has an engine whose Load has not run.
 func TestNothingIsPulledBeforeLinksAreLoaded(t *testing.T) {
 	store, err := storage.Open("data", storage.Options{Create: true, FS: vfs.NewMem()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	e, err := engine.Open(store, engine.Options{JournalDir: filepath.Join(t.TempDir(), "journal"), Rings: 1, RingRecords: 256})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	called := false
 	apply := func() ([]engine.PulledHits, error) {
 		called = true
@@ -495,13 +447,9 @@ func TestNothingIsPulledBeforeLinksAreLoaded(t *testing.T) {
 	if err := e.Pulled(apply); !errors.Is(err, engine.ErrLoading) || called {
 		t.Errorf("got %v, apply called: %v; want ErrLoading", err, called)
 	}
-	if err := e.Load(context.Background(), nil); err != nil {
-		t.Fatal(err)
-	}
+	must(t, e.Load(context.Background(), nil))
 	if err := e.Pulled(apply); err == nil || !called {
 		t.Errorf("after Load: got %v, apply called: %v", err, called)
 	}
-	if err := errors.Join(e.Close(), store.Close()); err != nil {
-		t.Error(err)
-	}
+	check(t, errors.Join(e.Close(), store.Close()))
 }

@@ -194,19 +194,13 @@ func storedKeys(t *testing.T, fs vfs.FS) (keys [][]byte) {
 	merger := *pebble.DefaultMerger
 	merger.Name = "shunt.tally.v1"
 	db, err := pebble.Open("data/db", &pebble.Options{FS: fs, ReadOnly: true, Merger: &merger, Logger: quietPebble{}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	it, err := db.NewIter(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for valid := it.First(); valid; valid = it.Next() {
 		keys = append(keys, slices.Clone(it.Key()))
 	}
-	if err := errors.Join(it.Close(), db.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(it.Close(), db.Close()))
 	return keys
 }
 
@@ -234,9 +228,7 @@ func TestADeletedCodeIsFreeAfterExactly90Days(t *testing.T) {
 	f := newFigures(t)
 	defer f.close()
 	deleted := f.now
-	if err := f.e.Delete(context.Background(), keyOf("link0"), engine.Guard{Owner: 1}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, f.e.Delete(context.Background(), keyOf("link0"), engine.Guard{Owner: 1}))
 	take := func() error {
 		_, _, err := f.e.Create(context.Background(), engine.Draft{Alias: "link0", Owner: 2, Target: "https://x.example"})
 		return err
@@ -270,16 +262,12 @@ func atClock(t *testing.T, settles time.Duration) (e *testEngine, now *atomic.In
 
 func (e *testEngine) turn(t *testing.T) {
 	t.Helper()
-	if err := e.RollUp(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, e.RollUp(context.Background()))
 }
 
 func (e *testEngine) delete(t *testing.T, code string) {
 	t.Helper()
-	if err := e.Delete(context.Background(), keyOf(code), engine.Guard{AnyOwner: true}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, e.Delete(context.Background(), keyOf(code), engine.Guard{AnyOwner: true}))
 }
 
 func (e *testEngine) takes(code string, owner uint32) error {
@@ -384,9 +372,7 @@ func TestAPurgePostponesACodeThatIsBeingWritten(t *testing.T) {
 	e.gate.apply.Store(nil)
 	e.turn(t)
 	close(goOn)
-	if err := <-created; err != nil {
-		t.Fatal(err)
-	}
+	must(t, <-created)
 	e.turn(t)
 	if due, err := e.gate.Deletions(0, 0, engine.Endless, 9); err != nil || len(due) != 0 {
 		t.Errorf("left to purge: %v, %v", due, err)

@@ -101,9 +101,7 @@ func TestHitsGoToMemoryWhileTheJournalDiskStalls(t *testing.T) {
 		l.wantLog(1, "does not answer", "folder=")
 		l.wantHits(8)
 		l.wantUnprotected(5)
-		if err := l.FlushRecorded(context.Background()); err != nil {
-			t.Error(err)
-		}
+		check(t, l.FlushRecorded(context.Background()))
 		l.wantDurable(8)
 		l.wantUnprotected(0)
 		l.hit(0, 7, 3)
@@ -129,9 +127,7 @@ func TestAKillLosesOnlyTheHitsInMemoryThatWereNotFlushed(t *testing.T) {
 	l.hit(0, 3, 1)
 	l.UseStandby(true)
 	l.hit(0, 5, 2)
-	if err := l.flush(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.flush())
 	l.hit(0, 7, 3)
 	l.UseStandby(false)
 	l.hit(0, 11, 4)

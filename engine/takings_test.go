@@ -36,37 +36,25 @@ func newTakings(t *testing.T) *takings {
 	return k
 }
 
-type fataler interface{ Fatal(...any) }
-
 func (k *takings) open(t fataler) {
 	var err error
 	k.disk, err = storage.Open("data", storage.Options{Create: true, FS: k.fs})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	k.store = &counting{Store: k.disk, refused: map[string]bool{}}
 	k.e, err = engine.Open(k.store, engine.Options{
 		JournalDir: filepath.Join(k.dir, "journal"), Rings: 1, RingRecords: 256,
 		Now: func() time.Time { return k.now }, ClockSettles: -1,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := k.e.Load(context.Background(), nil); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, k.e.Load(context.Background(), nil))
 	stopStore, stopIDs := start(func(ctx context.Context) { _ = k.disk.Run(ctx) }), start(k.e.RefillIDs)
 	k.stop = func() { stopIDs(); stopStore() }
 }
 
 func (k *takings) close(t fataler) {
-	if err := k.e.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, k.e.Flush())
 	k.stop()
-	if err := errors.Join(k.e.Close(), k.disk.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(k.e.Close(), k.disk.Close()))
 }
 
 var takenCodes = []string{"ab", "aB", "Ab"}
@@ -159,9 +147,7 @@ func (k *takings) purge(rt *rapid.T) {
 		k.store.refused[code] = true
 	}
 	for range 2 {
-		if err := k.e.RollUp(context.Background()); err != nil {
-			rt.Fatal(err)
-		}
+		must(rt, k.e.RollUp(context.Background()))
 	}
 }
 
@@ -171,9 +157,8 @@ func TestACreateAsksTheStoreNothingAboutACodeThatNeverWas(t *testing.T) {
 		t.Helper()
 		k.store.reads.Store(0)
 		d.Owner, d.Target = 1, "https://x.example/"
-		if _, _, err := k.e.Create(t.Context(), d); err != nil {
-			t.Fatal(err)
-		}
+		_, _, err := k.e.Create(t.Context(), d)
+		must(t, err)
 		if got := k.store.reads.Load(); got != want {
 			t.Errorf("%+v: %d reads of the store, want %d", d, got, want)
 		}
@@ -181,9 +166,7 @@ func TestACreateAsksTheStoreNothingAboutACodeThatNeverWas(t *testing.T) {
 	create(engine.Draft{}, 0)
 	create(engine.Draft{Alias: "new"}, 0)
 	create(engine.Draft{Alias: "imported", Import: &engine.Import{CreatedAt: k.now, UpdatedAt: k.now}}, 0)
-	if err := k.e.Delete(t.Context(), keyOf("new"), engine.Guard{AnyOwner: true}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, k.e.Delete(t.Context(), keyOf("new"), engine.Guard{AnyOwner: true}))
 	create(engine.Draft{Alias: "New"}, 1) // a variant was there
 	k.store.reads.Store(0)
 	bulk := make([]engine.BulkItem, 20)
@@ -211,13 +194,9 @@ func TestATombstoneWithoutSlotStillBlocksVariants(t *testing.T) {
 		code  string
 		clock time.Duration
 	}{{"ab", 91 * days}, {"aB", -91 * days}} {
-		if err := make(step.code, 1); err != nil {
-			t.Fatal(err)
-		}
+		must(t, make(step.code, 1))
 		k.now = k.now.Add(step.clock)
-		if err := k.e.Delete(t.Context(), keyOf(step.code), engine.Guard{Owner: 1}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, k.e.Delete(t.Context(), keyOf(step.code), engine.Guard{Owner: 1}))
 	}
 	k.now = k.now.Add(91 * days)
 	for _, when := range []string{"before a purge", "after it"} {
@@ -226,9 +205,7 @@ func TestATombstoneWithoutSlotStillBlocksVariants(t *testing.T) {
 				t.Errorf("%s: %s for somebody else: got %v, want ErrTaken", when, code, err)
 			}
 		}
-		if err := k.e.RollUp(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, k.e.RollUp(t.Context()))
 	}
 	k.now = k.now.Add(91 * days)
 	if err := make("Ab", 2); err != nil {

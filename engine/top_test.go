@@ -61,9 +61,7 @@ func (f *topLinks) wantTop(from time.Time, n int, pass func(link int) bool) (wan
 
 func (f *topLinks) top(from time.Time, n int) engine.TopLinks {
 	top, err := f.e.TopLinks(context.Background(), []uint32{1}, "", engine.Query{From: from}, n)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	must(f.t, err)
 	return top
 }
 
@@ -111,9 +109,7 @@ func TestADeletedLinkIsInNoTopList(t *testing.T) {
 	f.day()
 	from := f.now.AddDate(0, 0, -1).Truncate(24 * time.Hour)
 	first := f.top(from, 3).Links[0].Code // the ranking is kept for a minute
-	if err := f.e.Delete(context.Background(), keyOf(first), engine.Guard{AnyOwner: true}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, f.e.Delete(context.Background(), keyOf(first), engine.Guard{AnyOwner: true}))
 	i := slices.IndexFunc(f.links, func(l figuredLink) bool { return l.code == first })
 	f.links[i].deleted = true
 	if got, want := f.top(from, 3), f.wantTop(from, 3, anyLink); !slices.Equal(got.Links, want) {

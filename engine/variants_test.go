@@ -26,17 +26,13 @@ func TestVariantsAreFoundAnywhereInTheirProbeSequence(t *testing.T) {
 		items[i].Draft = engine.Draft{Alias: variant(i), Owner: 1, Target: "https://example.com/" + variant(i), Import: imported}
 	}
 	results, err := e.CreateBulk(t.Context(), items)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for i, r := range results {
 		if r.Err != nil {
 			t.Fatalf("%s: %v", variant(i), r.Err)
 		}
 		if i%3 == 0 {
-			if err := e.Delete(t.Context(), keyOf(variant(i)), engine.Guard{AnyOwner: true}); err != nil {
-				t.Fatal(err)
-			}
+			must(t, e.Delete(t.Context(), keyOf(variant(i)), engine.Guard{AnyOwner: true}))
 		}
 	}
 	for i := range variants {
@@ -75,9 +71,7 @@ func TestABulkObeysTheLimitOfVariants(t *testing.T) {
 			items = append(items, engine.BulkItem{Draft: engine.Draft{Alias: string(code), Owner: 1, Target: "https://example.com/", Import: imported}})
 		}
 		results, err := e.CreateBulk(t.Context(), items)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, r := range results {
 			if r.Err == nil {
 				made++
@@ -105,14 +99,11 @@ func TestEachOfTwoOwnersMayTakeItsOwnVariantAgain(t *testing.T) {
 			}
 			for code, owner := range codes {
 				d := engine.Draft{Alias: code, Owner: owner, Target: "https://x.example/", Import: &engine.Import{CreatedAt: now, UpdatedAt: now}}
-				if _, _, err := f.e.Create(t.Context(), d); err != nil {
-					t.Fatal(err)
-				}
+				_, _, err := f.e.Create(t.Context(), d)
+				must(t, err)
 			}
 			for code, owner := range codes {
-				if err := f.e.Delete(t.Context(), keyOf(code), engine.Guard{Owner: owner}); err != nil {
-					t.Fatal(err)
-				}
+				must(t, f.e.Delete(t.Context(), keyOf(code), engine.Guard{Owner: owner}))
 			}
 			f.close()
 			f.open()
@@ -157,14 +148,10 @@ func TestAFormerOwnerLosesPriorityAfter90Days(t *testing.T) {
 		owner uint32
 	}{{"abc", 1}, {"ABC", 2}}
 	for _, d := range deletions {
-		if err := take(d.code, d.owner, imported); err != nil {
-			t.Fatal(err)
-		}
+		must(t, take(d.code, d.owner, imported))
 	}
 	for _, d := range deletions { // ABC an hour after abc
-		if err := f.e.Delete(t.Context(), keyOf(d.code), engine.Guard{Owner: d.owner}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, f.e.Delete(t.Context(), keyOf(d.code), engine.Guard{Owner: d.owner}))
 		f.now = f.now.Add(time.Hour)
 	}
 	f.now = f.now.Add(holdsFor - 90*time.Minute)

@@ -16,9 +16,7 @@ func BenchmarkFold(b *testing.B) {
 	x := new(index.Index)
 	x.Init()
 	for id := uint64(1); id <= links; id++ {
-		if err := x.SetHits(id, 0); err != nil {
-			b.Fatal(err)
-		}
+		must(b, x.SetHits(id, 0))
 	}
 	rng := rand.New(rand.NewPCG(1, 2))
 	records := make([]journal.Record, hits)

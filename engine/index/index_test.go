@@ -23,9 +23,7 @@ func newIndex() *Index {
 func (x *Index) put(t testing.TB, h HotView) {
 	t.Helper()
 	p := placeOf(&x.key, h.KeyView)
-	if err := x.shards[p.shard].put(p.tag, &h); err != nil {
-		t.Fatal(err)
-	}
+	must(t, x.shards[p.shard].put(p.tag, &h))
 }
 
 // get looks a code up without the fast path, so that codes of eight bytes take the same path as
@@ -339,7 +337,10 @@ func TestALookUpAndAHitTakeNoLock(t *testing.T) {
 	}
 }
 
-func must(t *testing.T, err error) {
+func must(t interface {
+	Helper()
+	Fatal(...any)
+}, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)

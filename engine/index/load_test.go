@@ -166,9 +166,7 @@ func TestALoadThatIsExpectedMakesNoLargerTables(t *testing.T) {
 				x.Expect(expected)
 			}
 			h := HotView{KeyView: viewOf(fmt.Appendf(nil, "%08x", id)), ID: id, Owner: 1, Target: []byte("https://www.example.com/")}
-			if err := x.Put(&h); err != nil {
-				t.Fatal(err)
-			}
+			must(t, x.Put(&h))
 		}
 		return x.Figures().IndexBytes
 	}
