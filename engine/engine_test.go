@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -37,6 +38,12 @@ func must(t fataler, err error) {
 type fataler interface {
 	Helper()
 	Fatal(...any)
+}
+
+// An ender can be told what to do at its end.
+type ender interface {
+	fataler
+	Cleanup(func())
 }
 
 // check notes an error and lets the test go on, as a goroutine must.
@@ -106,6 +113,18 @@ func (g *gate) Apply(m engine.Mutation, done func(error)) {
 	g.Store.Apply(m, done)
 }
 
+// inMemory returns a folder for journals until t ends, in memory if the system has such a file system: a test of
+// random histories makes thousands of them, which a disk would have to sync.
+func inMemory(t ender) string {
+	dir, err := os.MkdirTemp("/dev/shm", "shunt-")
+	if err != nil {
+		dir, err = os.MkdirTemp("", "shunt-")
+	}
+	must(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
+}
+
 // testEngine is a running engine on a real store in memory.
 type testEngine struct {
 	*engine.Engine
@@ -121,7 +140,7 @@ func newTestEngine(t *testing.T, o engine.Options) *testEngine {
 	must(t, err)
 	g := &gate{Store: store}
 	if o.JournalDir == "" {
-		o.JournalDir = filepath.Join(t.TempDir(), "journal")
+		o.JournalDir = filepath.Join(inMemory(t), "journal")
 	}
 	if o.RingRecords == 0 {
 		o.Rings, o.RingRecords = 2, 1024

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -78,7 +79,7 @@ type figuredHour struct {
 
 func newFigures(t *testing.T) *figures {
 	f := &figures{
-		t: t, fs: vfs.NewMem(), dir: t.TempDir(), hours: make(map[figuredHour]*exactTally),
+		t: t, fs: vfs.NewMem(), dir: inMemory(t), hours: make(map[figuredHour]*exactTally),
 		now: time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC),
 	}
 	f.open()
@@ -341,7 +342,7 @@ func TestEveryWindowHasItsHitsAndVisitors(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		f := newFigures(t)
-		defer func() { f.close() }()
+		defer func() { f.close(); _ = os.RemoveAll(f.dir) }()
 		rt.Repeat(map[string]func(*rapid.T){
 			"hit":           f.drawHits,
 			"hit again":     f.drawHits,

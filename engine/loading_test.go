@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -76,7 +77,7 @@ func newLoader(t testing.TB) *loader {
 		running.Wait()
 		check(t, store.Close())
 	})
-	return &loader{t: t, store: &heldStore{Store: store}, dir: t.TempDir()}
+	return &loader{t: t, store: &heldStore{Store: store}, dir: inMemory(t)}
 }
 
 // open opens an engine and starts its loops. Load has to be called.
@@ -233,6 +234,7 @@ func TestHitsCountOnceHoweverTheyMeetALoad(t *testing.T) {
 		l.finish()
 		check()
 		l.end(l.Close)
+		_ = os.RemoveAll(l.dir)
 	})
 }
 

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
 	"pgregory.net/rapid"
 
 	"shunt/engine"
@@ -29,7 +30,7 @@ func TestTheEngineIsAMapThatCounts(t *testing.T) {
 		m := newModel(t, rt)
 		defer func() {
 			m.close()
-			_ = os.RemoveAll(m.dir) // 200 MB: now, not at the end of all checks
+			_ = os.RemoveAll(m.dir) // now, not at the end of all checks
 		}()
 		rt.Repeat(map[string]func(*rapid.T){
 			"":                m.check,
@@ -85,7 +86,8 @@ type model struct {
 	nowMs    atomic.Int64
 
 	t     *testing.T
-	dir   string
+	fs    *vfs.MemFS
+	dir   string // of the journal
 	store *storage.Store
 	e     *engine.Engine
 	stop  context.CancelFunc // of the engine's goroutines
@@ -104,7 +106,7 @@ var owners = []uint32{1, 2}
 const tombstoneMs = engine.TombstoneDays * 24 * 3600 * 1000
 
 func newModel(t *testing.T, rt *rapid.T) *model {
-	m := &model{t: t, links: make(map[string]*modelLink), receipts: make(map[engine.RequestKey]*modelReceipt), dir: t.TempDir()}
+	m := &model{t: t, links: make(map[string]*modelLink), receipts: make(map[engine.RequestKey]*modelReceipt), fs: vfs.NewMem(), dir: inMemory(t)}
 	m.nowMs.Store(time.Date(2026, 1, 2, 3, 59, 0, 0, time.UTC).UnixMilli())
 	m.open()
 	return m
@@ -114,7 +116,7 @@ func (m *model) now() time.Time { return time.UnixMilli(m.nowMs.Load()) }
 
 func (m *model) open() {
 	var err error
-	m.store, err = storage.Open(filepath.Join(m.dir, "data"), storage.Options{Create: true})
+	m.store, err = storage.Open("data", storage.Options{Create: true, FS: m.fs})
 	must(m.t, err)
 	ctx, stop := context.WithCancel(context.Background())
 	m.stopStore = stop

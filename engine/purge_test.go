@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -63,6 +64,7 @@ func TestADeletedCodeIsFreedAndErasedAfter90Days(t *testing.T) {
 			rt.Errorf("%d tombstones in memory after the last purge", n)
 		}
 		d.close()
+		_ = os.RemoveAll(d.dir)
 		d.wantNoneLeft(rt)
 	})
 }

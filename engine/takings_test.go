@@ -29,8 +29,8 @@ type takings struct {
 	stop func() // the allocation of ids, and the store's Run
 }
 
-func newTakings(t *testing.T) *takings {
-	k := &takings{fs: vfs.NewMem(), dir: t.TempDir(), now: time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)}
+func newTakings(t ender) *takings {
+	k := &takings{fs: vfs.NewMem(), dir: inMemory(t), now: time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)}
 	k.open(t)
 	t.Cleanup(func() { k.close(t) })
 	return k
@@ -100,7 +100,7 @@ func (k *takings) mayTake(rt *rapid.T, code string, owner uint32, imported bool)
 func TestCreatesKnowAllThatTheStoreHas(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
-		k := newTakings(t)
+		k := newTakings(rt)
 		rt.Repeat(map[string]func(*rapid.T){
 			"create":                              k.create,
 			"delete":                              k.delete,

@@ -65,7 +65,7 @@ type keptThing struct {
 
 func newWrongClock(t *testing.T, o engine.Options) *wrongClock {
 	w := &wrongClock{
-		t: t, fs: vfs.NewMem(), dir: t.TempDir(), started: time.Date(2026, 11, 26, 9, 30, 0, 0, time.UTC),
+		t: t, fs: vfs.NewMem(), dir: inMemory(t), started: time.Date(2026, 11, 26, 9, 30, 0, 0, time.UTC),
 		hits: map[dayOfLink]*keptHits{}, hours: map[dayOfLink]*keptHits{}, options: o,
 	}
 	w.options.JournalDir = filepath.Join(w.dir, "journal")
