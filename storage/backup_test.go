@@ -29,9 +29,7 @@ const (
 func backup(t testing.TB, s *Store, dir string) BackupResult {
 	t.Helper()
 	result, err := s.Backup(t.Context(), dir)
-	if err != nil {
-		t.Fatalf("Backup: %v", err)
-	}
+	must(t, err)
 	return result
 }
 
@@ -39,9 +37,7 @@ func backup(t testing.TB, s *Store, dir string) BackupResult {
 func allRows(t testing.TB, v *Inspection) map[string]string {
 	t.Helper()
 	it, err := v.r.NewIter(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer it.Close()
 	found := map[string]string{}
 	for valid := it.First(); valid; valid = it.Next() {
@@ -100,9 +96,7 @@ func TestABackupRefusesATargetInUse(t *testing.T) {
 	s := open(t, dir, Options{})
 	defer closeStore(t, s)
 	full, link := filepath.Join(home, "full"), filepath.Join(t.TempDir(), "link")
-	if err := errors.Join(os.Mkdir(full, 0o700), os.WriteFile(filepath.Join(full, "letter"), nil, 0o600), os.Symlink(dir, link)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(os.Mkdir(full, 0o700), os.WriteFile(filepath.Join(full, "letter"), nil, 0o600), os.Symlink(dir, link)))
 	before := contents(t, home)
 	for target, want := range map[string]error{
 		full:                            disk.ErrNotEmpty,
@@ -216,9 +210,7 @@ func TestTwoRestoresOfOneBackupHaveTwoHistories(t *testing.T) {
 	seen := map[uint64]bool{}
 	for i := range 4 {
 		dir := fmt.Sprintf("/other/%d", i)
-		if err := restoreTo(mem, dir); err != nil {
-			t.Fatal(err)
-		}
+		must(t, restoreTo(mem, dir))
 		v := inspect(t, dir, mem)
 		p, err := v.Positions()
 		closeInspection(t, v)
@@ -237,9 +229,7 @@ func TestACrashedRestoreIsRefusedUntilItIsRunAgain(t *testing.T) {
 		mem, rows := memBackup(t)
 		c := &crasher{mem: mem, cfg: cfg}
 		c.arm(true)
-		if err := restoreTo(errorfs.Wrap(mem, errorfs.InjectorFunc(c.before)), otherDir); err != nil {
-			t.Fatal(err)
-		}
+		must(t, restoreTo(errorfs.Wrap(mem, errorfs.InjectorFunc(c.before)), otherDir))
 		c.arm(false)
 		clones, unfinished := c.taken(), 0
 		for i := 0; i < len(clones); i += stride {
@@ -275,13 +265,10 @@ func TestACrashedRestoreIsRefusedUntilItIsRunAgain(t *testing.T) {
 func TestARestoreRefusesWhatItShouldNotTouch(t *testing.T) {
 	mem, _ := memBackup(t)
 	touch := func(path string) {
-		if err := mem.MkdirAll(mem.PathDir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must(t, mem.MkdirAll(mem.PathDir(path), 0o700))
 		f, err := mem.Create(path, vfs.WriteCategoryUnspecified)
-		if err = errors.Join(err, f.Close()); err != nil {
-			t.Fatal(err)
-		}
+		err = errors.Join(err, f.Close())
+		must(t, err)
 	}
 	touch("/full/letter")
 	touch("/strange/db/CURRENT")
@@ -321,9 +308,7 @@ func TestARestoreThatIsStoppedIsUnfinished(t *testing.T) {
 	if _, err := Open(otherDir, Options{FS: mem, Logger: quiet}); !errors.Is(err, disk.ErrUnfinishedRestore) {
 		t.Errorf("got %v", err)
 	}
-	if err := restoreTo(mem, otherDir); err != nil {
-		t.Fatal(err)
-	}
+	must(t, restoreTo(mem, otherDir))
 	wantWhole(t, otherDir, mem, rows)
 }
 
@@ -335,12 +320,8 @@ func TestABackupUnderLoadHasEveryEarlierAcknowledgedWrite(t *testing.T) {
 	defer closeStore(t, s)
 	defer start(t, s)()
 	e, err := engine.Open(s, engine.Options{JournalDir: filepath.Join(home, "journal"), Rings: 2, RingRecords: 1 << 14})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := e.Load(t.Context(), nil); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, e.Load(t.Context(), nil))
 	ctx, stop := context.WithCancel(t.Context())
 	var loops, run sync.WaitGroup
 	run.Go(func() { _ = e.Run(ctx) })
@@ -353,9 +334,7 @@ func TestABackupUnderLoadHasEveryEarlierAcknowledgedWrite(t *testing.T) {
 	for i := range 5 {
 		before := l.acknowledged(2_000 * (i + 1))
 		dir := filepath.Join(home, fmt.Sprintf("backup-%d", i))
-		if err := e.FlushRecorded(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, e.FlushRecorded(t.Context()))
 		backup(t, s, dir)
 		l.compare(t, dir, before)
 	}
@@ -363,9 +342,7 @@ func TestABackupUnderLoadHasEveryEarlierAcknowledgedWrite(t *testing.T) {
 	loops.Wait()
 	stop()
 	run.Wait()
-	if err := e.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, e.Close())
 }
 
 // TestABackupOfAJustOpenedStoreIsWhole opens a store whose log is empty, as a start that was killed
@@ -383,13 +360,11 @@ func TestABackupOfAJustOpenedStoreIsWhole(t *testing.T) {
 		closeStore(t, s)
 	}
 	s = openMem(t, mem)
-	if _, err := s.Backup(t.Context(), "/backup"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := s.Backup(t.Context(), "/backup")
+	must(t, err)
 	closeStore(t, s)
-	if _, err := Restore(t.Context(), "/backup", "/restored", RestoreOptions{FS: mem, Logger: quiet}); err != nil {
-		t.Fatal(err)
-	}
+	_, err = Restore(t.Context(), "/backup", "/restored", RestoreOptions{FS: mem, Logger: quiet})
+	must(t, err)
 	restored := open(t, "/restored", Options{FS: mem})
 	if _, err := restored.ReadRecord(keyOf("kept")); err != nil {
 		t.Error(err)
@@ -443,14 +418,10 @@ func TestABackupOfAStoreWithoutTablesIsWhole(t *testing.T) {
 	closeStore(t, openMem(t, mem))
 	for round := range 3 {
 		names, err := mem.List(mem.PathJoin(storeDir, disk.DBName))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, name := range names {
 			if strings.HasSuffix(name, ".log") {
-				if err := mem.Remove(mem.PathJoin(storeDir, disk.DBName, name)); err != nil {
-					t.Fatal(err)
-				}
+				must(t, mem.Remove(mem.PathJoin(storeDir, disk.DBName, name)))
 			}
 		}
 		s = openMem(t, mem)

@@ -113,9 +113,7 @@ func benchmarkFlush(b *testing.B, divided bool) {
 		before := cpuSeconds()
 		b.StartTimer()
 		seq++
-		if err := s.Flush(f.batch(seq)); err != nil {
-			b.Fatal(err)
-		}
+		must(b, s.Flush(f.batch(seq)))
 		cpu += cpuSeconds() - before
 	}
 	m := s.Metrics()
@@ -143,9 +141,7 @@ func BenchmarkHour(b *testing.B) {
 		f.draw(ids)
 		began := cpuSeconds()
 		seq++
-		if err := s.Flush(f.batch(seq)); err != nil {
-			b.Fatal(err)
-		}
+		must(b, s.Flush(f.batch(seq)))
 		settle(s)
 		cpu += cpuSeconds() - began
 	}
@@ -186,9 +182,7 @@ func plantHour(b *testing.B, s *Store, ids uint64) {
 			return nil
 		}}
 		batch.Positions = engine.Positions{Epoch: 1, FlushSeq: first, Rings: make([]uint64, 8)}
-		if err := s.Flush(batch); err != nil {
-			b.Fatal(err)
-		}
+		must(b, s.Flush(batch))
 	}
 	settle(s)
 }
@@ -209,9 +203,7 @@ func benchmarkRollUp(b *testing.B, divided bool) {
 	for b.Loop() {
 		b.StopTimer()
 		f.draw(10_000_000)
-		if err := s.Flush(f.batch(uint64(hour-1000) * 60)); err != nil {
-			b.Fatal(err)
-		}
+		must(b, s.Flush(f.batch(uint64(hour-1000)*60)))
 		hour++
 		b.StartTimer()
 		rollUpAll(b, s, upTo(hour), nil)
@@ -251,16 +243,13 @@ func BenchmarkReadLife(b *testing.B) {
 	f := newBenchFlush(200_000)
 	for seq := range uint64(3) {
 		f.draw(100_000)
-		if err := s.Flush(f.batch(seq * 60)); err != nil {
-			b.Fatal(err)
-		}
+		must(b, s.Flush(f.batch(seq*60)))
 	}
 	rollUpAll(b, s, upTo(1002), nil)
 	rng := rand.New(rand.NewPCG(3, 4))
 	for b.Loop() {
-		if _, _, err := readLife(b, s, 1+rng.Uint64N(100_000)); err != nil {
-			b.Fatal(err)
-		}
+		_, _, err := readLife(b, s, 1+rng.Uint64N(100_000))
+		must(b, err)
 	}
 }
 
@@ -283,12 +272,8 @@ func BenchmarkLoad(b *testing.B) {
 	b.ResetTimer()
 	for range b.N {
 		err := s.LoadLinks(context.Background(), engine.EachLink(func(engine.HotView) error { loaded.Add(1); return nil }))
-		if err != nil {
-			b.Fatal(err)
-		}
-		if err := loadHits(s, func(uint64, uint64) { loaded.Add(1) }); err != nil {
-			b.Fatal(err)
-		}
+		must(b, err)
+		must(b, loadHits(s, func(uint64, uint64) { loaded.Add(1) }))
 	}
 	b.ReportMetric(float64(loaded.Load())/b.Elapsed().Seconds(), "rows/s")
 }

@@ -17,19 +17,13 @@ func fillDays(b *testing.B, s *Store, ids []uint64, days uint32, value func() *e
 		for day := range days {
 			kv.Merge(batch, row.AppendLinkDayKey(nil, id, day), row.AppendTally(nil, value()))
 			if batch.Len() > 16<<20 {
-				if err := s.writer.Sync(batch, "benchmark"); err != nil {
-					b.Fatal(err)
-				}
+				must(b, s.writer.Sync(batch, "benchmark"))
 				batch.Reset()
 			}
 		}
 	}
-	if err := s.writer.Sync(batch, "benchmark"); err != nil {
-		b.Fatal(err)
-	}
-	if err := s.db.Compact(b.Context(), []byte{0}, []byte{0xff}, true); err != nil {
-		b.Fatal(err)
-	}
+	must(b, s.writer.Sync(batch, "benchmark"))
+	must(b, s.db.Compact(b.Context(), []byte{0}, []byte{0xff}, true))
 }
 
 func benchTally(rng *rand.Rand, visitors int) func() *engine.Tally {
@@ -80,9 +74,7 @@ func BenchmarkReadDays(b *testing.B) {
 
 func readSpansOnce(b *testing.B, s *Store, ids []uint64, spans []engine.Span, wanted engine.Parts) {
 	v, err := s.View()
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	hits := uint64(0)
 	err = v.ReadSpans(ids, spans, wanted, func(_, _ int, t *engine.Tally) error { hits += t.Hits; return nil })
 	if err != nil || hits == 0 || v.Close() != nil {
@@ -105,9 +97,7 @@ func BenchmarkReadLinks(b *testing.B) {
 			f := newBenchFlush(200_000)
 			for hour := range hours {
 				f.draw(links * 37)
-				if err := s.Flush(f.batch(uint64(hour) * 60)); err != nil {
-					b.Fatal(err)
-				}
+				must(b, s.Flush(f.batch(uint64(hour)*60)))
 			}
 			spans := []engine.Span{{FromHour: 0, ToHour: engine.Endless}}
 			if hours == 48 {
@@ -128,9 +118,7 @@ func BenchmarkView(b *testing.B) {
 	s := openTemp(b)
 	f := newBenchFlush(1000)
 	f.draw(1000)
-	if err := s.Flush(f.batch(1)); err != nil {
-		b.Fatal(err)
-	}
+	must(b, s.Flush(f.batch(1)))
 	rollUpAll(b, s, upTo(2000), nil)
 	b.ReportAllocs()
 	for b.Loop() {

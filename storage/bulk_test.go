@@ -39,9 +39,7 @@ func TestABulkAndItsReceiptAreStoredBothOrNeither(t *testing.T) {
 		stop := start(t, s)
 		c.arm(true)
 		for i := range uint64(bulks) {
-			if err := tryApplyAll(s, bulkOf(requestKey(1, int(i)), i*size+1, i*size+2, i*size+3, i*size+4, i*size+5)); err != nil {
-				t.Fatal(err)
-			}
+			must(t, tryApplyAll(s, bulkOf(requestKey(1, int(i)), i*size+1, i*size+2, i*size+3, i*size+4, i*size+5)))
 		}
 		c.arm(false)
 		stop()
@@ -90,9 +88,7 @@ func TestABulkIsNeverCutIntoTwoBatches(t *testing.T) {
 	before := s.Commits().Batches
 	stop := start(t, s)
 	defer stop()
-	if err := errors.Join(<-done, <-done); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(<-done, <-done))
 	if got := s.Commits().Batches - before; got != 2 {
 		t.Errorf("%d batches, want 2: the bulk, and the mutation after it", got)
 	}
@@ -175,9 +171,7 @@ func TestABulkReceiptIsReadAsWrittenAndSwept(t *testing.T) {
 	s := openTemp(t)
 	b := bulkOf(requestKey(1, 1), 1, 2)
 	b.Receipt.Items = append(b.Receipt.Items, engine.ReceiptItem{Outcome: engine.OutcomeTaken}, engine.ReceiptItem{Outcome: engine.OutcomeRefused})
-	if err := tryApplyAll(s, b); err != nil {
-		t.Fatal(err)
-	}
+	must(t, tryApplyAll(s, b))
 	if got, err := s.ReadReceipt(requestKey(1, 1)); err != nil || !reflect.DeepEqual(got, *b.Receipt) {
 		t.Errorf("got %+v, %v, want %+v", got, err, *b.Receipt)
 	}

@@ -72,9 +72,7 @@ func sweepAll(t *testing.T, s *Store, beforeMs int64, lock func(engine.RequestKe
 		more, err = s.SweepReceipts(engine.ReceiptSweep{
 			Old: func(atMs int64) bool { return atMs < beforeMs }, Lock: lock, Gone: func(k engine.RequestKey) { gone = append(gone, k) },
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 	return gone, chunks
 }
@@ -93,9 +91,7 @@ func TestASweepDeletesOldReceiptsAndNoOthers(t *testing.T) {
 		t.Errorf("deleted %v in %d chunks, want %v in 1", gone, chunks, want)
 	}
 	var left sync.Map
-	if err := s.LoadReceipts(t.Context(), func(k engine.RequestKey) { left.Store(k, true) }); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.LoadReceipts(t.Context(), func(k engine.RequestKey) { left.Store(k, true) }))
 	for i := range 6 {
 		k := requestKey(byte(i%2), i)
 		if _, found := left.Load(k); found != !slices.Contains(want, k) {
@@ -134,9 +130,7 @@ func TestALargeSweepRunsInChunks(t *testing.T) {
 		k := requestKey(1, i)
 		kv.Set(b, row.AppendReceiptKey(nil, &k), row.AppendReceipt(nil, &old, &engine.Hot{}, &engine.Cold{}))
 	}
-	if err := s.writer.Sync(b, "test"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.writer.Sync(b, "test"))
 	gone, chunks := sweepAll(t, s, 1, always)
 	if len(gone) != receipts || chunks != 3 {
 		t.Errorf("deleted %d receipts in %d chunks, want %d in 3", len(gone), chunks, receipts)
@@ -165,9 +159,7 @@ func TestADamagedReceiptIsAnErrorNotAGuess(t *testing.T) {
 	k := requestKey(1, 1)
 	b := s.db.NewBatch()
 	kv.Set(b, row.AppendReceiptKey(nil, &k), []byte{9})
-	if err := s.writer.Sync(b, "test"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.writer.Sync(b, "test"))
 	_, readErr := s.ReadReceipt(k)
 	_, sweepErr := s.SweepReceipts(engine.ReceiptSweep{Old: func(atMs int64) bool { return atMs < 1 }, Lock: always})
 	if !errors.Is(readErr, ErrCorrupt) || !errors.Is(sweepErr, ErrCorrupt) {

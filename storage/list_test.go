@@ -18,9 +18,7 @@ import (
 func openListing(t testing.TB, s *Store) engine.Listing {
 	t.Helper()
 	l, err := s.Listing(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		if err := l.Close(); err != nil {
 			t.Error(err)
@@ -36,9 +34,7 @@ func page(t testing.TB, l engine.Listing, r engine.ListRange, limit int) (entrie
 		entries = append(entries, fmt.Sprintf("%d %s %s %s", e.ID, e.Code, e.Host, e.Title))
 		return true
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return entries, last, more
 }
 
@@ -129,9 +125,7 @@ func TestAListingOfManyLinksIsReadByPages(t *testing.T) {
 		b.Add(&m)
 	}
 	b.Finish()
-	if err := s.writer.Sync(pending, "test"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.writer.Sync(pending, "test"))
 	l := openListing(t, s)
 	for _, r := range []engine.ListRange{{Owner: 1}, {Owner: 1, Tag: "tag"}, {AnyOwner: true}} {
 		want, step := uint64(links), uint64(1)
@@ -149,9 +143,7 @@ func TestAListingOfManyLinksIsReadByPages(t *testing.T) {
 				seen++
 				return true
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 		}
 		if wantSeen := links / int(step); seen != wantSeen {
 			t.Errorf("%+v: got %d links, want %d", r, seen, wantSeen)
@@ -191,9 +183,7 @@ func TestAListingWaitsUntilItsContentIsDurable(t *testing.T) {
 	b.Add(&m)
 	b.Finish()
 	number, err := s.writer.Apply(pending)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := s.Listing(ended); !errors.Is(err, engine.ErrOverloaded) {
@@ -207,9 +197,7 @@ func TestAListingWaitsUntilItsContentIsDurable(t *testing.T) {
 		}
 		opened <- err
 	}()
-	if err := pending.SyncWait(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, pending.SyncWait())
 	s.writer.Raise(number)
 	if err := <-opened; err != nil {
 		t.Error(err)
@@ -223,9 +211,7 @@ func TestADamagedRowIsAnErrorNotAGuess(t *testing.T) {
 		s := openTemp(t)
 		b := s.db.NewBatch()
 		kv.Set(b, key, []byte{9})
-		if err := s.writer.Sync(b, "test"); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.writer.Sync(b, "test"))
 		r := engine.ListRange{Owner: 1, AnyOwner: name == "cold record"}
 		if _, _, err := openListing(t, s).Scan(r, 1, func(engine.LinkEntry) bool { return true }); !errors.Is(err, ErrCorrupt) {
 			t.Errorf("%s: got %v, want ErrCorrupt", name, err)
@@ -242,9 +228,7 @@ func TestAScanReadsNoMoreOfUnwantedLinks(t *testing.T) {
 	}
 	b := s.db.NewBatch()
 	kv.Set(b, row.AppendHotKey(nil, keyOf("c4")), []byte{9})
-	if err := s.writer.Sync(b, "test"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.writer.Sync(b, "test"))
 	l := openListing(t, s)
 	for _, any := range []bool{false, true} {
 		r, asked := engine.ListRange{Owner: 1, AnyOwner: any}, 0
@@ -296,9 +280,7 @@ func TestTagsAreCountedInStepsOfAnySize(t *testing.T) {
 					got = append(got, fmt.Sprint(tag.Name, " ", tag.Links))
 					return true
 				})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 			}
 			if text := strings.Join(got, ", "); text != c.want {
 				t.Errorf("%s, %d rows at a time: got %q, want %q", name, rows, text, c.want)

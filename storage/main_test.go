@@ -64,9 +64,7 @@ func open(t testing.TB, dir string, o Options) *Store {
 		o.Logger = quiet
 	}
 	s, err := Open(dir, o)
-	if err != nil {
-		t.Fatalf("Open: %v", err)
-	}
+	must(t, err)
 	return s
 }
 
@@ -90,7 +88,7 @@ var (
 	openView, closeView, readLife, wantTally  = storetest.OpenView, storetest.CloseView, storetest.ReadLife, storetest.WantTally
 	rowOf, hitsOf, loadHits, rollUpAll        = storetest.RowOf, storetest.HitsOf, storetest.LoadHits, storetest.RollUpAll
 	cloneStore, loseAll, loseNothing          = storetest.CloneStore, storetest.LoseAll, storetest.LoseNothing
-	deletedAt, number, tell, keyOf            = storetest.DeletedAt, storetest.Number, storetest.Tell, rowtest.Key
+	deletedAt, number, tell, keyOf, must      = storetest.DeletedAt, storetest.Number, storetest.Tell, rowtest.Key, storetest.Must
 )
 
 // rows returns the rows of a table, or of a part of it, as strings.

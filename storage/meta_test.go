@@ -33,9 +33,7 @@ func (m metaRows) restart(t testing.TB, s *Store) error {
 	for name, value := range m {
 		kv.Set(b, row.MetaKey(name), value)
 	}
-	if err := s.db.Apply(b, pebble.NoSync); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.db.Apply(b, pebble.NoSync))
 	return s.start()
 }
 

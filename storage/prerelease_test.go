@@ -29,22 +29,16 @@ func unpack(t *testing.T, archive string) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
 	file, err := os.Open(archive)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer file.Close()
 	unpacked, err := gzip.NewReader(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for r := tar.NewReader(unpacked); ; {
 		h, err := r.Next()
 		if errors.Is(err, io.EOF) {
 			return dir
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		path := filepath.Join(dir, filepath.FromSlash(h.Name))
 		if h.Typeflag == tar.TypeDir {
 			err = os.MkdirAll(path, 0o700)
@@ -52,9 +46,7 @@ func unpack(t *testing.T, archive string) (dir string) {
 			text, readErr := io.ReadAll(r)
 			err = errors.Join(readErr, os.WriteFile(path, text, 0o600))
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 }
 
@@ -87,14 +79,11 @@ func TestDataFromBeforeTheFirstReleaseIsRefused(t *testing.T) {
 func TestARestoreOverOldDataIsRefused(t *testing.T) {
 	for _, format := range []string{disk.FormatName, disk.FormatRestName, disk.FormatBackupName, disk.FormatNewName} {
 		store, dir := filepath.Join(unpackPrerelease(t), "store"), t.TempDir()
-		if err := os.Rename(filepath.Join(store, disk.FormatName), filepath.Join(store, format)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Rename(filepath.Join(store, disk.FormatName), filepath.Join(store, format)))
 		s := openTemp(t)
 		backup := filepath.Join(dir, "backup")
-		if _, err := s.Backup(context.Background(), backup); err != nil {
-			t.Fatal(err)
-		}
+		_, err := s.Backup(context.Background(), backup)
+		must(t, err)
 		before := contents(t, store)
 		if _, err := Restore(context.Background(), backup, store, RestoreOptions{Logger: quiet}); !errors.Is(err, disk.ErrNotEmpty) {
 			t.Errorf("%s: restoring: got %v, want ErrNotEmpty", format, err)
@@ -111,12 +100,11 @@ func TestARestoreOverOldDataIsRefused(t *testing.T) {
 func TestANewerBackupIsRefusedAndLeftAlone(t *testing.T) {
 	s, dir := openTemp(t), t.TempDir()
 	backup := filepath.Join(dir, "backup")
-	if _, err := s.Backup(context.Background(), backup); err != nil {
-		t.Fatal(err)
-	}
+	_, err := s.Backup(context.Background(), backup)
+	must(t, err)
 	write(t, filepath.Join(backup, disk.FormatName), fmt.Sprintf("shunt backup, version %d\n", row.LayoutVersion+1))
 	before := contents(t, backup)
-	_, err := Restore(context.Background(), backup, filepath.Join(dir, "new"), RestoreOptions{Logger: quiet})
+	_, err = Restore(context.Background(), backup, filepath.Join(dir, "new"), RestoreOptions{Logger: quiet})
 	if !errors.Is(err, disk.ErrNewerFormat) {
 		t.Errorf("restoring: got %v, want ErrNewerFormat", err)
 	}

@@ -29,9 +29,7 @@ func filesOf(t *testing.T, dir string) map[string]string {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return found
 }
 
@@ -41,25 +39,17 @@ func TestAStoreThatIsReadOnlyIsReadAndNeverChanged(t *testing.T) {
 		t.Errorf("without a store: got %v", err)
 	}
 	s, err := Open(dir, Options{Create: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := Open(dir, Options{ReadOnly: true}); !errors.Is(err, disk.ErrLocked) {
 		t.Errorf("while it is open: got %v", err)
 	}
 	first, err := s.AllocateIDs(100)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	identity := s.Identity()
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Close())
 	before := filesOf(t, dir)
 	r, err := Open(dir, Options{ReadOnly: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if r.Identity() != identity || !r.Given(first) {
 		t.Errorf("got %+v, id %d given: %v", r.Identity(), first, r.Given(first))
 	}
@@ -80,9 +70,8 @@ func TestAStoreThatIsReadOnlyIsReadAndNeverChanged(t *testing.T) {
 	if after := filesOf(t, dir); !maps.Equal(before, after) {
 		t.Errorf("got %v\nbefore %v", after, before)
 	}
-	if s, err = Open(dir, Options{}); err != nil {
-		t.Fatal(err)
-	}
+	s, err = Open(dir, Options{})
+	must(t, err)
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
@@ -95,23 +84,18 @@ func TestABackupOfAStoreThatIsReadOnlyIsFoldedInTheCopy(t *testing.T) {
 	if err == nil {
 		err = s.Close()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	before := filesOf(t, dir)
 	var added uint64
 	r, err := Open(dir, Options{ReadOnly: true, Fold: func(c *Store) (err error) {
 		added, err = c.AllocateIDs(1)
 		return err
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	stream, streamErr := r.BackupToStream(t.Context())
 	_, err = r.Backup(t.Context(), to)
-	if err = errors.Join(err, streamErr, IsBackup(to), IsBackup(stream.Dir), r.RemoveStream(), r.Close()); err != nil {
-		t.Fatal(err)
-	}
+	err = errors.Join(err, streamErr, IsBackup(to), IsBackup(stream.Dir), r.RemoveStream(), r.Close())
+	must(t, err)
 	if _, err := os.Stat(stream.Dir); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the stream's folder: got %v", err)
 	}
@@ -119,12 +103,10 @@ func TestABackupOfAStoreThatIsReadOnlyIsFoldedInTheCopy(t *testing.T) {
 		t.Errorf("got %v\nbefore %v", after, before)
 	}
 	again := filepath.Join(t.TempDir(), "again")
-	if _, err := Restore(t.Context(), to, again, RestoreOptions{FS: vfs.Default}); err != nil {
-		t.Fatal(err)
-	}
-	if s, err = Open(again, Options{}); err != nil {
-		t.Fatal(err)
-	}
+	_, err = Restore(t.Context(), to, again, RestoreOptions{FS: vfs.Default})
+	must(t, err)
+	s, err = Open(again, Options{})
+	must(t, err)
 	if !s.Given(added) || added == 0 {
 		t.Errorf("the restored store does not have id %d", added)
 	}

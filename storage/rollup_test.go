@@ -99,9 +99,7 @@ func TestAFlushOfARolledUpHourCountsThereAndInItsDayAndLife(t *testing.T) {
 	defer closeView(t, v)
 	got := seen{rows: map[[2]int][]byte{}}
 	hourAndDay := []engine.Span{{FromHour: 10, ToHour: 11}, {FromHour: 0, ToHour: 24}}
-	if err := v.ReadSpans([]uint64{1}, hourAndDay, row.AllParts, got.add); err != nil {
-		t.Fatal(err)
-	}
+	must(t, v.ReadSpans([]uint64{1}, hourAndDay, row.AllParts, got.add))
 	for j, what := range []string{"hour", "day"} {
 		if !bytes.Equal(got.rows[[2]int{0, j}], rowOf(two)) {
 			t.Errorf("%s: got %x, want %x", what, got.rows[[2]int{0, j}], rowOf(two))
@@ -206,9 +204,8 @@ func TestRollUpResumesAfterACrashBetweenAnyTwoChunks(t *testing.T) {
 	crashes := 0
 	for more := true; more; crashes++ {
 		var err error
-		if more, err = s.RollUp(upTo(200)); err != nil {
-			t.Fatal(err)
-		}
+		more, err = s.RollUp(upTo(200))
+		must(t, err)
 		check(s)
 		mem = mem.CrashClone(loseAll())
 		closeStore(t, s)
@@ -302,9 +299,7 @@ func TestACorruptRowStopsTheRollUpWithoutLoss(t *testing.T) {
 	flush(t, s, 1, f)
 	b := s.db.NewBatch()
 	kv.Set(b, row.AppendLinkHourKey(nil, 10, 2), []byte{1, 1})
-	if err := s.writer.Sync(b, "test"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.writer.Sync(b, "test"))
 	if _, err := s.RollUp(upTo(11)); !errors.Is(err, ErrCorrupt) {
 		t.Errorf("got %v, want ErrCorrupt", err)
 	}
@@ -338,15 +333,12 @@ func TestTalliesMatchAPlainMapThroughAnyHistory(t *testing.T) {
 				flush(t, s, seq, f)
 			case 3:
 				hour += rapid.SampledFrom([]uint32{1, 2, 60}).Draw(rt, "hours")
-				if _, err := s.RollUp(upTo(hour)); err != nil {
-					t.Fatal(err)
-				}
+				_, err := s.RollUp(upTo(hour))
+				must(t, err)
 			case 4:
 				rollUpAll(t, s, upTo(hour), nil)
 			case 5:
-				if err := s.db.Compact(t.Context(), []byte{0}, []byte{0xff}, false); err != nil {
-					t.Fatal(err)
-				}
+				must(t, s.db.Compact(t.Context(), []byte{0}, []byte{0xff}, false))
 			case 6:
 				mem = mem.CrashClone(loseAll())
 				closeStore(t, s)
@@ -410,9 +402,7 @@ func TestReopeningFindsTheHoursWithRows(t *testing.T) {
 	rollUpAll(t, s, upTo(12), nil)
 	b := s.db.NewBatch() // an hour in which only an owner has a row
 	kv.Merge(b, row.AppendOwnerHourKey(nil, 30, 1), rowOf(rowtest.Hit(1)))
-	if err := s.db.Apply(b, pebble.Sync); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.db.Apply(b, pebble.Sync))
 	closeStore(t, s)
 	s = openMem(t, mem)
 	defer closeStore(t, s)
@@ -430,17 +420,13 @@ func TestWhatIsKeptIsLoweredForGood(t *testing.T) {
 	b := s.db.NewBatch()
 	kv.Set(b, row.MetaKey(row.MetaFirstHour), binary.BigEndian.AppendUint32(nil, 5000))
 	kv.Set(b, row.MetaKey(row.MetaSweep), row.AppendSweep(nil, row.Sweep{FirstDay: 300, Stage: row.StageDone}))
-	if err := s.writer.Sync(b, "test"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.writer.Sync(b, "test"))
 	closeStore(t, s)
 	s = openMem(t, mem)
 	if hour, day := s.Kept(); hour != 5000 || day != 300 {
 		t.Fatalf("got hours from %d and days from %d", hour, day)
 	}
-	if err := s.LowerKept(4000, 400); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.LowerKept(4000, 400))
 	closeStore(t, s)
 	s = openMem(t, mem)
 	defer closeStore(t, s)

@@ -210,9 +210,7 @@ func closeOnAFullDisk(t *testing.T) {
 	stop()
 	full.Store(true)
 	_, err := s.db.AsyncFlush()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	synctest.Wait() // until the writing of the table waits for space
 	if !s.ReadOnly() {
 		t.Error("the table was written without space")

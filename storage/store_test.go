@@ -194,9 +194,7 @@ func TestACorruptIndexRowIsAnErrorOfTheList(t *testing.T) {
 		s := openMem(t, vfs.NewMem())
 		b := s.db.NewBatch()
 		kv.Set(b, put[0], put[1])
-		if err := s.writer.Sync(b, "test"); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.writer.Sync(b, "test"))
 		if err := s.ListLinks(7, "", func(uint64, engine.Key) bool { return true }); !errors.Is(err, ErrCorrupt) {
 			t.Errorf("%s: got %v, want ErrCorrupt", name, err)
 		}
@@ -234,9 +232,8 @@ func TestAllocatedIDsAreNeverGivenTwice(t *testing.T) {
 
 func TestIDsRunOutWithAnError(t *testing.T) {
 	s := openTemp(t)
-	if _, err := s.AllocateIDs(1<<48 - 2); err != nil {
-		t.Fatal(err)
-	}
+	_, err := s.AllocateIDs(1<<48 - 2)
+	must(t, err)
 	if _, err := s.AllocateIDs(2); !errors.Is(err, ErrNoIDs) {
 		t.Errorf("got %v, want ErrNoIDs", err)
 	}
@@ -321,9 +318,7 @@ func TestMetricsCountCommitsAndBytes(t *testing.T) {
 	done := make(chan error)
 	s.ApplyAll(engine.Bulk{Creations: []engine.Mutation{rowtest.Creation(rowtest.Link("b", 2, 1)), rowtest.Creation(rowtest.Link("c", 3, 1)), rowtest.Creation(rowtest.Link("d", 4, 1))}},
 		func(err error) { done <- err })
-	if err := <-done; err != nil {
-		t.Fatal(err)
-	}
+	must(t, <-done)
 	m = s.Metrics()
 	commits := uint64(0)
 	for _, n := range m.CommitSeconds.Counts {
@@ -338,9 +333,7 @@ func TestACorruptRecordIsAnErrorThatNamesItsCode(t *testing.T) {
 	s := openTemp(t)
 	b := s.db.NewBatch()
 	kv.Set(b, row.AppendHotKey(nil, keyOf("bad")), []byte{1, 0})
-	if err := s.writer.Sync(b, "test"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.writer.Sync(b, "test"))
 	if _, err := s.ReadRecord(keyOf("bad")); !errors.Is(err, ErrCorrupt) {
 		t.Errorf("ReadRecord: got %v, want ErrCorrupt", err)
 	}

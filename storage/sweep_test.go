@@ -19,9 +19,7 @@ func daysLeft(t testing.TB, s *Store, table byte) map[uint32]int {
 	found := map[uint32]int{}
 	for key := range rows(t, s, table) {
 		_, day, err := row.SplitDayKey([]byte(key))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		found[day]++
 	}
 	return found
@@ -61,9 +59,8 @@ func TestASweepResumesAfterACrashBetweenAnyTwoChunks(t *testing.T) {
 	crashes := 0
 	for more := true; more; crashes++ {
 		var err error
-		if more, err = s.RollUp(limits); err != nil {
-			t.Fatal(err)
-		}
+		more, err = s.RollUp(limits)
+		must(t, err)
 		mem = mem.CrashClone(loseAll())
 		closeStore(t, s)
 		s = openMem(t, mem)
@@ -190,9 +187,7 @@ func TestACorruptKeyStopsTheSweep(t *testing.T) {
 	s := openTemp(t)
 	b := s.db.NewBatch()
 	kv.Merge(b, append(row.AppendLinkDayKey(nil, 1, 1), 0), rowOf(rowtest.Hit(1)))
-	if err := s.writer.Sync(b, "test"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.writer.Sync(b, "test"))
 	if _, err := s.RollUp(engine.RollUpLimits{FirstDay: 10}); !errors.Is(err, ErrCorrupt) {
 		t.Errorf("got %v, want ErrCorrupt", err)
 	}

@@ -38,9 +38,7 @@ func TestANodeThatIsCutOffIsDeadUntilItReturns(t *testing.T) {
 	proxies[0].Hold(false)
 	eventually(t, "it is live again", func() bool { return s.live(l, "a") })
 	cutOff()
-	if err := l.Forget(within(t), "a"); err != nil {
-		t.Fatalf("Forget: %v", err)
-	}
+	must(t, l.Forget(within(t), "a"))
 	proxies[0].Hold(false)
 	await(t, "it ends", a.ended)
 	if err := a.stop(); !errors.Is(err, clusterlog.ErrForgotten) {
@@ -77,9 +75,7 @@ func TestASecondProcessOfANodeIsRefused(t *testing.T) {
 	copied := testNode("a")
 	copied.Advertise = "https://copy.example:7443"
 	a, err := s.open().Announce(within(t), copied, clusterlog.Claim{1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	const left = 2 * time.Second
 	a.(*announcement).waits = time.Now().Add(left - predecessorPatience)
 	start := time.Now()
@@ -103,22 +99,15 @@ func TestANodeWaitsForTheLeaseOfACrashedProcessHoweverLongItLasts(t *testing.T) 
 	client := s.Client()
 	defer client.Close()
 	a, err := l.Announce(within(t), testNode("a"), clusterlog.Claim{1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	lease, err := client.Grant(within(t), 600)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	crashed := testNode("a")
 	crashed.Advertise = "https://before.example:7443"
 	value, err := clusterlog.EncodeNode(&crashed)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := client.Put(within(t), l.keys.node("a"), string(value), clientv3.WithLease(lease.ID)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	_, err = client.Put(within(t), l.keys.node("a"), string(value), clientv3.WithLease(lease.ID))
+	must(t, err)
 	second := a.(*announcement)
 	got, err := client.Get(within(t), l.keys.node("a"))
 	if err != nil || len(got.Kvs) != 1 {
@@ -131,9 +120,8 @@ func TestANodeWaitsForTheLeaseOfACrashedProcessHoweverLongItLasts(t *testing.T) 
 		t.Errorf("it has ended: %v", running.stop())
 	case <-time.After(4 * saidInterval):
 	}
-	if _, err := client.Revoke(within(t), lease.ID); err != nil {
-		t.Fatal(err)
-	}
+	_, err = client.Revoke(within(t), lease.ID)
+	must(t, err)
 	eventually(t, "it is announced", func() bool { m, ok := s.member(l, "a"); return ok && m.Live && m.Node == testNode("a") })
 	if err := running.stop(); err != nil {
 		t.Error(err)
@@ -227,12 +215,8 @@ func TestANodeForgottenBeforeItIsLiveIsTold(t *testing.T) {
 	s := newSite(t, 1)
 	l := s.open()
 	a, err := l.Announce(within(t), testNode("a"), clusterlog.Claim{1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := l.Forget(within(t), "a"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, l.Forget(within(t), "a"))
 	if _, err := l.Announce(within(t), testNode("a"), clusterlog.Claim{2}); err != nil { // another takes its name
 		t.Fatal(err)
 	}
@@ -278,9 +262,7 @@ func TestAnAnnouncementIsMadeOnceWhenAnswersAreLost(t *testing.T) {
 	l, observer := s.open(endpoints...), s.open()
 	claim := clusterlog.Claim{1}
 	value, err := clusterlog.EncodeClaim(&clusterlog.Node{Name: "a", Advertise: "https://h:1", Role: clusterlog.Edge, Reads: 1}, claim)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	before, err := l.claimOf(within(t), "a")
 	if err != nil || before.kv != nil {
 		t.Fatalf("got %+v, %v", before, err)
@@ -306,9 +288,7 @@ func TestAnAnnouncementIsMadeOnceWhenAnswersAreLost(t *testing.T) {
 		t.Fatalf("the same again: %v", err)
 	}
 	a := made.(*announcement)
-	if err := a.begin(within(t)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, a.begin(within(t)))
 	lost(func(ctx context.Context) {
 		if err := a.say(ctx); err != nil || a.said.Name != "" {
 			t.Errorf("got %v, and it believes that it said %+v", err, a.said)

@@ -80,9 +80,7 @@ func TestAnEntryThatWasTrimmedMeanwhileStaysUnknown(t *testing.T) {
 		t.Fatalf("the head of the next leader is %v", next.Head())
 	}
 	next.mustAppend("third")
-	if err := next.Trim(within(t), 2); err != nil {
-		t.Fatal(err)
-	}
+	must(t, next.Trim(within(t), 2))
 	for _, p := range proxies {
 		p.DropAnswers(false)
 	}
@@ -249,15 +247,12 @@ func TestAnEntryThatIsWrongEverywhereIsNeverApplied(t *testing.T) {
 	defer client.Close()
 	key := l.keys.entry(3)
 	right, err := client.Get(within(t), key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	good := right.Kvs[0].Value
 	wrong := bytes.Clone(good)
 	wrong[40] ^= 1
-	if _, err := client.Put(within(t), key, string(wrong)); err != nil {
-		t.Fatal(err)
-	}
+	_, err = client.Put(within(t), key, string(wrong))
+	must(t, err)
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
 	var got []clusterlog.Entry

@@ -42,9 +42,7 @@ func TestALogOfAnotherClusterIsRefused(t *testing.T) {
 	}
 	for name, o := range map[string]Options{"of another cluster": other, "of an empty prefix": elsewhere, "of another visitor key": otherKey} {
 		l, err := New(o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		_, campaign := l.Campaign(within(t), "a")
 		_, status := l.Status(within(t))
 		follow := l.Follow(within(t), clusterlog.Origin(o.ID), func(clusterlog.Progress) error { return errEnough })
@@ -72,9 +70,7 @@ func TestALogOfAnotherClusterIsRefused(t *testing.T) {
 func (s *site) dump(client *clientv3.Client) string {
 	s.t.Helper()
 	all, err := client.Get(within(s.t), "", clientv3.WithPrefix())
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	var text strings.Builder
 	for _, kv := range all.Kvs {
 		text.WriteString(string(kv.Key) + " = " + string(kv.Value) + "\n")
@@ -90,9 +86,8 @@ func TestALogOfANewerProgramIsRefused(t *testing.T) {
 	for line, want := range map[string]error{
 		"shunt log, version 3": clusterlog.ErrNewerVersion, "shunt log, version 1": clusterlog.ErrForeignLog, "shunt log, version 0": clusterlog.ErrForeignLog, "something": clusterlog.ErrForeignLog,
 	} {
-		if _, err := client.Put(within(t), l.keys.format, line); err != nil {
-			t.Fatal(err)
-		}
+		_, err := client.Put(within(t), l.keys.format, line)
+		must(t, err)
 		if err := l.Check(within(t)); !errors.Is(err, want) {
 			t.Errorf("%q: got %v, want %v", line, err, want)
 		}
@@ -116,9 +111,7 @@ func TestAnOldServerIsRefusedByItsVersion(t *testing.T) {
 
 func TestServersThatDoNotAnswerAreNamed(t *testing.T) {
 	l, err := New(Options{Endpoints: []string{"127.0.0.1:1"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer l.Close()
 	if err := l.Check(within(t)); !errors.Is(err, clusterlog.ErrUnavailable) || !strings.Contains(err.Error(), "127.0.0.1:1") {
 		t.Errorf("got %v", err)
@@ -137,15 +130,11 @@ func TestAFollowerOfARestoredLogIsTold(t *testing.T) {
 	l := s.open()
 	r := s.lead(l, "a")
 	first, second := r.mustAppend("first"), r.mustAppend("second")
-	if err := r.stop(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.stop())
 	client := s.Client()
 	defer client.Close()
 	_, err := client.Txn(within(t)).Then(clientv3.OpDelete(l.keys.entry(2)), clientv3.OpPut(l.keys.head, first.String())).Commit()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	applied := 0
 	follow := func(from clusterlog.Position) error {
 		ctx, cancel := context.WithTimeout(within(t), 5*time.Second)
@@ -183,18 +172,12 @@ func TestAUserWithARoleOnThePrefixIsEnough(t *testing.T) {
 	_, root := client.UserAdd(ctx, "root", "secret")
 	_, rootRole := client.UserGrantRole(ctx, "root", "root")
 	_, enabled := client.AuthEnable(ctx)
-	if err := errors.Join(role, grant, user, given, root, rootRole, enabled); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(role, grant, user, given, root, rootRole, enabled))
 	o := Options{Endpoints: s.Endpoints(), ID: s.id, Username: "shunt", Password: "secret"}
 	l, err := New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = l.Close() })
-	if err := l.Check(ctx); err != nil {
-		t.Fatalf("Check: %v", err)
-	}
+	must(t, l.Check(ctx))
 	r := s.lead(l, "a")
 	r.mustAppend("first")
 	a := s.announce(l, testNode("a"), clusterlog.Claim{1})
@@ -217,9 +200,7 @@ func TestAUserWithARoleOnThePrefixIsEnough(t *testing.T) {
 	}
 	o.Password = "wrong"
 	wrong, err := New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer wrong.Close()
 	if err := wrong.Check(within(t)); !errors.Is(err, clusterlog.ErrUnavailable) || !strings.Contains(err.Error(), "authentication failed") {
 		t.Errorf("with a wrong password: %v", err)

@@ -155,9 +155,7 @@ func TestAFollowerBelowTheFloorIsTold(t *testing.T) {
 		t.Error("entries that are not there can be trimmed")
 	}
 	for range 2 { // a repeat changes nothing
-		if err := r.Trim(within(t), 20); err != nil {
-			t.Fatalf("Trim: %v", err)
-		}
+		must(t, r.Trim(within(t), 20))
 	}
 	if status, err := l.Status(within(t)); err != nil || status.Floor != 21 || status.Head != at[29] {
 		t.Errorf("got %+v, %v", status, err)
@@ -169,9 +167,7 @@ func TestAFollowerBelowTheFloorIsTold(t *testing.T) {
 	if err := l.Follow(within(t), at[19], nothing); err != errEnough {
 		t.Errorf("from entry 20: got %v", err)
 	}
-	if err := r.Trim(within(t), 30); err != nil {
-		t.Fatalf("Trim: %v", err)
-	}
+	must(t, r.Trim(within(t), 30))
 	if err := l.Follow(within(t), at[29], nothing); err != errEnough {
 		t.Errorf("from the head of an empty log: got %v", err)
 	}
@@ -186,9 +182,7 @@ func TestALeaderOfAnOlderEpochCannotTrim(t *testing.T) {
 	a, b := s.open(), s.open()
 	first := s.lead(a, "a")
 	first.mustAppend("x")
-	if err := first.stop(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, first.stop())
 	second := s.lead(b, "b")
 	if err := first.Trim(within(t), 1); !errors.Is(err, clusterlog.ErrDeposed) {
 		t.Errorf("got %v, want %v", err, clusterlog.ErrDeposed)

@@ -98,8 +98,6 @@ func TestANodeIsToldOnceOfTheAccountsOfSeveralEntries(t *testing.T) {
 	s := openMem(t, disk)
 	defer closeStore(t, s)
 	w := &accountsWatcher{t: t, s: s, disk: disk}
-	if err := s.Learn(log.entries, log.head, w); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Learn(log.entries, log.head, w))
 	w.wantTold("all entries at once", "accounts [b=2]; entry 0 is shown", "links; entry 0 is shown")
 }

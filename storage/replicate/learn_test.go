@@ -63,9 +63,7 @@ func (t *told) AccountsChanged() { t.accounts++ }
 func openMember(t testing.TB, disk vfs.FS) *Store {
 	t.Helper()
 	s := openMem(t, disk)
-	if err := s.JoinLog(clusterlog.ID{1}, clusterlog.Origin(clusterlog.ID{1})); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.JoinLog(clusterlog.ID{1}, clusterlog.Origin(clusterlog.ID{1})))
 	return s
 }
 
@@ -102,9 +100,7 @@ func TestALargeBatchIsAppliedWholeOrNotAtAll(t *testing.T) {
 	stop := start(t, leader)
 	defer stop()
 	leader.Lead(log)
-	if err := writeBulk(t, leader, madeLinks(1, 200, 4000)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, writeBulk(t, leader, madeLinks(1, 200, 4000)))
 	whole := len(log.entries)
 	if whole < 3 {
 		t.Fatalf("a bulk of 800 KB took %d entries, want several", whole)
@@ -117,21 +113,15 @@ func TestALargeBatchIsAppliedWholeOrNotAtAll(t *testing.T) {
 		t.Fatalf("%d entries, want %d: two parts without an end", len(log.entries), whole+2)
 	}
 	log.failAt = -1
-	if err := writeBulk(t, leader, madeLinks(2000, 1, 10)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, writeBulk(t, leader, madeLinks(2000, 1, 10)))
 	leader.StopLeading()
 	want, err := leader.SharedHash()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for restartAfter := range len(log.entries) {
 		disk := vfs.NewMem()
 		s, seen := openMember(t, disk), &told{}
 		learnEach(t, s, log, restartAfter, seen)
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Close())
 		s = openMem(t, disk)
 		learnEach(t, s, log, len(log.entries), seen)
 		if got, err := s.SharedHash(); err != nil || got != want {
@@ -145,9 +135,7 @@ func TestALargeBatchIsAppliedWholeOrNotAtAll(t *testing.T) {
 		if at, _ := s.LogPosition(); at != log.head {
 			t.Errorf("restarted after entry %d: it is at %v, the log at %v", restartAfter, at, log.head)
 		}
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Close())
 	}
 }
 
@@ -173,9 +161,7 @@ func TestAStoreThatDoesNotLeadWritesNoSharedRow(t *testing.T) {
 	stop := start(t, s)
 	defer stop()
 	before, err := s.SharedHash()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if err := writeBulk(t, s, madeLinks(1, 1, 10)); !errors.Is(err, engine.ErrNotLeader) {
 		t.Errorf("a link: %v, want ErrNotLeader", err)
 	}
@@ -219,15 +205,11 @@ func TestAnEntryIsAppliedWhenTheEngineKnowsIt(t *testing.T) {
 	defer stop()
 	leader.Lead(log)
 	for i := range uint64(3) {
-		if err := writeBulk(t, leader, madeLinks(1+i, 1, 10)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, writeBulk(t, leader, madeLinks(1+i, 1, 10)))
 	}
 	w := &watcher{s: s}
 	learnEach(t, s, log, 1, &told{})
-	if err := s.Learn(log.entries[1:2], clusterlog.Position{Sequence: 2, Epoch: 1, Hash: log.entries[2].Previous}, w); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Learn(log.entries[1:2], clusterlog.Position{Sequence: 2, Epoch: 1, Hash: log.entries[2].Previous}, w))
 	if len(w.seen) != 1 || w.seen[0] != 1 || s.AppliedSequence() != 2 {
 		t.Errorf("while the second entry was told of, %v was applied, and then %d", w.seen, s.AppliedSequence())
 	}
@@ -240,9 +222,8 @@ func TestLearningDoesNotWaitForWhoeverAllocatesIDs(t *testing.T) {
 	defer closeStore(t, s)
 	log := &chainLog{head: clusterlog.Origin(clusterlog.ID{1}), failAt: -1}
 	leader.Lead(log)
-	if _, err := leader.AllocateIDs(10); err != nil {
-		t.Fatal(err)
-	}
+	_, err := leader.AllocateIDs(10)
+	must(t, err)
 	learnEach(t, s, log, len(log.entries), &told{})
 	if got, want := s.IDBound(), leader.IDBound(); got != want {
 		t.Errorf("ids are given up to %d, want %d", got, want)
@@ -257,9 +238,7 @@ func TestAnEntryOfANewerVersionChangesNothing(t *testing.T) {
 	stop := start(t, leader)
 	leader.Lead(log)
 	leader.WriteEntries(ReadsEntries + 1) // more than it can write
-	if err := writeBulk(t, leader, madeLinks(1, 1, 30)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, writeBulk(t, leader, madeLinks(1, 1, 30)))
 	leader.StopLeading()
 	stop()
 	closeStore(t, leader)
@@ -289,9 +268,7 @@ func FuzzLearn(f *testing.F) {
 	f.Cleanup(func() { closeStore(f, s) })
 	stop := start(f, s)
 	s.Lead(log)
-	if err := writeBulk(f, s, madeLinks(1, 1, 30)); err != nil {
-		f.Fatal(err)
-	}
+	must(f, writeBulk(f, s, madeLinks(1, 1, 30)))
 	s.StopLeading()
 	stop()
 	f.Add(bytes.Clone(log.entries[0].Payload))
@@ -335,9 +312,7 @@ func TestWhatAnEdgeReadsOfTheLogHasNothingElse(t *testing.T) {
 	defer b.Close()
 	kv.Set(b, append([]byte{row.TableAccounts}, "user"...), []byte(secretWords[2]))
 	kv.Set(b, row.AppendAuditKey(nil, 7), []byte(secretWords[3]))
-	if err := leader.share(b, "test"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, leader.share(b, "test"))
 	leader.StopLeading()
 	var open, private []byte
 	for i := range log.entries {

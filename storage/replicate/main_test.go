@@ -64,6 +64,7 @@ var (
 	closeStore, start, apply, flush, tell   = storetest.Close, storetest.Start, storetest.Apply, storetest.Flush, storetest.Tell
 	readLife, wantTally, hitsOf, rowOf      = storetest.ReadLife, storetest.WantTally, storetest.HitsOf, storetest.RowOf
 	rollUpAll, number, deletedAt, keyOf     = storetest.RollUpAll, storetest.Number, storetest.DeletedAt, rowtest.Key
+	must                                    = storetest.Must
 	cloneStore, loseAll, loseNothing, quiet = storetest.CloneStore, storetest.LoseAll, storetest.LoseNothing, slog.New(slog.DiscardHandler)
 )
 
@@ -92,9 +93,7 @@ func delRow(key []byte) func(*pebble.Batch) { return func(b *pebble.Batch) { kv.
 func inspect(t testing.TB, dir string, fs vfs.FS) *Inspection {
 	t.Helper()
 	v, err := Inspect(dir, Options{Logger: quiet, FS: fs})
-	if err != nil {
-		t.Fatalf("Inspect: %v", err)
-	}
+	must(t, err)
 	return v
 }
 
@@ -109,9 +108,7 @@ func open(t testing.TB, dir string, o Options) *Store {
 		o.Logger = quiet
 	}
 	s, err := Open(dir, o)
-	if err != nil {
-		t.Fatalf("Open: %v", err)
-	}
+	must(t, err)
 	return s
 }
 
@@ -125,9 +122,7 @@ func plant(t testing.TB, fs vfs.FS, write func(*pebble.Batch)) {
 	defer closeStore(t, s)
 	b := s.db.NewBatch()
 	write(b)
-	if err := s.db.Apply(b, pebble.Sync); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.db.Apply(b, pebble.Sync))
 }
 
 func purgeOf(d engine.Deletion, freesCode bool) engine.Mutation {
@@ -146,9 +141,7 @@ func scanAccounts(t *testing.T, table *accounts.Table, prefix string) (found []s
 		found = append(found, string(key)+"="+string(value))
 		return true, nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return found
 }
 
@@ -159,9 +152,8 @@ func wantNoFaults(t *testing.T, v *Inspection) {
 	t.Helper()
 	defer closeInspection(t, v)
 	faults := new(engine.Faults)
-	if _, err := v.Check(t.Context(), CheckOptions{Faults: faults}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := v.Check(t.Context(), CheckOptions{Faults: faults})
+	must(t, err)
 	if first, total := faults.Found(); total > 0 {
 		t.Errorf("got %d faults:\n%s", total, tell(first))
 	}

@@ -53,9 +53,7 @@ func (l *testLog) feed(t testing.TB, s *Store) {
 		if err == nil {
 			err = s.Learn([]clusterlog.Entry{e}, next, deafLearner{})
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		at = next
 	}
 }
@@ -72,35 +70,27 @@ func newCluster(t testing.TB, log *testLog, n int) (disks []*vfs.MemFS) {
 	mem := vfs.NewMem()
 	s := openMem(t, mem)
 	stop := start(t, s)
-	if _, err := s.AllocateIDs(100); err != nil {
-		t.Fatal(err)
-	}
+	_, err := s.AllocateIDs(100)
+	must(t, err)
 	for id := uint64(1); id <= clusterLinks; id++ {
 		apply(t, s, rowtest.Creation(rowtest.Link(fmt.Sprintf("code%d", id), id, clusterOwner(id))))
 	}
 	stop()
-	if err := s.JoinLog(clusterlog.ID{1}, log.head); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.JoinLog(clusterlog.ID{1}, log.head))
 	closeStore(t, s)
 	for range n {
 		disk := vfs.NewCrashableMem()
-		if _, err := vfs.Clone(mem, disk, "/data/store", "/data/store", vfs.CloneSync); err != nil {
-			t.Fatal(err)
-		}
+		_, err := vfs.Clone(mem, disk, "/data/store", "/data/store", vfs.CloneSync)
+		must(t, err)
 		for _, dir := range []string{"/", "/data", "/data/store", "/data/store/db"} { // else a crash loses their names
 			d, err := disk.OpenDir(dir)
 			if err == nil {
 				err = errors.Join(d.Sync(), d.Close())
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 		}
 		s := openMem(t, disk)
-		if err := s.RenewOutbox(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.RenewOutbox())
 		closeStore(t, s)
 		disks = append(disks, disk)
 	}
@@ -133,17 +123,13 @@ func pull(t testing.TB, to, from *Store) (hits uint64) {
 	t.Helper()
 	for {
 		next, err := to.PulledNext(posted(t, from, 0).ID)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		p := posted(t, from, next-1)
 		if len(p.Records) == 0 {
 			return hits
 		}
 		got, err := to.ApplyPulled(p.ID, p.First, p.Records)
-		if err != nil {
-			t.Fatalf("ApplyPulled: %v", err)
-		}
+		must(t, err)
 		for _, h := range got.Hits {
 			hits += h.Hits
 		}
@@ -352,9 +338,8 @@ func TestADropOfManyBytesTakesSeveralCalls(t *testing.T) {
 	calls := 0
 	for more := true; more; calls++ {
 		var err error
-		if more, err = s.DropOutbox(99); err != nil {
-			t.Fatal(err)
-		}
+		more, err = s.DropOutbox(99)
+		must(t, err)
 		if m := s.Rows.Metrics(); m.OutboxOldest.IsZero() {
 			t.Error("there is no oldest record")
 		}
@@ -398,9 +383,7 @@ func TestARecordThatIsNotDurableIsNotGivenAway(t *testing.T) {
 		t.Errorf("got %d records, more: %v", len(p.Records), p.More)
 	}
 	close(hold)
-	if err := <-flushed; err != nil {
-		t.Fatal(err)
-	}
+	must(t, <-flushed)
 	hold = nil
 	if p := posted(t, s, 0); len(p.Records) != 1 {
 		t.Errorf("got %d records after the sync", len(p.Records))
@@ -451,9 +434,8 @@ func TestAFullOutboxLosesDetailsAndNeverCounts(t *testing.T) {
 	if m.OutboxWithoutBreakdowns != withoutBreakdowns || m.OutboxWithoutVisitors != withoutVisitors {
 		t.Errorf("counted %d and %d, want %d and %d", m.OutboxWithoutBreakdowns, m.OutboxWithoutVisitors, withoutBreakdowns, withoutVisitors)
 	}
-	if _, err := s.DropOutbox(m.OutboxNext); err != nil {
-		t.Fatal(err)
-	}
+	_, err := s.DropOutbox(m.OutboxNext)
+	must(t, err)
 	flush(t, s, 31, denseFlush(200, 1))
 	if got := s.Rows.Metrics(); got.OutboxWithoutBreakdowns != withoutBreakdowns {
 		t.Error("a row was reduced although there was room again")
@@ -499,18 +481,13 @@ func TestACopyOfAStoreHasAnOutboxOfItsOwn(t *testing.T) {
 	dir := t.TempDir()
 	backup, restored := filepath.Join(dir, "backup"), filepath.Join(dir, "restored")
 	disk := vfs.NewMem()
-	if err := disk.MkdirAll(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.Backup(t.Context(), "/backup"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := vfs.Clone(vfs.Root(s.folder.FS), disk, "/backup", backup); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Restore(t.Context(), backup, restored, RestoreOptions{FS: disk, Logger: quiet}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, disk.MkdirAll(dir, 0o700))
+	_, err := s.Backup(t.Context(), "/backup")
+	must(t, err)
+	_, err = vfs.Clone(vfs.Root(s.folder.FS), disk, "/backup", backup)
+	must(t, err)
+	_, err = Restore(t.Context(), backup, restored, RestoreOptions{FS: disk, Logger: quiet})
+	must(t, err)
 	other := open(t, restored, Options{FS: disk})
 	defer closeStore(t, other)
 	if p := posted(t, other, 0); p.ID == original.ID || len(p.Records) != 0 {
@@ -537,16 +514,12 @@ func TestAStoreThatLeavesItsClusterHasNoOutbox(t *testing.T) {
 	}
 	pull(t, nodes[0], nodes[1])
 	id := posted(t, nodes[0], 0).ID
-	if err := nodes[0].LeaveLog(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, nodes[0].LeaveLog())
 	if n := len(rows(t, nodes[0], row.TableOutbox)) + len(rows(t, nodes[0], row.TablePulled)); n != 0 {
 		t.Errorf("%d rows are left", n)
 	}
 	wantSound(t, nodes[0])
-	if err := nodes[0].JoinLog(clusterlog.ID{1}, newTestLog().head); err != nil {
-		t.Fatal(err)
-	}
+	must(t, nodes[0].JoinLog(clusterlog.ID{1}, newTestLog().head))
 	if p := posted(t, nodes[0], 0); p.ID == id || len(p.Records) != 0 {
 		t.Error("it has its old outbox again")
 	}
@@ -564,9 +537,8 @@ func TestEachFaultOfAnOutboxIsFound(t *testing.T) {
 		flush(t, other, seq+1, f)
 	}
 	pull(t, s, other)
-	if _, err := s.DropOutbox(1); err != nil {
-		t.Fatal(err)
-	}
+	_, err := s.DropOutbox(1)
+	must(t, err)
 	wantSound(t, s)
 	record, state := posted(t, s, 1).Records[0], s.outbox.state
 	closeStore(t, s)
@@ -601,9 +573,8 @@ func TestEachFaultOfAnOutboxIsFound(t *testing.T) {
 			v := inspect(t, "/data/store", damaged)
 			defer closeInspection(t, v)
 			faults := new(engine.Faults)
-			if _, err := v.Check(t.Context(), CheckOptions{Faults: faults}); err != nil {
-				t.Fatal(err)
-			}
+			_, err := v.Check(t.Context(), CheckOptions{Faults: faults})
+			must(t, err)
 			if first, total := faults.Found(); total == 0 || !strings.Contains(tell(first), c.want) {
 				t.Errorf("got %d faults\n%swant %q", total, tell(first), c.want)
 			}

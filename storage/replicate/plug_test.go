@@ -14,9 +14,8 @@ import (
 func TestAProgramWithoutClustersLeavesAStoreOfOneAlone(t *testing.T) {
 	disk := vfs.NewMem()
 	s := openMember(t, disk)
-	if _, err := s.Backup(t.Context(), "/backup"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := s.Backup(t.Context(), "/backup")
+	must(t, err)
 	closeStore(t, s)
 	if _, err := storage.Open(storeDir, storage.Options{FS: disk, Logger: quiet}); !errors.Is(err, storage.ErrOfCluster) {
 		t.Errorf("opening: got %v, want ErrOfCluster", err)

@@ -154,9 +154,7 @@ func (n *pulledNode) crashing(f func()) {
 	closeStore(n.c.t, n.store)
 	n.start(clone)
 	p, err := n.store.Positions()
-	if err != nil {
-		n.c.t.Fatal(err)
-	}
+	must(n.c.t, err)
 	if p.FlushSeq != n.seq { // as from the journal
 		n.commit()
 	}
@@ -202,9 +200,7 @@ func (n *pulledNode) flush() {
 
 func (n *pulledNode) commit() {
 	err := n.store.Flush(n.pending.Batch(engine.Positions{Epoch: 1, FlushSeq: n.seq, OpenHour: n.open, Rings: []uint64{n.seq}}))
-	if err != nil {
-		n.c.t.Fatalf("Flush: %v", err)
-	}
+	must(n.c.t, err)
 }
 
 func (n *pulledNode) rollUp(chunks int) {
@@ -213,9 +209,7 @@ func (n *pulledNode) rollUp(chunks int) {
 		l := engine.RollUpLimits{OpenHour: p.OpenHour, FirstHour: n.open - keptHours, FirstDay: n.open/24 - keptDays}
 		_, err = n.store.RollUp(l)
 	}
-	if err != nil {
-		n.c.t.Fatalf("RollUp: %v", err)
-	}
+	must(n.c.t, err)
 }
 
 // drop drops what all other nodes have applied.
@@ -224,15 +218,12 @@ func (n *pulledNode) drop() {
 	for _, other := range n.c.nodes {
 		if other != n {
 			next, err := other.store.PulledNext(id)
-			if err != nil {
-				n.c.t.Fatal(err)
-			}
+			must(n.c.t, err)
 			through = min(through, next-1)
 		}
 	}
-	if _, err := n.store.DropOutbox(through); err != nil {
-		n.c.t.Fatalf("DropOutbox: %v", err)
-	}
+	_, err := n.store.DropOutbox(through)
+	must(n.c.t, err)
 }
 
 // pull asks another node for records, and applies some answer: this one, or one that comes late, or one
@@ -240,9 +231,7 @@ func (n *pulledNode) drop() {
 func (n *pulledNode) pull(from *pulledNode) {
 	rng := n.c.rng
 	next, err := n.store.PulledNext(*from.store.outbox.id.Load())
-	if err != nil {
-		n.c.t.Fatal(err)
-	}
+	must(n.c.t, err)
 	p, err := from.store.Outbox(next-1, rng.IntN(2)<<20)
 	if err != nil {
 		n.c.t.Fatalf("Outbox(%d): %v", next-1, err)
@@ -251,9 +240,7 @@ func (n *pulledNode) pull(from *pulledNode) {
 	for range rng.IntN(3) {
 		p := n.late[max(rng.IntN(len(n.late)), len(n.late)-1-rng.IntN(8))]
 		before, err := n.store.PulledNext(p.ID)
-		if err != nil {
-			n.c.t.Fatal(err)
-		}
+		must(n.c.t, err)
 		if p.First < before && len(p.Records) > 0 {
 			n.c.repeats++
 		}
@@ -276,9 +263,7 @@ func (c *pulledCluster) settle() {
 					pulled, err = n.store.ApplyPulled(p.ID, p.First, p.Records)
 					next = pulled.Next
 				}
-				if err != nil {
-					c.t.Fatal(err)
-				}
+				must(c.t, err)
 			}
 		}
 	}
@@ -364,18 +349,14 @@ func TestALateRowIsWhereTheRollUpWouldHavePutIt(t *testing.T) {
 	f.Add(hour, 9, 1, rowtest.Hit(1))
 	f.Add(hour-1000, 4, 2, rowtest.Hit(1)) // of a day that is deleted, and an hour
 	f.Add(hour-30, 4, 2, rowtest.Hit(1))   // of a deleted hour
-	if err := s.Flush(f.Batch(engine.Positions{Epoch: 1, FlushSeq: 1, OpenHour: hour + 1})); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Flush(f.Batch(engine.Positions{Epoch: 1, FlushSeq: 1, OpenHour: hour + 1})))
 	rollUpAll(t, s, engine.RollUpLimits{OpenHour: hour, FirstHour: hour - 20, FirstDay: day - 10}, nil)
 	mark := row.Mark{Hour: hour, Stage: row.StageLinks, Next: 5} // as a chunk that ended after link 4
 	merged := s.db.NewBatch()
 	kv.Merge(merged, row.AppendLinkDayKey(nil, 4, day), rowOf(rowtest.Hit(1)))
 	kv.Merge(merged, row.AppendLinkLifeKey(nil, 4), rowOf(rowtest.Hit(1)))
 	kv.Set(merged, row.MetaKey(row.MetaMark), row.AppendMark(nil, &mark))
-	if err := errors.Join(s.writer.Sync(merged, "the chunk"), s.hits.Start()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(s.writer.Sync(merged, "the chunk"), s.hits.Start()))
 
 	late := rowtest.NewFlush()
 	for id := range uint64(2) {

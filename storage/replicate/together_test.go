@@ -55,9 +55,7 @@ func writeTogether(t *testing.T, s *Store, all []anyWrite) {
 		all[i].to(s, func(err error) { errs[i] = err })
 	}
 	start(t, s)()
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(errs...))
 }
 
 func TestMutationsOfACodeInACommitTakeEffectInTheirOrder(t *testing.T) {
@@ -140,9 +138,7 @@ func newLeader(t *testing.T) (*Store, *chainLog) {
 func hashOf(t *testing.T, s *Store) [sha256.Size]byte {
 	t.Helper()
 	sum, err := s.SharedHash()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return sum
 }
 

@@ -30,6 +30,17 @@ type Store interface {
 	Close() error
 }
 
+// Must ends a test if a step that it does not test has failed.
+func Must(t interface {
+	Helper()
+	Fatal(...any)
+}, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // Close closes a store.
 func Close(t testing.TB, s Store) {
 	t.Helper()
