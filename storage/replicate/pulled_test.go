@@ -33,6 +33,7 @@ func TestAllNodesGetEqualFigures(t *testing.T) {
 			}
 			c.settle()
 			c.compare()
+			c.compareHits("after it")
 			if c.crashes == 0 || c.repeats == 0 {
 				t.Errorf("%d crashes, %d repeated records", c.crashes, c.repeats)
 			}
@@ -250,6 +251,21 @@ func (n *pulledNode) pull(from *pulledNode) {
 	}
 }
 
+// compareHits compares the hits that an engine would show of each link with the ledger.
+func (c *pulledCluster) compareHits(when string) {
+	want := map[uint64]uint64{}
+	for key, m := range c.ledger.Links {
+		if m.Hits > 0 {
+			want[key.ID] += m.Hits
+		}
+	}
+	for i, n := range c.nodes {
+		if got := hitsOf(c.t, n.store); !maps.Equal(got, want) {
+			c.t.Errorf("%s node %d has hits %v, want %v", when, i, got, want)
+		}
+	}
+}
+
 // settle has all nodes pull everything and roll up the same hours.
 func (c *pulledCluster) settle() {
 	last := uint32(0)
@@ -267,6 +283,7 @@ func (c *pulledCluster) settle() {
 			}
 		}
 	}
+	c.compareHits("before the last roll-up")
 	for _, n := range c.nodes {
 		n.open, n.seq, n.pending = last+24, n.seq+1, rowtest.NewFlush()
 		n.commit()
