@@ -371,27 +371,24 @@ func TestACreateThatTheStoreDoesNotAnswerIsUnknown(t *testing.T) {
 		ctx, draft := context.Background(), engine.Draft{Alias: "x", Owner: 1, Target: "https://example.com/x"}
 
 		start := time.Now()
-		if _, _, err := e.Create(ctx, draft); !errors.Is(err, engine.ErrOutcomeUnknown) {
-			t.Errorf("first create: %v", err)
-		}
+		_, _, err := e.Create(ctx, draft)
+		wantErr(t, err, engine.ErrOutcomeUnknown, "first create")
 		if took := time.Since(start); took != engine.CommitTimeout {
 			t.Errorf("it took %v", took)
 		}
 		if _, ok := e.Resolve(keyOf("x").View()); ok {
 			t.Error("it is visible before it is durable")
 		}
-		if _, _, err := e.Create(ctx, draft); !errors.Is(err, engine.ErrOverloaded) {
-			t.Errorf("another create of the same alias while the first is under way: %v", err)
-		}
+		_, _, err = e.Create(ctx, draft)
+		wantErr(t, err, engine.ErrOverloaded, "another create of the same alias while the first is under way")
 		e.gate.apply.Store(nil)
 		held()
 		synctest.Wait()
 		if _, ok := e.Resolve(keyOf("x").View()); !ok {
 			t.Error("it is durable and not visible")
 		}
-		if _, _, err := e.Create(ctx, draft); !errors.Is(err, engine.ErrTaken) {
-			t.Errorf("another create after it: %v", err)
-		}
+		_, _, err = e.Create(ctx, draft)
+		wantErr(t, err, engine.ErrTaken, "another create after it")
 	})
 }
 
@@ -409,9 +406,7 @@ func TestNothingIsServedOrWrittenBeforeLoading(t *testing.T) {
 	for what, err := range map[string]error{
 		"create": createErr, "update": updateErr, "read": readErr, "stats": statsErr, "delete": e.Delete(ctx, keyOf("x"), engine.Guard{}),
 	} {
-		if !errors.Is(err, engine.ErrLoading) {
-			t.Errorf("%s: %v, want ErrLoading", what, err)
-		}
+		wantErr(t, err, engine.ErrLoading, "%s", what)
 	}
 	if e.Ready() {
 		t.Error("ready before loading")
@@ -435,18 +430,6 @@ func TestACodeIsDrawnAgainWhileItIsTaken(t *testing.T) {
 	}
 	if _, _, err := e.Create(context.Background(), engine.Draft{Owner: 1, Target: "https://example.com"}); err == nil {
 		t.Error("no error when no randomness is left")
-	}
-}
-
-func TestAStaleVersionNeverMatchesALaterLink(t *testing.T) {
-	e, ctx := newTestEngine(t, engine.Options{}), context.Background()
-	e.create(t, "x").Release()
-	first, err := e.Read(keyOf("x"))
-	must(t, err)
-	must(t, e.Delete(ctx, keyOf("x"), engine.Guard{Owner: 1}))
-	e.create(t, "x").Release()
-	if err := e.Delete(ctx, keyOf("x"), engine.Guard{Owner: 1, Version: first.Version}); !errors.Is(err, engine.ErrVersion) {
-		t.Errorf("deleting the second link by the first one's version: %v", err)
 	}
 }
 
@@ -482,9 +465,7 @@ func TestTooLargeFieldsAreRefused(t *testing.T) {
 			t.Errorf("%s: got %v, want an InvalidError", name, err)
 		}
 	}
-	if n := e.Metrics().Links; n != 0 {
-		t.Errorf("%d links were made", n)
-	}
+	wantEqual(t, e.Metrics().Links, 0, "links were made")
 }
 
 // keyOf returns the key of a code in the default domain.
@@ -493,4 +474,20 @@ func keyOf(code string) engine.Key { return engine.Key{Domain: engine.DefaultDom
 // viewOf returns a view of the same.
 func viewOf(code []byte) engine.KeyView {
 	return engine.KeyView{Domain: engine.DefaultDomain, Code: code}
+}
+
+// wantEqual notes that what a format says is got, if that is not what is wanted.
+func wantEqual[T comparable](t testing.TB, got, want T, format string, args ...any) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s: got %v, want %v", fmt.Sprintf(format, args...), got, want)
+	}
+}
+
+// wantErr notes that what a format says has ended with err, if that is not the error that is wanted.
+func wantErr(t testing.TB, err, want error, format string, args ...any) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Errorf("%s: got %v, want %v", fmt.Sprintf(format, args...), err, want)
+	}
 }

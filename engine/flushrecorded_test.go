@@ -55,15 +55,11 @@ func TestFlushRecordedReturnsTheErrorOfItsFlush(t *testing.T) {
 	broken := errors.New("disk is broken")
 	e.gate.failFlush.Store(&broken)
 	hitTimes(e, l, 5)
-	if err := e.FlushRecorded(t.Context()); !errors.Is(err, broken) {
-		t.Errorf("got %v", err)
-	}
+	wantErr(t, e.FlushRecorded(t.Context()), broken, "the error")
 	e.gate.failFlush.Store(nil)
 	hitTimes(e, l, 5) // after the batch that failed, which is committed first
 	check(t, e.FlushRecorded(t.Context()))
-	if got := e.inStore(t, l.ID()); got != 10 {
-		t.Errorf("got %d hits in the store, want 10", got)
-	}
+	wantEqual(t, e.inStore(t, l.ID()), 10, "hits in the store")
 }
 
 // TestAFlushCoversHitsThatFoundNoRoom drops hits while nothing gathers: only positions are left to
@@ -112,14 +108,10 @@ func TestFlushRecordedEndsWithItsContext(t *testing.T) {
 	}
 	cancel()
 	for range 2 {
-		if err := <-asked; !errors.Is(err, context.Canceled) {
-			t.Errorf("got %v", err)
-		}
+		wantErr(t, <-asked, context.Canceled, "the error")
 	}
 	e.gate.hold.Store(nil)
 	close(held)
 	e.stopEngine()
-	if err := e.FlushRecorded(t.Context()); !errors.Is(err, engine.ErrClosed) {
-		t.Errorf("after Run's end: got %v, want ErrClosed", err)
-	}
+	wantErr(t, e.FlushRecorded(t.Context()), engine.ErrClosed, "after Run's end")
 }

@@ -45,9 +45,8 @@ func TestARepeatAfterAnUnknownOutcomeGetsTheLink(t *testing.T) {
 		var held func()
 		stall := func(commit func()) { held = commit }
 		e.gate.apply.Store(&stall)
-		if _, err := e.once("key"); !errors.Is(err, engine.ErrOutcomeUnknown) {
-			t.Errorf("the first: %v", err)
-		}
+		_, err := e.once("key")
+		wantErr(t, err, engine.ErrOutcomeUnknown, "the first")
 		start := time.Now()
 		if _, err := e.once("key"); !errors.Is(err, engine.ErrOutcomeUnknown) || time.Since(start) != engine.CommitTimeout {
 			t.Errorf("a repeat while the first is under way: %v after %v", err, time.Since(start))
@@ -143,12 +142,9 @@ func TestReceiptsOutliveARestartAndStillCount(t *testing.T) {
 			t.Errorf("after a restart: got %+v, %v, want %+v", d, err, first[i])
 		}
 	}
-	if _, err := createOnce(k.Engine, "fourth"); !errors.Is(err, engine.ErrTooManyReceipts) {
-		t.Errorf("a fourth key: got %v, want ErrTooManyReceipts", err)
-	}
-	if n := k.Metrics().Links; n != 3 {
-		t.Errorf("got %d links, want 3", n)
-	}
+	_, err := createOnce(k.Engine, "fourth")
+	wantErr(t, err, engine.ErrTooManyReceipts, "a fourth key")
+	wantEqual(t, k.Metrics().Links, 3, "links")
 }
 
 func TestExpiredReceiptsAreSweptAndMakeRoom(t *testing.T) {
@@ -189,28 +185,22 @@ func TestExpiredReceiptsAreSweptAndMakeRoom(t *testing.T) {
 	if !room("c") || room("d") {
 		t.Error("a sweep does not make room for one")
 	}
-	if _, err := k.store.ReadReceipt(request("a").RequestKey); !errors.Is(err, engine.ErrNotFound) {
-		t.Errorf("the first receipt: got %v, want ErrNotFound", err)
-	}
-	if n := k.Metrics().Links; n != 3 {
-		t.Errorf("got %d links, want 3", n)
-	}
+	_, err := k.store.ReadReceipt(request("a").RequestKey)
+	wantErr(t, err, engine.ErrNotFound, "the first receipt")
+	wantEqual(t, k.Metrics().Links, 3, "links")
 }
 
 func TestAFailedRequestLeavesItsKeyFree(t *testing.T) {
 	k := openKeeper(t, t.TempDir(), time.Now, 1)
 	for i, refused := range []error{engine.ErrOverloaded, engine.ErrClosed, errors.New("disk")} {
 		k.store.err.Store(&refused)
-		if _, err := createOnce(k.Engine, fmt.Sprint(i)); !errors.Is(err, refused) {
-			t.Errorf("got %v, want %v", err, refused)
-		}
+		_, err := createOnce(k.Engine, fmt.Sprint(i))
+		wantErr(t, err, refused, "the error")
 	}
 	k.store.err.Store(nil)
 	badDraft := errors.New("bad draft")
 	_, _, err := k.CreateOnce(context.Background(), request("x"), func() (engine.Draft, error) { return engine.Draft{}, badDraft })
-	if !errors.Is(err, badDraft) {
-		t.Errorf("got %v, want %v", err, badDraft)
-	}
+	wantErr(t, err, badDraft, "the error")
 	func() {
 		defer func() { _ = recover() }()
 		_, _, _ = k.CreateOnce(context.Background(), request("x"), func() (engine.Draft, error) { panic("in a draft") })
@@ -252,9 +242,8 @@ func TestASweepSkipsTheKeyOfACreateUnderWay(t *testing.T) {
 	if d, err := e.once("key"); err != nil || d.Code != made.Code {
 		t.Errorf("a repeat got %q, %v, want %q", d.Code, err, made.Code)
 	}
-	if _, err := e.once("another"); !errors.Is(err, engine.ErrTooManyReceipts) {
-		t.Errorf("a second key: got %v, want ErrTooManyReceipts", err)
-	}
+	_, err = e.once("another")
+	wantErr(t, err, engine.ErrTooManyReceipts, "a second key")
 }
 
 // TestASweepKeepsReceiptsThatAreWrittenAgain repeats requests with expired receipts while these are

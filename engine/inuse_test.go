@@ -35,9 +35,7 @@ func TestARunningServersJournalIsNeitherReplayedNorRemoved(t *testing.T) {
 			t.Errorf("%s was removed", path)
 		}
 	}
-	if got := l.durable(0); got != 0 {
-		t.Errorf("%d hits of the running server were replayed", got)
-	}
+	wantEqual(t, l.durable(0), 0, "hits of the running server were replayed")
 	l.close()
 	must(t, running.Abandon())
 	l.open(engine.Options{}) // the server has ended, and its files are of an old epoch
@@ -79,9 +77,7 @@ func TestAMovedJournalIsReplayedAndRemovedWithoutNewFiles(t *testing.T) {
 	}
 	l.open(engine.Options{JournalDir: t.TempDir()})
 	l.wantLog(0)
-	if got := l.durable(0); got != 3 {
-		t.Errorf("%d hits were replayed, want 3", got)
-	}
+	wantEqual(t, l.durable(0), 3, "hits were replayed")
 	l.close()
 }
 
@@ -96,9 +92,7 @@ func TestAJournalMovesOutOfAReadOnlyFolder(t *testing.T) {
 	l.wantLog(1, "old journal files could not be removed", l.dir)
 	l.open(engine.Options{JournalDir: t.TempDir()})
 	l.wantLog(0)
-	if got := l.durable(0); got != 3 {
-		t.Errorf("%d hits were replayed, want 3", got)
-	}
+	wantEqual(t, l.durable(0), 3, "hits were replayed")
 	l.close()
 }
 

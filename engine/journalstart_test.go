@@ -142,9 +142,7 @@ func TestTooLittleJournalSpaceIsReportedAndLeavesNoFiles(t *testing.T) {
 		engine.BreakWrites(t, func(write func() error) error { return write() })
 		l.open(engine.Options{})
 		l.wantLog(0)
-		if got := l.durable(0); got != 3 {
-			t.Errorf("with %d writes: %d hits", fine, got)
-		}
+		wantEqual(t, l.durable(0), 3, "with %d writes: hits", fine)
 		l.close()
 	}
 }
@@ -168,9 +166,7 @@ func TestAFileSystemWithoutMmapIsReportedAndReplayed(t *testing.T) {
 	if !errors.Is(err, syscall.ENODEV) || !said(err, "--journal-dir", "mmap", l.dir) {
 		t.Error(err)
 	}
-	if got := l.durable(0); got != 3 {
-		t.Errorf("%d hits were replayed, want 3", got)
-	}
+	wantEqual(t, l.durable(0), 3, "hits were replayed")
 	if files := journalFiles(t, l.dir); len(files) != 0 {
 		t.Errorf("these files are left: %q", files)
 	}
@@ -194,9 +190,7 @@ func TestAReadOnlyJournalFolderIsReported(t *testing.T) {
 		t.Error(err)
 	}
 	l.wantLog(1, "old journal files could not be removed", l.dir)
-	if got := l.durable(0); got != 3 {
-		t.Errorf("%d hits were replayed, want 3", got)
-	}
+	wantEqual(t, l.durable(0), 3, "hits were replayed")
 }
 
 // TestAReplayLargerThanMemoryCommitsInParts replays into an engine that may gather only two links

@@ -53,9 +53,7 @@ func TestListsFindCodeHostAndTitlePrefixesInAnyCase(t *testing.T) {
 		"s": "b Spring", "\u017fpring": "b Spring", "The spring and more": "",
 	} {
 		codes, _ := e.codes(t, engine.LinkQuery{ListRange: engine.ListRange{Owner: 1}, Prefix: prefix, Limit: 9})
-		if got := strings.Join(codes, " "); got != want {
-			t.Errorf("%q: got %q, want %q", prefix, got, want)
-		}
+		wantEqual(t, strings.Join(codes, " "), want, "%q", prefix)
 	}
 }
 

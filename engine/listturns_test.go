@@ -83,7 +83,6 @@ func TestAListEndsWithAnErrorOfItsTurns(t *testing.T) {
 	e.make(t, engine.Draft{})
 	late := errors.New("too late")
 	q := engine.LinkQuery{ListRange: engine.ListRange{Owner: 1}, Limit: 10}
-	if _, err := e.ListLinksInTurns(context.Background(), q, func(func() error) error { return late }); !errors.Is(err, late) {
-		t.Errorf("got %v, want %v", err, late)
-	}
+	_, err := e.ListLinksInTurns(context.Background(), q, func(func() error) error { return late })
+	wantErr(t, err, late, "the error")
 }

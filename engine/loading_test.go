@@ -296,13 +296,9 @@ func TestAFetchFindsExactlyTheLinksOfTheStore(t *testing.T) {
 	l.open()
 	for code, want := range map[string]bool{"Live": true, "lIVE": true, "live": false, "gone": false, "never": false, "": false, "no code!": false} {
 		link, ok := l.fetched(code)
-		if ok != want {
-			t.Errorf("%q: got %v, want %v", code, ok, want)
-		}
+		wantEqual(t, ok, want, "%q", code)
 		if ok {
-			if target := string(link.AppendTarget(nil)); target != "https://example.com/"+code {
-				t.Errorf("%q: got %q", code, target)
-			}
+			wantEqual(t, string(link.AppendTarget(nil)), "https://example.com/"+code, "%q", code)
 			link.Release()
 		}
 	}
@@ -355,9 +351,7 @@ func TestFetchesRaceALoadWithoutLoss(t *testing.T) {
 func TestProgressRisesToOneWhenAllIsLoaded(t *testing.T) {
 	l := newLoader(t)
 	l.open()
-	if p := l.LoadProgress(); p != (engine.Progress{}) {
-		t.Errorf("not begun: got %+v", p)
-	}
+	wantEqual(t, l.LoadProgress(), (engine.Progress{}), "not begun")
 	l.finish()
 	if p := l.LoadProgress(); p.Share != 1 || p.Left != 0 {
 		t.Errorf("loaded: got %+v", p)

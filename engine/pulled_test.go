@@ -32,9 +32,8 @@ func TestHitsMayComeBeforeTheirLink(t *testing.T) {
 	})
 	must(t, err)
 	for code, want := range map[string]uint64{"seven": 105, "million": 2, "imported": 30} {
-		if s := e.stats(t, code); s.Hits != want {
-			t.Errorf("%s: got %d hits, want %d", code, s.Hits, want)
-		}
+		s := e.stats(t, code)
+		wantEqual(t, s.Hits, want, "%s: hits", code)
 	}
 }
 

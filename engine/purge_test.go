@@ -237,9 +237,7 @@ func TestADeletedCodeIsFreeAfterExactly90Days(t *testing.T) {
 	}
 	f.now = deleted.Add(holdsFor)
 	for _, when := range []string{"at 90 days", "after a purge", "after a restart"} {
-		if err := take(); !errors.Is(err, engine.ErrTaken) {
-			t.Errorf("%s: got %v, want ErrTaken", when, err)
-		}
+		wantErr(t, take(), engine.ErrTaken, "%s", when)
 		f.closeHours()
 		if when == "after a purge" {
 			f.close()
@@ -309,9 +307,7 @@ func TestATemporarilyWrongClockFreesNoCodeForGood(t *testing.T) {
 	}
 	now.Add(-91 * 24 * 3600_000)
 	e.turn(t)
-	if err := e.takes("mine", 2); !errors.Is(err, engine.ErrTaken) {
-		t.Errorf("got %v, want ErrTaken", err)
-	}
+	wantErr(t, e.takes("mine", 2), engine.ErrTaken, "the error")
 	if rec, err := e.gate.ReadRecord(keyOf("mine")); err != nil || rec.Hot.Flags&engine.FlagTombstone == 0 {
 		t.Errorf("in the store: got %+v, %v, want a tombstone", rec, err)
 	}
@@ -338,9 +334,7 @@ func TestACreateWaitsForAPurgeOfItsCode(t *testing.T) {
 	cancel()
 	for _, code := range []string{"code", "cOde"} {
 		_, _, err := e.Create(gone, engine.Draft{Alias: code, Owner: 2, Target: "https://x.example/"})
-		if !errors.Is(err, engine.ErrOverloaded) {
-			t.Errorf("a create of %s that does not wait: got %v, want ErrOverloaded", code, err)
-		}
+		wantErr(t, err, engine.ErrOverloaded, "a create of %s that does not wait", code)
 	}
 	created := make(chan error, 2)
 	both.Go(func() { created <- e.takes("cOde", 2) })
@@ -394,15 +388,11 @@ func TestAPurgeThatTheStoreRefusesIsTriedAgain(t *testing.T) {
 		if err := e.RollUp(context.Background()); errors.Is(err, refused) != (refused != engine.ErrOverloaded) {
 			t.Errorf("got %v of %v", err, refused)
 		}
-		if n := e.Metrics().Tombstones; n != 1 {
-			t.Errorf("got %d tombstones, want 1", n)
-		}
+		wantEqual(t, e.Metrics().Tombstones, 1, "tombstones")
 	}
 	e.gate.failPurge.Store(nil)
 	e.turn(t)
-	if n := e.Metrics().Tombstones; n != 0 {
-		t.Errorf("got %d tombstones, want none", n)
-	}
+	wantEqual(t, e.Metrics().Tombstones, 0, "tombstones")
 }
 
 // TestCreatesRaceAPurgeOfTheirCode runs all goroutines of the engine, and has many callers ask for

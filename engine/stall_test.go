@@ -214,9 +214,7 @@ func TestCloseSaysWhatAFailedFlushLeaves(t *testing.T) {
 	}
 	l.gate.failFlush.Store(nil)
 	l.open(engine.Options{})
-	if got := l.durable(0); got != 3 {
-		t.Errorf("%d hits after the next start, want 3", got)
-	}
+	wantEqual(t, l.durable(0), 3, "hits after the next start")
 	l.close()
 }
 

@@ -78,9 +78,7 @@ func (l *life) wantHits(want uint64) {
 
 func (l *life) wantDurable(want uint64) {
 	l.t.Helper()
-	if got := l.durable(0); got != want {
-		l.t.Errorf("%d hits in the store, want %d", got, want)
-	}
+	wantEqual(l.t, l.durable(0), want, "hits in the store")
 }
 
 func TestHitsGoToMemoryWhileTheJournalDiskStalls(t *testing.T) {
@@ -205,9 +203,8 @@ func TestNoHitIsLostWhileBothJournalDiskAndStoreStall(t *testing.T) {
 		l.wantUnprotected(0)
 		l.wantHits(1100)
 		l.wantDurable(1100)
-		if m := l.Metrics(); m.HitsMissing != 0 {
-			t.Errorf("%d hits are missing", m.HitsMissing)
-		}
+		m := l.Metrics()
+		wantEqual(t, m.HitsMissing, 0, "hits are missing")
 	})
 }
 
@@ -279,9 +276,7 @@ func TestNoNewReferrerIsStoredWhileTheDiskStalls(t *testing.T) {
 	if again := l.Referrer([]byte("known.example")); again != known {
 		t.Errorf("a stored name has number %d, had %d", again, known)
 	}
-	if refused := l.Metrics().ReferrersRefused; refused != 1 {
-		t.Errorf("%d names were refused, want 1", refused)
-	}
+	wantEqual(t, l.Metrics().ReferrersRefused, 1, "names were refused")
 	l.UseStandby(false)
 	if now := l.Referrer([]byte("new.example")); now == other || now == known {
 		t.Errorf("when the disk answers: got %d", now)

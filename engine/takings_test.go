@@ -159,9 +159,7 @@ func TestACreateAsksTheStoreNothingAboutACodeThatNeverWas(t *testing.T) {
 		d.Owner, d.Target = 1, "https://x.example/"
 		_, _, err := k.e.Create(t.Context(), d)
 		must(t, err)
-		if got := k.store.reads.Load(); got != want {
-			t.Errorf("%+v: %d reads of the store, want %d", d, got, want)
-		}
+		wantEqual(t, k.store.reads.Load(), want, "%+v: reads of the store", d)
 	}
 	create(engine.Draft{}, 0)
 	create(engine.Draft{Alias: "new"}, 0)
@@ -201,9 +199,7 @@ func TestATombstoneWithoutSlotStillBlocksVariants(t *testing.T) {
 	k.now = k.now.Add(91 * days)
 	for _, when := range []string{"before a purge", "after it"} {
 		for _, code := range takenCodes {
-			if err := make(code, 2); !errors.Is(err, engine.ErrTaken) {
-				t.Errorf("%s: %s for somebody else: got %v, want ErrTaken", when, code, err)
-			}
+			wantErr(t, make(code, 2), engine.ErrTaken, "%s: %s for somebody else", when, code)
 		}
 		must(t, k.e.RollUp(t.Context()))
 	}

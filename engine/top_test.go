@@ -153,9 +153,7 @@ func TestARankingIsMadeOnceAndThenRefreshed(t *testing.T) {
 		f.top(from, 3)
 		f.now = f.now.Add(time.Minute)
 	}
-	if made := f.e.Metrics().Rankings; made != 1 {
-		t.Errorf("got %d rankings, want 1", made)
-	}
+	wantEqual(t, f.e.Metrics().Rankings, 1, "rankings")
 	for range 500 {
 		f.hit(50, engine.ClassHit, f.rng.Uint64N(1000))
 	}
@@ -164,14 +162,10 @@ func TestARankingIsMadeOnceAndThenRefreshed(t *testing.T) {
 	if got, want := f.top(from, 3), f.wantTop(from, 3, anyLink); !slices.Equal(got.Links, want) {
 		t.Errorf("after a refresh: got %v, want %v", got.Links, want)
 	}
-	if made := f.e.Metrics().Rankings; made != 2 {
-		t.Errorf("got %d rankings, want 2", made)
-	}
+	wantEqual(t, f.e.Metrics().Rankings, 2, "rankings")
 	f.now = f.now.Add(25 * time.Hour)
 	f.e.RefreshRankings(context.Background())
-	if made := f.e.Metrics().Rankings; made != 2 {
-		t.Errorf("unused for a day: got %d rankings, want 2", made)
-	}
+	wantEqual(t, f.e.Metrics().Rankings, 2, "unused for a day: rankings")
 }
 
 func TestAQueryForFiguresPausesAndEndsWithItsPause(t *testing.T) {

@@ -30,9 +30,7 @@ func TestAnUnreadableJournalIsKeptAndStopsTheStart(t *testing.T) {
 	})
 	must(t, os.Chmod(path, 0o600))
 	l.open(engine.Options{})
-	if got := l.durable(0) + l.durable(1); got != 40 {
-		t.Errorf("got %d hits, want 40", got)
-	}
+	wantEqual(t, l.durable(0)+l.durable(1), 40, "hits")
 	l.close()
 }
 

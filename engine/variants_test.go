@@ -50,9 +50,7 @@ func TestVariantsAreFoundAnywhereInTheirProbeSequence(t *testing.T) {
 		_, _, err := e.Create(t.Context(), engine.Draft{Alias: alias, Owner: 1, Target: "https://example.com/", Import: imported})
 		return err
 	}
-	if err := again("abcdefgH"); !errors.Is(err, engine.ErrTaken) {
-		t.Errorf("one more than there may be: got %v, want ErrTaken", err)
-	}
+	wantErr(t, again("abcdefgH"), engine.ErrTaken, "one more than there may be")
 	if err := again(variant(3)); err != nil {
 		t.Errorf("one that was deleted, by its owner: %v", err)
 	}
@@ -156,9 +154,7 @@ func TestAFormerOwnerLosesPriorityAfter90Days(t *testing.T) {
 	}
 	f.now = f.now.Add(holdsFor - 90*time.Minute)
 	for _, when := range []string{"before a purge", "after it"} {
-		if err := take("abc", 1, nil); !errors.Is(err, engine.ErrTaken) {
-			t.Errorf("%s: got %v, want ErrTaken", when, err)
-		}
+		wantErr(t, take("abc", 1, nil), engine.ErrTaken, "%s", when)
 		f.closeHours()
 	}
 	if err := take("ABC", 2, nil); err != nil {

@@ -408,9 +408,7 @@ func (w *wrongClock) wantAll(total uint64) {
 	w.checkAnswers()
 	w.checkTotals([3]uint64{total})
 	for what, kept := range map[uint32]map[dayOfLink]*keptHits{24: w.hits} {
-		if gone := w.checkKept(kept, what, 1<<62); gone != 0 {
-			w.t.Errorf("%d days are gone", gone)
-		}
+		wantEqual(w.t, w.checkKept(kept, what, 1<<62), 0, "days are gone")
 	}
 	w.checkEntries(1 << 62)
 }
@@ -465,9 +463,8 @@ func TestHitsOfAClockThreeYearsAheadStayOnTheirDay(t *testing.T) {
 	w.pass(time.Minute)
 	w.wrong = 0
 	total += 9
-	if m := w.e.Metrics(); m.ClockJumps != 1 {
-		t.Errorf("%d jumps are counted before it is back, want 1", m.ClockJumps)
-	}
+	m := w.e.Metrics()
+	wantEqual(t, m.ClockJumps, 1, "jumps are counted before it is back")
 	on := func(when time.Time) uint64 {
 		t.Helper()
 		r, err := w.e.LinkReport(context.Background(), keyOf(w.links[0]), engine.Query{Interval: engine.Daily, From: when})
@@ -486,9 +483,7 @@ func TestHitsOfAClockThreeYearsAheadStayOnTheirDay(t *testing.T) {
 	}
 	w.restart(false, years-3*24*time.Hour)
 	w.run(15 * time.Minute)
-	if n := on(w.wall()); n != 9 {
-		t.Errorf("%d hits on the day of the wrong clock, want 9", n)
-	}
+	wantEqual(t, on(w.wall()), 9, "hits on the day of the wrong clock")
 	w.wantAll(total)
 }
 

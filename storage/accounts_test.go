@@ -106,9 +106,7 @@ func TestCloseWaitsForAccountWritesUnderWay(t *testing.T) {
 		if len(done) != 0 {
 			t.Fatalf("%d writes are done on a disk that does not answer", len(done))
 		}
-		if err := writeAccounts(table, [][2][]byte{put("more", "")}, nil); !errors.Is(err, engine.ErrOverloaded) {
-			t.Errorf("one more: got %v, want %v", err, engine.ErrOverloaded)
-		}
+		wantErr(t, writeAccounts(table, [][2][]byte{put("more", "")}, nil), engine.ErrOverloaded, "one more")
 		time.AfterFunc(10*engine.CommitTimeout, func() { close(letGo) })
 		start := time.Now()
 		closeStore(t, s)

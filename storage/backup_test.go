@@ -79,9 +79,8 @@ func TestABackupIsWholeAndNotOpenedAsAStore(t *testing.T) {
 	mem, rows := memBackup(t)
 	wantWhole(t, backupDir, mem, rows)
 	for _, create := range []bool{false, true} {
-		if _, err := Open(backupDir, Options{FS: mem, Create: create, Logger: quiet}); !errors.Is(err, disk.ErrBackup) {
-			t.Errorf("Open with Create %v: got %v, want ErrBackup", create, err)
-		}
+		_, err := Open(backupDir, Options{FS: mem, Create: create, Logger: quiet})
+		wantErr(t, err, disk.ErrBackup, "Open with Create %v", create)
 	}
 	v := inspect(t, backupDir, mem)
 	defer closeInspection(t, v)
@@ -107,14 +106,12 @@ func TestABackupRefusesATargetInUse(t *testing.T) {
 		filepath.Join(link, "backup"):   disk.ErrInside,
 		filepath.Join(link, "db", "xy"): disk.ErrInside,
 	} {
-		if _, err := s.Backup(t.Context(), target); !errors.Is(err, want) {
-			t.Errorf("%s: got %v, want %v", target, err, want)
-		}
+		_, err := s.Backup(t.Context(), target)
+		wantErr(t, err, want, "%s", target)
 	}
 	s.backups.Lock()
-	if _, err := s.Backup(t.Context(), filepath.Join(home, "second")); !errors.Is(err, disk.ErrBackupRuns) {
-		t.Errorf("while another one runs: got %v, want ErrBackupRuns", err)
-	}
+	_, err := s.Backup(t.Context(), filepath.Join(home, "second"))
+	wantErr(t, err, disk.ErrBackupRuns, "while another one runs")
 	s.backups.Unlock()
 	if !maps.Equal(contents(t, home), before) {
 		t.Error("a refused backup has changed files")
@@ -127,9 +124,8 @@ func TestABackupThatFailsLeavesNothing(t *testing.T) {
 	defer closeStore(t, s)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := s.Backup(ctx, backupDir); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
-	}
+	_, err := s.Backup(ctx, backupDir)
+	wantErr(t, err, context.Canceled, "the error")
 	if names, err := mem.List(backupDir); err != nil || len(names) > 0 {
 		t.Errorf("got %q, %v in the folder", names, err)
 	}
@@ -244,9 +240,8 @@ func TestACrashedRestoreIsRefusedUntilItIsRunAgain(t *testing.T) {
 				continue
 			case errors.Is(err, disk.ErrUnfinishedRestore):
 				unfinished++
-				if _, err := Open(otherDir, Options{FS: clone, Logger: quiet, Create: true}); !errors.Is(err, disk.ErrUnfinishedRestore) {
-					t.Errorf("crash %d, with Create: got %v", i, err)
-				}
+				_, err := Open(otherDir, Options{FS: clone, Logger: quiet, Create: true})
+				wantErr(t, err, disk.ErrUnfinishedRestore, "crash %d, with Create", i)
 			case !errors.Is(err, disk.ErrNoStore):
 				t.Errorf("crash %d: got %v", i, err)
 			}
@@ -278,20 +273,15 @@ func TestARestoreRefusesWhatItShouldNotTouch(t *testing.T) {
 		backupDir: disk.ErrInside, backupDir + "/new": disk.ErrInside, "/backups": disk.ErrInside,
 	} {
 		before := mem.String()
-		if err := restoreTo(mem, target); !errors.Is(err, want) {
-			t.Errorf("to %s: got %v, want %v", target, err, want)
-		}
-		if err := Restorable(backupDir, target, mem); !errors.Is(err, want) {
-			t.Errorf("Restorable, to %s: got %v, want %v", target, err, want)
-		}
+		wantErr(t, restoreTo(mem, target), want, "to %s", target)
+		wantErr(t, Restorable(backupDir, target, mem), want, "Restorable, to %s", target)
 		if mem.String() != before {
 			t.Errorf("%s has changed", target)
 		}
 	}
 	for from, want := range map[string]error{"/nothing": disk.ErrNoStore, storeDir: disk.ErrNotAStore, "/full": disk.ErrNotAStore} {
-		if _, err := Restore(t.Context(), from, otherDir, RestoreOptions{FS: mem, Logger: quiet}); !errors.Is(err, want) {
-			t.Errorf("from %s: got %v, want %v", from, err, want)
-		}
+		_, err := Restore(t.Context(), from, otherDir, RestoreOptions{FS: mem, Logger: quiet})
+		wantErr(t, err, want, "from %s", from)
 	}
 	if _, err := mem.Stat(otherDir); err == nil {
 		t.Error("a refused restore has made its target")
@@ -302,12 +292,9 @@ func TestARestoreThatIsStoppedIsUnfinished(t *testing.T) {
 	mem, rows := memBackup(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	_, err := Restore(ctx, backupDir, otherDir, RestoreOptions{FS: mem, Logger: quiet, Progress: func(uint64, uint64) { cancel() }})
-	if !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
-	}
-	if _, err := Open(otherDir, Options{FS: mem, Logger: quiet}); !errors.Is(err, disk.ErrUnfinishedRestore) {
-		t.Errorf("got %v", err)
-	}
+	wantErr(t, err, context.Canceled, "the error")
+	_, err = Open(otherDir, Options{FS: mem, Logger: quiet})
+	wantErr(t, err, disk.ErrUnfinishedRestore, "the error")
 	must(t, restoreTo(mem, otherDir))
 	wantWhole(t, otherDir, mem, rows)
 }

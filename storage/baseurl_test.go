@@ -45,9 +45,7 @@ func TestAnUnchangedBaseURLIsNotWritten(t *testing.T) {
 		writes  uint64
 	}{{"http://a", 1}, {"http://a", 1}, {"http://b", 2}, {"http://a", 3}} {
 		must(t, s.NoteBaseURL(c.baseURL))
-		if got := s.writer.LastDurable() - begun; got != c.writes {
-			t.Errorf("after %s: got %d writes, want %d", c.baseURL, got, c.writes)
-		}
+		wantEqual(t, s.writer.LastDurable()-begun, c.writes, "after %s: writes", c.baseURL)
 	}
 }
 

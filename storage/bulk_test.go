@@ -89,12 +89,8 @@ func TestABulkIsNeverCutIntoTwoBatches(t *testing.T) {
 	stop := start(t, s)
 	defer stop()
 	must(t, errors.Join(<-done, <-done))
-	if got := s.Commits().Batches - before; got != 2 {
-		t.Errorf("%d batches, want 2: the bulk, and the mutation after it", got)
-	}
-	if got := s.Commits().Mutations; got != engine.MaxBulk+1 {
-		t.Errorf("%d mutations are counted, want %d", got, engine.MaxBulk+1)
-	}
+	wantEqual(t, s.Commits().Batches-before, 2, "batches, want 2: the bulk, and the mutation after it")
+	wantEqual(t, s.Commits().Mutations, engine.MaxBulk+1, "mutations are counted")
 }
 
 // openTempStopped is like openTemp, but the store does not run yet.
@@ -116,9 +112,7 @@ func TestABulkCountsAsItsLinksInTheQueue(t *testing.T) {
 		t.Helper()
 		select {
 		case err := <-answers: // the store does not run yet: only refused mutations are answered
-			if !errors.Is(err, engine.ErrOverloaded) {
-				t.Errorf("%s: got %v, want ErrOverloaded", what, err)
-			}
+			wantErr(t, err, engine.ErrOverloaded, "%s", what)
 		default:
 			t.Errorf("%s was accepted", what)
 		}
@@ -162,9 +156,7 @@ func TestAMalformedBulkIsRefused(t *testing.T) {
 			t.Errorf("%s: no error", name)
 		}
 	}
-	if got := len(rows(t, s, row.TableHot)) + len(rows(t, s, row.TableReceipts)); got != 0 {
-		t.Errorf("%d rows were written", got)
-	}
+	wantEqual(t, len(rows(t, s, row.TableHot))+len(rows(t, s, row.TableReceipts)), 0, "rows were written")
 }
 
 func TestABulkReceiptIsReadAsWrittenAndSwept(t *testing.T) {

@@ -50,9 +50,7 @@ func wantUntouched(t *testing.T, dir string, create bool, want error) {
 	if err == nil {
 		closeStore(t, s)
 	}
-	if !errors.Is(err, want) {
-		t.Errorf("create %v: got %v, want %v", create, err, want)
-	}
+	wantErr(t, err, want, "create %v", create)
 	if after := contents(t, dir); !maps.Equal(before, after) {
 		t.Errorf("create %v: the folder has changed: from %d files to %d", create, len(before), len(after))
 	}
@@ -67,9 +65,8 @@ func TestAFolderWithoutStoreIsNoStoreUnlessCreated(t *testing.T) {
 	dir := t.TempDir()
 	wantUntouched(t, dir, false, disk.ErrNoStore)
 	missing := filepath.Join(dir, "a", "b")
-	if _, err := Open(missing, Options{Logger: quiet}); !errors.Is(err, disk.ErrNoStore) {
-		t.Errorf("got %v, want ErrNoStore", err)
-	}
+	_, err := Open(missing, Options{Logger: quiet})
+	wantErr(t, err, disk.ErrNoStore, "the error")
 	if _, err := os.Stat(filepath.Join(dir, "a")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the folder was created")
 	}
@@ -127,9 +124,8 @@ func TestANewerLayoutInTheDatabaseIsRefused(t *testing.T) {
 	must(t, s.writer.Sync(b, "test"))
 	closeStore(t, s)
 	for range 2 { // the second time: the first one has released the lock
-		if _, err := Open("/data/store", Options{FS: mem, Logger: quiet}); !errors.Is(err, disk.ErrNewerFormat) {
-			t.Errorf("got %v, want ErrNewerFormat", err)
-		}
+		_, err := Open("/data/store", Options{FS: mem, Logger: quiet})
+		wantErr(t, err, disk.ErrNewerFormat, "the error")
 	}
 }
 
@@ -151,9 +147,8 @@ func TestAStoreWithoutMetaOrDatabaseIsCorrupt(t *testing.T) {
 		mem := vfs.NewMem()
 		must(t, damage(openMem(t, mem), mem))
 		for range 2 { // the second time: the first one has released the lock
-			if _, err := Open("/data/store", Options{FS: mem, Logger: quiet, Create: true}); !errors.Is(err, ErrCorrupt) {
-				t.Errorf("%s: got %v, want ErrCorrupt", name, err)
-			}
+			_, err := Open("/data/store", Options{FS: mem, Logger: quiet, Create: true})
+			wantErr(t, err, ErrCorrupt, "%s", name)
 		}
 	}
 }

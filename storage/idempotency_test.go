@@ -98,9 +98,7 @@ func TestASweepDeletesOldReceiptsAndNoOthers(t *testing.T) {
 			t.Errorf("receipt %d is left: %v", i, found)
 		}
 	}
-	if got := len(rows(t, s, row.TableHot)); got != 6 {
-		t.Errorf("%d links are left, want all 6", got)
-	}
+	wantEqual(t, len(rows(t, s, row.TableHot)), 6, "links are left, want all 6")
 	if again, _ := sweepAll(t, s, 4000, always); !slices.Equal(again, []engine.RequestKey{busy}) {
 		t.Errorf("the next sweep deleted %v, want the one that was locked", again)
 	}
@@ -135,9 +133,7 @@ func TestALargeSweepRunsInChunks(t *testing.T) {
 	if len(gone) != receipts || chunks != 3 {
 		t.Errorf("deleted %d receipts in %d chunks, want %d in 3", len(gone), chunks, receipts)
 	}
-	if left := len(rows(t, s, row.TableReceipts)); left != 0 {
-		t.Errorf("%d are left", left)
-	}
+	wantEqual(t, len(rows(t, s, row.TableReceipts)), 0, "are left")
 }
 
 func TestATombstoneWithAReceiptIsRefused(t *testing.T) {
@@ -149,9 +145,8 @@ func TestATombstoneWithAReceiptIsRefused(t *testing.T) {
 	if err := tryApply(s, m); err == nil {
 		t.Error("no error")
 	}
-	if _, err := s.ReadReceipt(engine.RequestKey{}); !errors.Is(err, engine.ErrNotFound) {
-		t.Errorf("got %v, want ErrNotFound", err)
-	}
+	_, err := s.ReadReceipt(engine.RequestKey{})
+	wantErr(t, err, engine.ErrNotFound, "the error")
 }
 
 func TestADamagedReceiptIsAnErrorNotAGuess(t *testing.T) {

@@ -79,7 +79,6 @@ func TestAStreamNeverReplacesAStore(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "not empty") {
 		t.Errorf("got %v", err)
 	}
-	if after := contents(t, dir); len(after) != len(before) {
-		t.Errorf("got %d files, want %d", len(after), len(before))
-	}
+	after := contents(t, dir)
+	wantEqual(t, len(after), len(before), "files")
 }

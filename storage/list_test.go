@@ -2,7 +2,6 @@ package storage
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -145,9 +144,8 @@ func TestAListingOfManyLinksIsReadByPages(t *testing.T) {
 			})
 			must(t, err)
 		}
-		if wantSeen := links / int(step); seen != wantSeen {
-			t.Errorf("%+v: got %d links, want %d", r, seen, wantSeen)
-		}
+		wantSeen := links / int(step)
+		wantEqual(t, seen, wantSeen, "%+v: links", r)
 	}
 }
 
@@ -166,9 +164,8 @@ func TestAListingIsOfOneMoment(t *testing.T) {
 	if got, err := l.ReadRecord(keyOf("a")); err != nil || got.Hot.Target != rec.Hot.Target {
 		t.Errorf("got %+v, %v", got, err)
 	}
-	if _, err := l.ReadRecord(keyOf("b")); !errors.Is(err, engine.ErrNotFound) {
-		t.Errorf("b: got %v, want ErrNotFound", err)
-	}
+	_, err := l.ReadRecord(keyOf("b"))
+	wantErr(t, err, engine.ErrNotFound, "b")
 }
 
 // TestAListingWaitsUntilItsContentIsDurable opens a listing after a batch was applied and before it
@@ -186,9 +183,8 @@ func TestAListingWaitsUntilItsContentIsDurable(t *testing.T) {
 	must(t, err)
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := s.Listing(ended); !errors.Is(err, engine.ErrOverloaded) {
-		t.Errorf("before it is durable: got %v, want ErrOverloaded", err)
-	}
+	_, err = s.Listing(ended)
+	wantErr(t, err, engine.ErrOverloaded, "before it is durable")
 	opened := make(chan error)
 	go func() {
 		l, err := s.Listing(context.Background())
@@ -213,9 +209,8 @@ func TestADamagedRowIsAnErrorNotAGuess(t *testing.T) {
 		kv.Set(b, key, []byte{9})
 		must(t, s.writer.Sync(b, "test"))
 		r := engine.ListRange{Owner: 1, AnyOwner: name == "cold record"}
-		if _, _, err := openListing(t, s).Scan(r, 1, func(engine.LinkEntry) bool { return true }); !errors.Is(err, ErrCorrupt) {
-			t.Errorf("%s: got %v, want ErrCorrupt", name, err)
-		}
+		_, _, err := openListing(t, s).Scan(r, 1, func(engine.LinkEntry) bool { return true })
+		wantErr(t, err, ErrCorrupt, "%s", name)
 	}
 }
 
@@ -244,9 +239,8 @@ func TestAScanReadsNoMoreOfUnwantedLinks(t *testing.T) {
 		}
 	}
 	r := engine.ListRange{AnyOwner: true, Wanted: func(id uint64, _ engine.KeyView) bool { return id == 4 }}
-	if _, _, err := l.Scan(r, 9, func(engine.LinkEntry) bool { return true }); !errors.Is(err, ErrCorrupt) {
-		t.Errorf("a wanted link with a damaged record: got %v, want ErrCorrupt", err)
-	}
+	_, _, err := l.Scan(r, 9, func(engine.LinkEntry) bool { return true })
+	wantErr(t, err, ErrCorrupt, "a wanted link with a damaged record")
 }
 
 func TestTagsAreCountedInStepsOfAnySize(t *testing.T) {
@@ -282,9 +276,7 @@ func TestTagsAreCountedInStepsOfAnySize(t *testing.T) {
 				})
 				must(t, err)
 			}
-			if text := strings.Join(got, ", "); text != c.want {
-				t.Errorf("%s, %d rows at a time: got %q, want %q", name, rows, text, c.want)
-			}
+			wantEqual(t, strings.Join(got, ", "), c.want, "%s, %d rows at a time", name, rows)
 		}
 	}
 }

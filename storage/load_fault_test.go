@@ -98,9 +98,7 @@ func TestALoadRefusesHitsUnderAKeyOfWrongLength(t *testing.T) {
 	b := s.db.NewBatch()
 	kv.Merge(b, append(row.AppendLinkLifeKey(nil, 1), 0), rowOf(rowtest.Hit(1)))
 	must(t, s.writer.Sync(b, "test"))
-	if err := loadHits(s, func(id, hits uint64) { t.Errorf("got %d hits of link %d", hits, id) }); !errors.Is(err, ErrCorrupt) {
-		t.Errorf("got %v, want ErrCorrupt", err)
-	}
+	wantErr(t, loadHits(s, func(id, hits uint64) { t.Errorf("got %d hits of link %d", hits, id) }), ErrCorrupt, "the error")
 }
 
 // A damaged table ends a load with an error, and the log tells the operator what to do, as with any reader of it.

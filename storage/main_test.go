@@ -89,6 +89,7 @@ var (
 	rowOf, hitsOf, loadHits, rollUpAll        = storetest.RowOf, storetest.HitsOf, storetest.LoadHits, storetest.RollUpAll
 	cloneStore, loseAll, loseNothing          = storetest.CloneStore, storetest.LoseAll, storetest.LoseNothing
 	deletedAt, number, tell, keyOf, must      = storetest.DeletedAt, storetest.Number, storetest.Tell, rowtest.Key, storetest.Must
+	wantErr                                   = storetest.WantErr
 )
 
 // rows returns the rows of a table, or of a part of it, as strings.
@@ -125,4 +126,10 @@ func long(t *testing.T) {
 // viewOf returns a view of the same.
 func viewOf(code []byte) engine.KeyView {
 	return engine.KeyView{Domain: engine.DefaultDomain, Code: code}
+}
+
+// wantEqual is storetest.WantEqual.
+func wantEqual[T comparable](t testing.TB, got, want T, format string, args ...any) {
+	t.Helper()
+	storetest.WantEqual(t, got, want, format, args...)
 }

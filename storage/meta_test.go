@@ -59,9 +59,7 @@ func TestAnImpossibleMetaRowIsCorrupt(t *testing.T) {
 	} {
 		m := goldenMeta()
 		maps.Copy(m, fields)
-		if err := m.restart(t, s); !errors.Is(err, ErrCorrupt) {
-			t.Errorf("%s: got %v, want ErrCorrupt", what, err)
-		}
+		wantErr(t, m.restart(t, s), ErrCorrupt, "%s", what)
 	}
 }
 

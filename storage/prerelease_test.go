@@ -64,13 +64,9 @@ func TestDataFromBeforeTheFirstReleaseIsRefused(t *testing.T) {
 			return err
 		},
 	} {
-		if err := refused(); !errors.Is(err, disk.ErrOldFormat) {
-			t.Errorf("%s: got %v, want ErrOldFormat", name, err)
-		}
+		wantErr(t, refused(), disk.ErrOldFormat, "%s", name)
 	}
-	if err := Restorable(backup, store, nil); !errors.Is(err, disk.ErrOldFormat) {
-		t.Errorf("restoring: got %v, want ErrOldFormat", err)
-	}
+	wantErr(t, Restorable(backup, store, nil), disk.ErrOldFormat, "restoring")
 	if after := contents(t, dir); !maps.Equal(before, after) {
 		t.Errorf("the folders have changed: from %d files to %d", len(before), len(after))
 	}
@@ -85,12 +81,10 @@ func TestARestoreOverOldDataIsRefused(t *testing.T) {
 		_, err := s.Backup(context.Background(), backup)
 		must(t, err)
 		before := contents(t, store)
-		if _, err := Restore(context.Background(), backup, store, RestoreOptions{Logger: quiet}); !errors.Is(err, disk.ErrNotEmpty) {
-			t.Errorf("%s: restoring: got %v, want ErrNotEmpty", format, err)
-		}
-		if _, err := Open(store, Options{Create: true, Logger: quiet}); !errors.Is(err, disk.ErrOldFormat) {
-			t.Errorf("%s: opening: got %v, want ErrOldFormat", format, err)
-		}
+		_, err = Restore(context.Background(), backup, store, RestoreOptions{Logger: quiet})
+		wantErr(t, err, disk.ErrNotEmpty, "%s: restoring", format)
+		_, err = Open(store, Options{Create: true, Logger: quiet})
+		wantErr(t, err, disk.ErrOldFormat, "%s: opening", format)
 		if after := contents(t, store); !maps.Equal(before, after) {
 			t.Errorf("%s: the folder has changed", format)
 		}
@@ -105,12 +99,9 @@ func TestANewerBackupIsRefusedAndLeftAlone(t *testing.T) {
 	write(t, filepath.Join(backup, disk.FormatName), fmt.Sprintf("shunt backup, version %d\n", row.LayoutVersion+1))
 	before := contents(t, backup)
 	_, err = Restore(context.Background(), backup, filepath.Join(dir, "new"), RestoreOptions{Logger: quiet})
-	if !errors.Is(err, disk.ErrNewerFormat) {
-		t.Errorf("restoring: got %v, want ErrNewerFormat", err)
-	}
-	if _, err := Inspect(backup, Options{Logger: quiet}); !errors.Is(err, disk.ErrNewerFormat) {
-		t.Errorf("checking: got %v, want ErrNewerFormat", err)
-	}
+	wantErr(t, err, disk.ErrNewerFormat, "restoring")
+	_, err = Inspect(backup, Options{Logger: quiet})
+	wantErr(t, err, disk.ErrNewerFormat, "checking")
 	if after := contents(t, backup); !maps.Equal(before, after) {
 		t.Error("the backup has changed")
 	}
@@ -123,12 +114,10 @@ func TestALayoutThatWasNeverReleasedIsRefused(t *testing.T) {
 		closeStore(t, open(t, dir, Options{}))
 		write(t, filepath.Join(dir, disk.FormatName), fmt.Sprintf("shunt %s, version %d\n", kind, row.LayoutVersion-1))
 		before := contents(t, dir)
-		if _, err := Open(dir, Options{Logger: quiet}); !errors.Is(err, disk.ErrOldFormat) {
-			t.Errorf("%s: opening: got %v, want ErrOldFormat", kind, err)
-		}
-		if _, err := Inspect(dir, Options{Logger: quiet}); !errors.Is(err, disk.ErrOldFormat) {
-			t.Errorf("%s: checking: got %v, want ErrOldFormat", kind, err)
-		}
+		_, err := Open(dir, Options{Logger: quiet})
+		wantErr(t, err, disk.ErrOldFormat, "%s: opening", kind)
+		_, err = Inspect(dir, Options{Logger: quiet})
+		wantErr(t, err, disk.ErrOldFormat, "%s: checking", kind)
 		if after := contents(t, dir); !maps.Equal(before, after) {
 			t.Errorf("%s: the folder has changed", kind)
 		}

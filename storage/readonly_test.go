@@ -35,14 +35,12 @@ func filesOf(t *testing.T, dir string) map[string]string {
 
 func TestAStoreThatIsReadOnlyIsReadAndNeverChanged(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
-	if _, err := Open(dir, Options{ReadOnly: true}); !errors.Is(err, disk.ErrNoStore) {
-		t.Errorf("without a store: got %v", err)
-	}
+	_, err := Open(dir, Options{ReadOnly: true})
+	wantErr(t, err, disk.ErrNoStore, "without a store")
 	s, err := Open(dir, Options{Create: true})
 	must(t, err)
-	if _, err := Open(dir, Options{ReadOnly: true}); !errors.Is(err, disk.ErrLocked) {
-		t.Errorf("while it is open: got %v", err)
-	}
+	_, err = Open(dir, Options{ReadOnly: true})
+	wantErr(t, err, disk.ErrLocked, "while it is open")
 	first, err := s.AllocateIDs(100)
 	must(t, err)
 	identity := s.Identity()
@@ -53,16 +51,13 @@ func TestAStoreThatIsReadOnlyIsReadAndNeverChanged(t *testing.T) {
 	if r.Identity() != identity || !r.Given(first) {
 		t.Errorf("got %+v, id %d given: %v", r.Identity(), first, r.Given(first))
 	}
-	if _, err := Open(dir, Options{}); !errors.Is(err, disk.ErrLocked) {
-		t.Errorf("a writer while it is read: got %v", err)
-	}
+	_, err = Open(dir, Options{})
+	wantErr(t, err, disk.ErrLocked, "a writer while it is read")
 	if _, err := r.AllocateIDs(1); err == nil {
 		t.Error("ids were allocated")
 	}
 	r.Accounts().Write([][2][]byte{{[]byte("k"), []byte("v")}}, nil, nil, func(err error) {
-		if !errors.Is(err, kv.ErrReads) {
-			t.Errorf("writing accounts: got %v", err)
-		}
+		wantErr(t, err, kv.ErrReads, "writing accounts")
 	})
 	if err := r.Close(); err != nil {
 		t.Error(err)
@@ -96,9 +91,8 @@ func TestABackupOfAStoreThatIsReadOnlyIsFoldedInTheCopy(t *testing.T) {
 	_, err = r.Backup(t.Context(), to)
 	err = errors.Join(err, streamErr, IsBackup(to), IsBackup(stream.Dir), r.RemoveStream(), r.Close())
 	must(t, err)
-	if _, err := os.Stat(stream.Dir); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the stream's folder: got %v", err)
-	}
+	_, err = os.Stat(stream.Dir)
+	wantErr(t, err, fs.ErrNotExist, "the stream's folder")
 	if after := filesOf(t, dir); !maps.Equal(before, after) {
 		t.Errorf("got %v\nbefore %v", after, before)
 	}

@@ -216,9 +216,7 @@ func TestRollUpResumesAfterACrashBetweenAnyTwoChunks(t *testing.T) {
 	if crashes != 11 {
 		t.Errorf("got %d chunks, want 2 × (3 + 2) and one of nothing", crashes)
 	}
-	if got := len(rows(t, s, row.TableOwnerDays)); got != 5000 {
-		t.Errorf("owner days: got %d rows, want 5000", got)
-	}
+	wantEqual(t, len(rows(t, s, row.TableOwnerDays)), 5000, "owner days: rows")
 	for key, value := range rows(t, s, row.TableOwnerDays) {
 		if hits, err := row.DecodeTallyHits([]byte(value)); err != nil || hits != 2 && hits != 4 {
 			t.Fatalf("owner day %x: got %d hits, %v", key, hits, err)
@@ -241,9 +239,7 @@ func TestRollUpWaitsLongBeforeWritesStall(t *testing.T) {
 	} {
 		m := &pebble.Metrics{}
 		m.Levels[0].Sublevels, m.MemTable.Size = c.sublevels, uint64(c.memTables)*DefaultMemTableBytes
-		if got := behind(m, DefaultMemTableBytes); got != c.want {
-			t.Errorf("%d sublevels, %d memtables: got %v, want %v", c.sublevels, c.memTables, got, c.want)
-		}
+		wantEqual(t, behind(m, DefaultMemTableBytes), c.want, "%d sublevels, %d memtables", c.sublevels, c.memTables)
 	}
 }
 
@@ -300,9 +296,8 @@ func TestACorruptRowStopsTheRollUpWithoutLoss(t *testing.T) {
 	b := s.db.NewBatch()
 	kv.Set(b, row.AppendLinkHourKey(nil, 10, 2), []byte{1, 1})
 	must(t, s.writer.Sync(b, "test"))
-	if _, err := s.RollUp(upTo(11)); !errors.Is(err, ErrCorrupt) {
-		t.Errorf("got %v, want ErrCorrupt", err)
-	}
+	_, err := s.RollUp(upTo(11))
+	wantErr(t, err, ErrCorrupt, "the error")
 	if got := rows(t, s, row.TableLinkLives); len(got) != 0 {
 		t.Errorf("got life rows %x", got)
 	}

@@ -59,9 +59,8 @@ func TestEveryWriteIsNumberedInTheOrderOfTheLog(t *testing.T) {
 		t.Errorf("got %+v after %+v", after, before)
 	}
 	closeStore(t, s)
-	if s = openMem(t, mem); writes(t, s) != after {
-		t.Errorf("opened again: got %+v, want %+v", writes(t, s), after)
-	}
+	s = openMem(t, mem)
+	wantEqual(t, writes(t, s), after, "opened again")
 	closeStore(t, s)
 }
 

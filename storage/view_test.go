@@ -358,7 +358,6 @@ func TestACorruptRowIsAnErrorToItsReader(t *testing.T) {
 	kv.Merge(b, row.AppendLinkLifeKey(nil, 1), rowOf(rowtest.Hit(1)))
 	kv.Merge(b, row.AppendLinkLifeKey(nil, 1), []byte{9, 9})
 	must(t, s.writer.Sync(b, "test"))
-	if _, _, err := readLife(t, s, 1); !errors.Is(err, ErrCorrupt) {
-		t.Errorf("got %v, want ErrCorrupt", err)
-	}
+	_, _, err := readLife(t, s, 1)
+	wantErr(t, err, ErrCorrupt, "the error")
 }

@@ -41,9 +41,7 @@ func TestANodeThatIsCutOffIsDeadUntilItReturns(t *testing.T) {
 	must(t, l.Forget(within(t), "a"))
 	proxies[0].Hold(false)
 	await(t, "it ends", a.ended)
-	if err := a.stop(); !errors.Is(err, clusterlog.ErrForgotten) {
-		t.Errorf("got %v, want %v", err, clusterlog.ErrForgotten)
-	}
+	wantErr(t, a.stop(), clusterlog.ErrForgotten, "the error")
 	if m, ok := s.member(l, "a"); ok {
 		t.Errorf("it is a member again: %+v", m)
 	}
@@ -201,9 +199,7 @@ func TestWhatANodeSaysIsSentTwiceASecondAtMost(t *testing.T) {
 	for name, change := range map[string]func(*clusterlog.Node){
 		"another name": func(n *clusterlog.Node) { n.Name = "b" }, "no role": func(n *clusterlog.Node) { n.Role = "" },
 	} {
-		if err := a.Update(change); !errors.Is(err, clusterlog.ErrInvalidNode) {
-			t.Errorf("%s: got %v, want %v", name, err, clusterlog.ErrInvalidNode)
-		}
+		wantErr(t, a.Update(change), clusterlog.ErrInvalidNode, "%s", name)
 	}
 	time.Sleep(2 * saidInterval)
 	if got, err := client.Get(within(t), l.keys.node("a")); err != nil || got.Kvs[0].ModRevision != before {
@@ -220,9 +216,7 @@ func TestANodeForgottenBeforeItIsLiveIsTold(t *testing.T) {
 	if _, err := l.Announce(within(t), testNode("a"), clusterlog.Claim{2}); err != nil { // another takes its name
 		t.Fatal(err)
 	}
-	if err := a.Run(within(t)); !errors.Is(err, clusterlog.ErrForgotten) {
-		t.Errorf("got %v, want %v", err, clusterlog.ErrForgotten)
-	}
+	wantErr(t, a.Run(within(t)), clusterlog.ErrForgotten, "the error")
 	if s.live(l, "a") {
 		t.Error("it is live, though the name is another's")
 	}
@@ -276,13 +270,10 @@ func TestAnAnnouncementIsMadeOnceWhenAnswersAreLost(t *testing.T) {
 		proxies[0].DropAnswers(false)
 	}
 	lost(func(ctx context.Context) {
-		if err := l.makeClaim(ctx, "a", string(value), before.revision); !errors.Is(err, clusterlog.ErrUnavailable) {
-			t.Errorf("got %v, want %v", err, clusterlog.ErrUnavailable)
-		}
+		wantErr(t, l.makeClaim(ctx, "a", string(value), before.revision), clusterlog.ErrUnavailable, "the error")
 	})
-	if _, err := observer.Announce(within(t), testNode("a"), clusterlog.Claim{2}); !errors.Is(err, clusterlog.ErrNameTaken) {
-		t.Errorf("another node: got %v, want %v", err, clusterlog.ErrNameTaken)
-	}
+	_, err = observer.Announce(within(t), testNode("a"), clusterlog.Claim{2})
+	wantErr(t, err, clusterlog.ErrNameTaken, "another node")
 	made, err := l.Announce(within(t), testNode("a"), claim)
 	if err != nil {
 		t.Fatalf("the same again: %v", err)

@@ -164,9 +164,7 @@ func TestALeaderWithoutServersStopsBeforeItsLeaseEnds(t *testing.T) {
 	if r.Valid() {
 		t.Error("it is valid")
 	}
-	if err := r.stop(); !errors.Is(err, clusterlog.ErrDeposed) {
-		t.Errorf("got %v, want %v", err, clusterlog.ErrDeposed)
-	}
+	wantErr(t, r.stop(), clusterlog.ErrDeposed, "the error")
 	next := s.lead(s.open(), "b")
 	if took := time.Since(start); took > leaseTTL+3*time.Second {
 		t.Errorf("the next leads after %v", took)
@@ -213,9 +211,7 @@ func TestAFollowerOfAPausedServerGetsEntriesFromAnother(t *testing.T) {
 		proxies[i].Hold(false)
 	}
 	cancel()
-	if err := <-ended; !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
-	}
+	wantErr(t, <-ended, context.Canceled, "the error")
 }
 
 func TestAByteThatAServerChangesIsReadElsewhere(t *testing.T) {

@@ -28,18 +28,15 @@ func TestALogOfAnotherClusterIsRefused(t *testing.T) {
 	if err := Create(within(t), own); err != nil {
 		t.Errorf("to make the same log again: %v", err)
 	}
-	if err := Create(within(t), other); !errors.Is(err, clusterlog.ErrForeignLog) {
-		t.Errorf("to make another in its place: got %v, want %v", err, clusterlog.ErrForeignLog)
-	}
+	wantErr(t, Create(within(t), other), clusterlog.ErrForeignLog, "to make another in its place")
 	if err := Create(within(t), otherKey); !errors.Is(err, clusterlog.ErrForeignLog) || !strings.Contains(err.Error(), "visitor key") {
 		t.Errorf("to make it again with another visitor key: got %v, want %v", err, clusterlog.ErrForeignLog)
 	}
 	if id, key, err := Find(within(t), other); err != nil || id != s.id || key != (clusterlog.Fingerprint{}) {
 		t.Errorf("Find: got %v, %v; want %v", id, err, s.id)
 	}
-	if _, _, err := Find(within(t), elsewhere); !errors.Is(err, clusterlog.ErrForeignLog) {
-		t.Errorf("Find where nothing is: got %v, want %v", err, clusterlog.ErrForeignLog)
-	}
+	_, _, err := Find(within(t), elsewhere)
+	wantErr(t, err, clusterlog.ErrForeignLog, "Find where nothing is")
 	for name, o := range map[string]Options{"of another cluster": other, "of an empty prefix": elsewhere, "of another visitor key": otherKey} {
 		l, err := New(o)
 		must(t, err)
@@ -50,9 +47,7 @@ func TestALogOfAnotherClusterIsRefused(t *testing.T) {
 		_, announce := l.Announce(within(t), testNode("a"), clusterlog.Claim{1})
 		forget := l.Forget(within(t), "a")
 		for call, err := range map[string]error{"Nodes": nodes, "Announce": announce, "Forget": forget, "Check": l.Check(within(t)), "Campaign": campaign, "Status": status, "Follow": follow} {
-			if !errors.Is(err, clusterlog.ErrForeignLog) {
-				t.Errorf("%s %s: got %v, want %v", call, name, err, clusterlog.ErrForeignLog)
-			}
+			wantErr(t, err, clusterlog.ErrForeignLog, "%s %s", call, name)
 		}
 		if err := l.Close(); err != nil {
 			t.Error(err)
@@ -88,9 +83,7 @@ func TestALogOfANewerProgramIsRefused(t *testing.T) {
 	} {
 		_, err := client.Put(within(t), l.keys.format, line)
 		must(t, err)
-		if err := l.Check(within(t)); !errors.Is(err, want) {
-			t.Errorf("%q: got %v, want %v", line, err, want)
-		}
+		wantErr(t, l.Check(within(t)), want, "%q", line)
 	}
 }
 
@@ -144,14 +137,10 @@ func TestAFollowerOfARestoredLogIsTold(t *testing.T) {
 			return nil
 		})
 	}
-	if err := follow(second); !errors.Is(err, clusterlog.ErrAhead) {
-		t.Errorf("got %v, want %v", err, clusterlog.ErrAhead)
-	}
+	wantErr(t, follow(second), clusterlog.ErrAhead, "the error")
 	next := s.lead(l, "b")
 	next.mustAppend("another second")
-	if err := follow(second); !errors.Is(err, clusterlog.ErrDiverged) {
-		t.Errorf("at the head: got %v, want %v", err, clusterlog.ErrDiverged)
-	}
+	wantErr(t, follow(second), clusterlog.ErrDiverged, "at the head")
 	next.mustAppend("third")
 	if err := follow(second); !errors.Is(err, clusterlog.ErrDiverged) || applied != 0 {
 		t.Errorf("beyond it: got %v, want %v; %d entries applied", err, clusterlog.ErrDiverged, applied)

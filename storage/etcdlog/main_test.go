@@ -164,3 +164,19 @@ func eventually(t testing.TB, what string, is func() bool) {
 }
 
 func numbered(n int) string { return fmt.Sprintf("payload %d", n) }
+
+// wantEqual notes that what a format says is got, if that is not what is wanted.
+func wantEqual[T comparable](t testing.TB, got, want T, format string, args ...any) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s: got %v, want %v", fmt.Sprintf(format, args...), got, want)
+	}
+}
+
+// wantErr notes that what a format says has ended with err, if that is not the error that is wanted.
+func wantErr(t testing.TB, err, want error, format string, args ...any) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Errorf("%s: got %v, want %v", fmt.Sprintf(format, args...), err, want)
+	}
+}

@@ -88,9 +88,7 @@ func TestANodeWhoseNameWasGivenAwayStops(t *testing.T) {
 			eventually(t, "the other is live", func() bool { return s.live(l, "a") })
 			old := s.run(announced)
 			await(t, "it ends", old.ended)
-			if err := old.stop(); !errors.Is(err, want) {
-				t.Errorf("got %v, want %v", err, want)
-			}
+			wantErr(t, old.stop(), want, "the error")
 		})
 	}
 }

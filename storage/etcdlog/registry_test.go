@@ -79,9 +79,7 @@ func TestANameIsGivenToOneNode(t *testing.T) {
 		}
 	}
 	taken()
-	if err := l.Forget(within(t), "a"); !errors.Is(err, clusterlog.ErrStillLive) {
-		t.Errorf("to forget a live node: got %v, want %v", err, clusterlog.ErrStillLive)
-	}
+	wantErr(t, l.Forget(within(t), "a"), clusterlog.ErrStillLive, "to forget a live node")
 	must(t, first.stop())
 	if m, ok := s.member(l, "a"); !ok || m.Live || m.Node != testNode("a") {
 		t.Errorf("a node that has ended is %+v, %v", m, ok)
@@ -96,9 +94,7 @@ func TestANameIsGivenToOneNode(t *testing.T) {
 	})
 	must(t, first.stop())
 	must(t, l.Forget(within(t), "a"))
-	if err := l.Forget(within(t), "a"); !errors.Is(err, clusterlog.ErrUnknownNode) {
-		t.Errorf("to forget it again: got %v, want %v", err, clusterlog.ErrUnknownNode)
-	}
+	wantErr(t, l.Forget(within(t), "a"), clusterlog.ErrUnknownNode, "to forget it again")
 	second := s.announce(l, testNode("a"), clusterlog.Claim{2})
 	eventually(t, "the next of its name is live", func() bool { return s.live(l, "a") })
 	must(t, second.stop())
@@ -148,9 +144,7 @@ func (s *site) observe(l *Log) *journal {
 	}()
 	s.t.Cleanup(func() {
 		cancel()
-		if err := <-ended; !errors.Is(err, context.Canceled) {
-			s.t.Errorf("Members: %v", err)
-		}
+		wantErr(s.t, <-ended, context.Canceled, "Members")
 	})
 	return j
 }
@@ -276,9 +270,7 @@ func TestANodeReplacesWhatOthersWroteInPlaceOfItsClaim(t *testing.T) {
 	eventually(t, "it is live", func() bool { return s.live(l, "a") })
 	put(l.keys.name("a"), "hello")
 	_, err := s.open().Announce(within(t), testNode("a"), clusterlog.Claim{2}) // once the first has written it again
-	if !errors.Is(err, clusterlog.ErrNameTaken) {
-		t.Errorf("another node: got %v, want %v", err, clusterlog.ErrNameTaken)
-	}
+	wantErr(t, err, clusterlog.ErrNameTaken, "another node")
 	select {
 	case <-a.ended:
 		t.Errorf("the first ended: %v", a.stop())

@@ -162,17 +162,12 @@ func TestAStoreThatDoesNotLeadWritesNoSharedRow(t *testing.T) {
 	defer stop()
 	before, err := s.SharedHash()
 	must(t, err)
-	if err := writeBulk(t, s, madeLinks(1, 1, 10)); !errors.Is(err, engine.ErrNotLeader) {
-		t.Errorf("a link: %v, want ErrNotLeader", err)
-	}
-	if _, err := s.AllocateIDs(10); !errors.Is(err, engine.ErrNotLeader) {
-		t.Errorf("ids: %v, want ErrNotLeader", err)
-	}
+	wantErr(t, writeBulk(t, s, madeLinks(1, 1, 10)), engine.ErrNotLeader, "a link")
+	_, err = s.AllocateIDs(10)
+	wantErr(t, err, engine.ErrNotLeader, "ids")
 	done := make(chan error, 1)
 	s.Accounts().Write([][2][]byte{{{'u'}, {1}}}, nil, nil, func(err error) { done <- err })
-	if err := <-done; !errors.Is(err, engine.ErrNotLeader) {
-		t.Errorf("an account: %v, want ErrNotLeader", err)
-	}
+	wantErr(t, <-done, engine.ErrNotLeader, "an account")
 	if err := s.NoteBaseURL("https://sho.rt"); err != nil {
 		t.Errorf("a row of its own: %v", err)
 	}
@@ -333,9 +328,7 @@ func TestWhatAnEdgeReadsOfTheLogHasNothingElse(t *testing.T) {
 	cut := log.entries[len(log.entries)-1]
 	cut.Private = nil
 	at, _ := follower.LogPosition()
-	if err := follower.Learn([]clusterlog.Entry{cut}, at, deafLearner{}); !errors.Is(err, ErrCorrupt) {
-		t.Errorf("an entry without its private part: got %v, want %v", err, ErrCorrupt)
-	}
+	wantErr(t, follower.Learn([]clusterlog.Entry{cut}, at, deafLearner{}), ErrCorrupt, "an entry without its private part")
 }
 
 // A batch may set a record several times: only the last one counts, on both sides.

@@ -65,6 +65,7 @@ var (
 	readLife, wantTally, hitsOf, rowOf      = storetest.ReadLife, storetest.WantTally, storetest.HitsOf, storetest.RowOf
 	rollUpAll, number, deletedAt, keyOf     = storetest.RollUpAll, storetest.Number, storetest.DeletedAt, rowtest.Key
 	must                                    = storetest.Must
+	wantErr                                 = storetest.WantErr
 	cloneStore, loseAll, loseNothing, quiet = storetest.CloneStore, storetest.LoseAll, storetest.LoseNothing, slog.New(slog.DiscardHandler)
 )
 
@@ -164,4 +165,10 @@ func writeAccounts(table *accounts.Table, sets [][2][]byte, deletes [][]byte) er
 	done := make(chan error, 1)
 	table.Write(sets, deletes, nil, func(err error) { done <- err })
 	return <-done
+}
+
+// wantEqual is storetest.WantEqual.
+func wantEqual[T comparable](t testing.TB, got, want T, format string, args ...any) {
+	t.Helper()
+	storetest.WantEqual(t, got, want, format, args...)
 }

@@ -192,15 +192,12 @@ func TestAStoreOfNoClusterHasNoOutbox(t *testing.T) {
 	f := rowtest.NewFlush()
 	f.Add(100, 1, 1, rowtest.Hit(1))
 	flush(t, s, 1, f)
-	if n := len(rows(t, s, row.TableOutbox)) + len(rows(t, s, row.TablePulled)); n != 0 {
-		t.Errorf("got %d rows", n)
-	}
+	wantEqual(t, len(rows(t, s, row.TableOutbox))+len(rows(t, s, row.TablePulled)), 0, "rows")
 	if _, err := s.Outbox(0, 1); err == nil {
 		t.Error("it has an outbox")
 	}
-	if _, err := s.ApplyPulled([16]byte{1}, 1, nil); !errors.Is(err, ErrOwnOutbox) {
-		t.Errorf("ApplyPulled: got %v", err)
-	}
+	_, err := s.ApplyPulled([16]byte{1}, 1, nil)
+	wantErr(t, err, ErrOwnOutbox, "ApplyPulled")
 	if err := s.RenewOutbox(); err == nil {
 		t.Error("an outbox was renewed")
 	}
@@ -305,15 +302,13 @@ func TestTheOutboxIsDroppedAndContinuesAfterARestart(t *testing.T) {
 		}
 		restart()
 	}
-	if _, err := s.Outbox(40, 1); !errors.Is(err, ErrOutboxDropped) {
-		t.Errorf("after 40: got %v, want ErrOutboxDropped", err)
-	}
+	_, err := s.Outbox(40, 1)
+	wantErr(t, err, ErrOutboxDropped, "after 40")
 	if p, err := s.Outbox(60, 1); err != nil || len(p.Records) != 0 || p.More {
 		t.Errorf("after 60: got %+v, %v", p, err)
 	}
-	if _, err := s.Outbox(61, 1); !errors.Is(err, ErrOutboxUnknown) {
-		t.Errorf("after 61: got %v, want ErrOutboxUnknown", err)
-	}
+	_, err = s.Outbox(61, 1)
+	wantErr(t, err, ErrOutboxUnknown, "after 61")
 	if more, err := s.DropOutbox(1000); err != nil || more {
 		t.Fatalf("DropOutbox of all: %v, %v", more, err)
 	}
@@ -385,9 +380,8 @@ func TestARecordThatIsNotDurableIsNotGivenAway(t *testing.T) {
 	close(hold)
 	must(t, <-flushed)
 	hold = nil
-	if p := posted(t, s, 0); len(p.Records) != 1 {
-		t.Errorf("got %d records after the sync", len(p.Records))
-	}
+	p := posted(t, s, 0)
+	wantEqual(t, len(p.Records), 1, "records after the sync")
 	closeStore(t, s)
 }
 
@@ -461,9 +455,7 @@ func TestAFlushThatIsTooLargePostsNothing(t *testing.T) {
 	if !errors.Is(err, engine.ErrFlushTooLarge) {
 		t.Fatalf("got %v", err)
 	}
-	if n := len(rows(t, s, row.TableOutbox)); n != 0 {
-		t.Errorf("%d records were posted", n)
-	}
+	wantEqual(t, len(rows(t, s, row.TableOutbox)), 0, "records were posted")
 	flush(t, s, 1, f)
 	pull(t, nodes[1], s)
 	if !maps.Equal(rows(t, s, row.TableLinkHours), rows(t, nodes[1], row.TableLinkHours)) {
@@ -515,9 +507,7 @@ func TestAStoreThatLeavesItsClusterHasNoOutbox(t *testing.T) {
 	pull(t, nodes[0], nodes[1])
 	id := posted(t, nodes[0], 0).ID
 	must(t, nodes[0].LeaveLog())
-	if n := len(rows(t, nodes[0], row.TableOutbox)) + len(rows(t, nodes[0], row.TablePulled)); n != 0 {
-		t.Errorf("%d rows are left", n)
-	}
+	wantEqual(t, len(rows(t, nodes[0], row.TableOutbox))+len(rows(t, nodes[0], row.TablePulled)), 0, "rows are left")
 	wantSound(t, nodes[0])
 	must(t, nodes[0].JoinLog(clusterlog.ID{1}, newTestLog().head))
 	if p := posted(t, nodes[0], 0); p.ID == id || len(p.Records) != 0 {

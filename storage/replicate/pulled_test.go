@@ -344,9 +344,7 @@ func addModel(to map[rowtest.LinkHour]*rowtest.Model, key rowtest.LinkHour, m *r
 func compareRows(t *testing.T, node int, got, want map[string]string) {
 	t.Helper()
 	for key, value := range want {
-		if got[key] != value {
-			t.Errorf("node %d, row %x: got %x, want %x", node, key, got[key], value)
-		}
+		wantEqual(t, got[key], value, "node %d, row %x", node, key)
 	}
 	for key := range got {
 		if _, ok := want[key]; !ok {
@@ -384,9 +382,7 @@ func TestALateRowIsWhereTheRollUpWouldHavePutIt(t *testing.T) {
 	late.Add(hour-10, 4, 2, rowtest.Hit(2))
 	late.Add(hour+5, 4, 2, rowtest.Hit(2))
 	flush(t, nodes[1], 1, late)
-	if hits := pull(t, s, nodes[1]); hits != 6 {
-		t.Errorf("got %d hits of links, want 6", hits)
-	}
+	wantEqual(t, pull(t, s, nodes[1]), 6, "hits of links")
 	two := &rowtest.Model{Hits: 2, Visitors: map[uint64]bool{1: true, 2: true}}
 	life := &rowtest.Model{Hits: 7, Visitors: two.Visitors}
 	for name, c := range map[string]struct {
@@ -517,14 +513,11 @@ func TestRecordsBeyondTheLogAreAppliedUpToThere(t *testing.T) {
 	if err != nil || got.Next != 3 || len(got.Hits) != 2 {
 		t.Fatalf("before the log: got %+v, %v", got, err)
 	}
-	if _, err = s.ApplyPulled(p.ID, 3, p.Records[2:]); !errors.Is(err, ErrOutboxEarly) {
-		t.Errorf("a link that is not there yet: got %v, want ErrOutboxEarly", err)
-	}
+	_, err = s.ApplyPulled(p.ID, 3, p.Records[2:])
+	wantErr(t, err, ErrOutboxEarly, "a link that is not there yet")
 	wantSound(t, s)
 	log.feed(t, s)
-	if hits := pull(t, s, maker); hits != 1 {
-		t.Errorf("got %d hits", hits)
-	}
+	wantEqual(t, pull(t, s, maker), 1, "hits")
 	wantTally(t, s, 50, rowtest.Hit(3))
 	wantSound(t, s)
 }
@@ -543,9 +536,7 @@ func TestAPurgedLinkGetsNoRowsAgain(t *testing.T) {
 	flush(t, s, 1, f)
 	apply(t, leader, rowtest.Deletion(rowtest.Link("code1", 1, 2)))
 	log.feed(t, s)
-	if hits := pull(t, leader, maker); hits != 2 {
-		t.Errorf("a deleted link that is not purged: got %d hits of both", hits)
-	}
+	wantEqual(t, pull(t, leader, maker), 2, "a deleted link that is not purged: hits of both")
 	apply(t, leader, engine.Mutation{Purge: &engine.Purge{Deletion: engine.Deletion{Key: keyOf("code1"), ID: 1}, FreesCode: true}})
 	log.feed(t, s)
 	check := func(when string, s *Store) {
@@ -632,7 +623,5 @@ func TestFlushesRollUpsPullsAndDropsMayRunAtOnce(t *testing.T) {
 	for _, hits := range hitsOf(t, nodes[0]) {
 		total += hits
 	}
-	if total != 2*flushes {
-		t.Errorf("got %d hits, want %d", total, 2*flushes)
-	}
+	wantEqual(t, total, 2*flushes, "hits")
 }

@@ -78,9 +78,7 @@ func TestMutationsOfACodeInACommitTakeEffectInTheirOrder(t *testing.T) {
 			if live != (c.want != 0) || live && got.Hot.ID != c.want {
 				t.Errorf("got %+v, %v, want link %d", got.Hot, err, c.want)
 			}
-			if got := len(rows(t, s, row.TableByOwner)); got != c.indexed {
-				t.Errorf("got %d rows by owner, want %d", got, c.indexed)
-			}
+			wantEqual(t, len(rows(t, s, row.TableByOwner)), c.indexed, "rows by owner")
 			closeStore(t, s)
 		})
 	}
@@ -158,9 +156,7 @@ func TestWritesOfAllKindsHaveTheSameEffectTogetherAsOneByOneAndOnAFollower(t *te
 
 	leader, log := newLeader(t)
 	writeTogether(t, leader, all)
-	if len(log.entries) != 1 {
-		t.Errorf("got %d entries, want one", len(log.entries))
-	}
+	wantEqual(t, len(log.entries), 1, "entries")
 	if hashOf(t, leader) != want {
 		t.Errorf("together they leave\n%q, one by one\n%q", rows(t, leader), rows(t, single))
 	}
@@ -210,9 +206,7 @@ func TestTheLargestCreationsOfACommitAreEachWholeInAnEntry(t *testing.T) {
 			t.Errorf("entry %d has %d bytes and %d private ones only", i, len(p.Part), len(log.entries[i].Private))
 		}
 	}
-	if got := len(rows(t, leader, row.TableHot)); got != len(all) {
-		t.Errorf("got %d links, want %d", got, len(all))
-	}
+	wantEqual(t, len(rows(t, leader, row.TableHot)), len(all), "links")
 }
 
 func TestTheBytesThatWaitAreThoseOfTheRowsOrALittleMore(t *testing.T) {

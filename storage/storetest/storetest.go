@@ -41,6 +41,22 @@ func Must(t interface {
 	}
 }
 
+// WantEqual notes that what a format says is got, if that is not what is wanted.
+func WantEqual[T comparable](t testing.TB, got, want T, format string, args ...any) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s: got %v, want %v", fmt.Sprintf(format, args...), got, want)
+	}
+}
+
+// WantErr notes that what a format says has ended with err, if that is not the error that is wanted.
+func WantErr(t testing.TB, err, want error, format string, args ...any) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Errorf("%s: got %v, want %v", fmt.Sprintf(format, args...), err, want)
+	}
+}
+
 // Close closes a store.
 func Close(t testing.TB, s Store) {
 	t.Helper()
