@@ -44,9 +44,7 @@ func TestABulkOverTwoDomainsRacesItsReverse(t *testing.T) {
 		for i, items := range [][]engine.BulkItem{forth, back} {
 			both.Go(func() {
 				results, err := e.CreateBulk(context.Background(), items)
-				if err != nil {
-					t.Errorf("round %d: %v", round, err)
-				}
+				wantErr(t, err, nil, "round %d", round)
 				for _, r := range results {
 					if r.Err == nil {
 						made[i]++

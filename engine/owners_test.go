@@ -42,9 +42,7 @@ func TestAnOwnerWithACreateUnderWayIsNotRetired(t *testing.T) {
 				_, err := e.RetireOwner(ctx, 2)
 				wantErr(t, err, engine.ErrOverloaded, "while the commit is under way")
 				settled, err := e.RetireOwner(context.Background(), 3)
-				if err != nil {
-					t.Errorf("another owner: %v", err)
-				}
+				wantErr(t, err, nil, "another owner")
 				settled(true)
 				e.gate.apply.Store(nil)
 				held()

@@ -245,9 +245,7 @@ func TestADeletedCodeIsFreeAfterExactly90Days(t *testing.T) {
 		}
 	}
 	f.now = f.now.Add(time.Millisecond)
-	if err := take(); err != nil {
-		t.Errorf("a millisecond later: %v", err)
-	}
+	wantErr(t, take(), nil, "a millisecond later")
 }
 
 // atClock runs an engine whose own goroutines only allocate ids, with the test's clock.

@@ -204,7 +204,5 @@ func TestATombstoneWithoutSlotStillBlocksVariants(t *testing.T) {
 		must(t, k.e.RollUp(t.Context()))
 	}
 	k.now = k.now.Add(91 * days)
-	if err := make("Ab", 2); err != nil {
-		t.Errorf("when all are free: %v", err)
-	}
+	wantErr(t, make("Ab", 2), nil, "when all are free")
 }

@@ -97,9 +97,7 @@ func inspect(t testing.TB, dir string, fs vfs.FS) *Inspection {
 
 func closeInspection(t testing.TB, v *Inspection) {
 	t.Helper()
-	if err := v.Close(); err != nil {
-		t.Errorf("closing the inspection: %v", err)
-	}
+	wantErr(t, v.Close(), nil, "closing the inspection")
 }
 
 func TestAHealthyStoreOfEverythingHasNoFaults(t *testing.T) {

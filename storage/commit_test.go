@@ -27,9 +27,7 @@ func TestConcurrentMutationsAreAllDurableAndShareCommits(t *testing.T) {
 		wg.Go(func() {
 			for i := range each {
 				rec := rowtest.Link(fmt.Sprintf("w%d-%d", w, i), uint64(w*each+i+1), uint32(w))
-				if err := tryApply(s, rowtest.Creation(rec)); err != nil {
-					t.Errorf("Apply: %v", err)
-				}
+				wantErr(t, tryApply(s, rowtest.Creation(rec)), nil, "Apply")
 			}
 		})
 	}
@@ -75,9 +73,7 @@ func TestEveryMutationIsAnsweredWhileRunEnds(t *testing.T) {
 	var accepted, refused, submitted atomic.Int64
 	var writers, ran sync.WaitGroup
 	ran.Go(func() {
-		if err := s.Run(ctx); err != nil {
-			t.Errorf("Run: %v", err)
-		}
+		wantErr(t, s.Run(ctx), nil, "Run")
 	})
 	for w := range 8 {
 		writers.Go(func() {

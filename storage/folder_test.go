@@ -206,9 +206,7 @@ func TestAStoreThatAnotherProcessHoldsIsLocked(t *testing.T) {
 	}
 	wantUntouched(t, dir, true, disk.ErrLocked)
 	wantUntouched(t, dir, false, disk.ErrLocked)
-	if err := errors.Join(stdin.Close(), cmd.Wait()); err != nil {
-		t.Errorf("the other process: %v", err)
-	}
+	wantErr(t, errors.Join(stdin.Close(), cmd.Wait()), nil, "the other process")
 	closeStore(t, open(t, dir, Options{}))
 }
 

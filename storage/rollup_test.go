@@ -363,9 +363,7 @@ func TestReadersDuringFlushAndRollUpNeverMissAHit(t *testing.T) {
 		for i := range uint64(flushes) {
 			f := rowtest.NewFlush()
 			f.Add(uint32(i), 1, 7, rowtest.Hit(rowtest.Visitor(i)))
-			if err := s.Flush(f.Batch(engine.Positions{FlushSeq: i + 1})); err != nil {
-				t.Errorf("Flush: %v", err)
-			}
+			wantErr(t, s.Flush(f.Batch(engine.Positions{FlushSeq: i + 1})), nil, "Flush")
 			if _, err := s.RollUp(upTo(uint32(i))); err != nil {
 				t.Errorf("RollUp: %v", err)
 			}

@@ -85,9 +85,7 @@ func TestASecondProcessOfANodeIsRefused(t *testing.T) {
 	if m, _ := s.member(l, "a"); m != (clusterlog.Member{Node: testNode("a"), Live: true}) {
 		t.Errorf("the first is known as %+v", m)
 	}
-	if err := first.stop(); err != nil {
-		t.Errorf("the first: %v", err)
-	}
+	wantErr(t, first.stop(), nil, "the first")
 }
 
 // Elections of the servers keep the lease of a process that crashed for as long as they go on.
@@ -244,9 +242,7 @@ func TestANodeThatCrashedIsLiveAgainOnceItsOldLeaseEnds(t *testing.T) {
 	if took := time.Since(start); took > nodeTTL+3*time.Second {
 		t.Errorf("after %v", took)
 	}
-	if err := again.stop(); err != nil {
-		t.Errorf("Run: %v", err)
-	}
+	wantErr(t, again.stop(), nil, "Run")
 }
 
 // Each request is executed, and its answer is lost.
@@ -300,7 +296,5 @@ func TestAnAnnouncementIsMadeOnceWhenAnswersAreLost(t *testing.T) {
 	})
 	a.Applied(5)
 	eventually(t, "the last value is known", func() bool { m, _ := s.member(observer, "a"); return m.Live && m.Applied == 5 })
-	if err := p.stop(); err != nil {
-		t.Errorf("Run: %v", err)
-	}
+	wantErr(t, p.stop(), nil, "Run")
 }

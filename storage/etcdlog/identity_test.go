@@ -25,9 +25,7 @@ func TestALogOfAnotherClusterIsRefused(t *testing.T) {
 	defer client.Close()
 	before := s.dump(client)
 
-	if err := Create(within(t), own); err != nil {
-		t.Errorf("to make the same log again: %v", err)
-	}
+	wantErr(t, Create(within(t), own), nil, "to make the same log again")
 	wantErr(t, Create(within(t), other), clusterlog.ErrForeignLog, "to make another in its place")
 	if err := Create(within(t), otherKey); !errors.Is(err, clusterlog.ErrForeignLog) || !strings.Contains(err.Error(), "visitor key") {
 		t.Errorf("to make it again with another visitor key: got %v, want %v", err, clusterlog.ErrForeignLog)
@@ -56,9 +54,7 @@ func TestALogOfAnotherClusterIsRefused(t *testing.T) {
 	if after := s.dump(client); after != before {
 		t.Errorf("the servers have\n%s\nand had\n%s", after, before)
 	}
-	if err := s.open().Check(within(t)); err != nil {
-		t.Errorf("the own log: %v", err)
-	}
+	wantErr(t, s.open().Check(within(t)), nil, "the own log")
 }
 
 // dump returns all keys and values.
@@ -174,19 +170,13 @@ func TestAUserWithARoleOnThePrefixIsEnough(t *testing.T) {
 	if err := a.stop(); err != nil || s.live(l, "a") {
 		t.Errorf("the announcement: %v; live after its end: %t", err, s.live(l, "a"))
 	}
-	if err := l.Forget(within(t), "a"); err != nil {
-		t.Errorf("Forget: %v", err)
-	}
+	wantErr(t, l.Forget(within(t), "a"), nil, "Forget")
 	leader.Kill()
 	r.mustAppend("second")
 	leader.Start()
 	s.wantPayloads(l, "first", "second")
-	if err := r.Trim(within(t), 1); err != nil {
-		t.Errorf("Trim: %v", err)
-	}
-	if err := r.stop(); err != nil {
-		t.Errorf("Run: %v", err)
-	}
+	wantErr(t, r.Trim(within(t), 1), nil, "Trim")
+	wantErr(t, r.stop(), nil, "Run")
 	o.Password = "wrong"
 	wrong, err := New(o)
 	must(t, err)

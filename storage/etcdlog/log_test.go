@@ -102,9 +102,7 @@ func TestALeaderThatResignsHandsOverAtOnce(t *testing.T) {
 	waiting.Go(func() { second = s.lead(b, "b") })
 	time.Sleep(time.Second) // b has seen the leader
 	start := time.Now()
-	if err := first.stop(); err != nil {
-		t.Errorf("Run: %v", err)
-	}
+	wantErr(t, first.stop(), nil, "Run")
 	waiting.Wait()
 	took := time.Since(start)
 	if took > time.Second || second.Head() != head || second.Epoch() <= first.Epoch() {
@@ -177,7 +175,5 @@ func TestALeaderOfAnOlderEpochCannotTrim(t *testing.T) {
 	if status, err := b.Status(within(t)); err != nil || status.Floor != 1 {
 		t.Errorf("got %+v, %v", status, err)
 	}
-	if err := second.Trim(within(t), 1); err != nil {
-		t.Errorf("the new leader: %v", err)
-	}
+	wantErr(t, second.Trim(within(t), 1), nil, "the new leader")
 }

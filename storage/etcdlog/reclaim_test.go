@@ -55,12 +55,8 @@ func TestNodesWhoseRowsAreDeletedClaimTheirNamesAgain(t *testing.T) {
 		})
 	}
 	for i, p := range running {
-		if err := p.stop(); err != nil {
-			t.Errorf("%s: %v", names[i], err)
-		}
-		if err := l.Forget(within(t), names[i]); err != nil {
-			t.Errorf("to forget %s: %v", names[i], err)
-		}
+		wantErr(t, p.stop(), nil, "%s", names[i])
+		wantErr(t, l.Forget(within(t), names[i]), nil, "to forget %s", names[i])
 		if m, ok := s.member(l, names[i]); ok {
 			t.Errorf("it was forgotten, and is %+v", m)
 		}

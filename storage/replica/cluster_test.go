@@ -113,9 +113,7 @@ func (m *member) start(log clusterlog.Log) {
 	running, stopRunning := context.WithCancel(context.Background())
 	var replica, rest sync.WaitGroup
 	replica.Go(func() {
-		if err := m.replica.Run(replicating); err != nil {
-			m.t.Errorf("%s: %v", m.name, err)
-		}
+		wantErr(m.t, m.replica.Run(replicating), nil, "%s", m.name)
 	})
 	rest.Go(func() { _ = m.store.Run(running) })
 	rest.Go(func() { _ = m.engine.Run(running) })
@@ -124,9 +122,7 @@ func (m *member) start(log clusterlog.Log) {
 		replica.Wait()
 		stopRunning()
 		rest.Wait()
-		if err := errors.Join(m.engine.Close(), m.store.Close()); err != nil {
-			m.t.Errorf("%s: closing: %v", m.name, err)
-		}
+		wantErr(m.t, errors.Join(m.engine.Close(), m.store.Close()), nil, "%s: closing", m.name)
 	})
 	m.t.Cleanup(m.stop)
 }

@@ -168,9 +168,7 @@ func TestAStoreThatDoesNotLeadWritesNoSharedRow(t *testing.T) {
 	done := make(chan error, 1)
 	s.Accounts().Write([][2][]byte{{{'u'}, {1}}}, nil, nil, func(err error) { done <- err })
 	wantErr(t, <-done, engine.ErrNotLeader, "an account")
-	if err := s.NoteBaseURL("https://sho.rt"); err != nil {
-		t.Errorf("a row of its own: %v", err)
-	}
+	wantErr(t, s.NoteBaseURL("https://sho.rt"), nil, "a row of its own")
 	if after, err := s.SharedHash(); err != nil || after != before {
 		t.Errorf("the shared rows have changed: %x, %v, want %x", after, err, before)
 	}

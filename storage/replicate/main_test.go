@@ -84,9 +84,7 @@ func allRows(t testing.TB, v *Inspection) map[string]string {
 
 func closeInspection(t testing.TB, v *Inspection) {
 	t.Helper()
-	if err := v.Close(); err != nil {
-		t.Errorf("closing the inspection: %v", err)
-	}
+	wantErr(t, v.Close(), nil, "closing the inspection")
 }
 
 func delRow(key []byte) func(*pebble.Batch) { return func(b *pebble.Batch) { kv.Remove(b, key) } }
