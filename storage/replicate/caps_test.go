@@ -8,7 +8,6 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/engine"
-	"shunt/storage/clusterlog"
 	"shunt/storage/row"
 )
 
@@ -35,7 +34,7 @@ func wantCaps(t *testing.T, s *Store, want map[uint64]engine.Cap) {
 // TestCapsAreSharedRows makes, changes and purges caps at the node that leads and at one that learns it, restarts, and
 // leaves the cluster.
 func TestCapsAreSharedRows(t *testing.T) {
-	log := &chainLog{head: clusterlog.Origin(clusterlog.ID{1}), failAt: -1}
+	log := newLog()
 	disk := vfs.NewMem()
 	s, other := openMember(t, disk), openMember(t, vfs.NewMem())
 	stop := start(t, s)

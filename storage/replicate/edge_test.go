@@ -123,7 +123,7 @@ func (m *edgeModel) step() {
 // the full node at the end, and no other row.
 func TestAnEdgeHasTheLinksOfAFullNodeAndNothingElse(t *testing.T) {
 	for seed := range uint64(5) {
-		log := &chainLog{head: clusterlog.Origin(clusterlog.ID{1}), failAt: -1}
+		log := newLog()
 		full := openMember(t, vfs.NewMem())
 		stop := start(t, full)
 		full.Lead(log)
@@ -233,7 +233,7 @@ func bytesOf(t *testing.T, disk vfs.FS, path string) []byte {
 
 // TestHitsOfAnEdgeAreInItsOutboxOnly flushes at an edge, restarts it, and has a full node pull.
 func TestHitsOfAnEdgeAreInItsOutboxOnly(t *testing.T) {
-	full := openMem(t, newCluster(t, newTestLog(), 1)[0])
+	full := openMem(t, newCluster(t, newLog(), 1)[0])
 	defer closeStore(t, full)
 	disk := edgeOf(t, full)
 	edge := openMem(t, disk)
@@ -284,7 +284,7 @@ func TestHitsOfAnEdgeAreInItsOutboxOnly(t *testing.T) {
 }
 
 func TestAnEdgeIsNeverAnythingElse(t *testing.T) {
-	full := openMem(t, newCluster(t, newTestLog(), 1)[0])
+	full := openMem(t, newCluster(t, newLog(), 1)[0])
 	defer closeStore(t, full)
 	edge := openMem(t, edgeOf(t, full))
 	defer closeStore(t, edge)

@@ -23,6 +23,8 @@ type chainLog struct {
 	failAt  int // appends that are left until one fails with ErrDeposed; negative: none fails
 }
 
+func newLog() *chainLog { return &chainLog{head: clusterlog.Origin(clusterlog.ID{1}), failAt: -1} }
+
 func (l *chainLog) Append(_ context.Context, batch clusterlog.BatchID, payload, private []byte) (clusterlog.Position, error) {
 	if l.failAt == 0 {
 		return l.head, clusterlog.ErrDeposed
@@ -38,6 +40,24 @@ func (l *chainLog) Append(_ context.Context, batch clusterlog.BatchID, payload, 
 	}
 	l.entries, l.head = append(l.entries, e), after
 	return after, nil
+}
+
+// newRunningLeader returns a store that leads and runs until the test ends, and its log.
+func newRunningLeader(t testing.TB) (*Store, *chainLog) {
+	t.Helper()
+	log, s := newLog(), openMember(t, vfs.NewMem())
+	t.Cleanup(func() { closeStore(t, s) })
+	t.Cleanup(start(t, s))
+	s.Lead(log)
+	return s, log
+}
+
+// newFollower returns a store of the same cluster until the test ends.
+func newFollower(t testing.TB) *Store {
+	t.Helper()
+	s := openMember(t, vfs.NewMem())
+	t.Cleanup(func() { closeStore(t, s) })
+	return s
 }
 
 // told keeps what a store tells of what it learned.
@@ -94,12 +114,7 @@ func madeLinks(from, n uint64, targetBytes int) (all []engine.Mutation) {
 // replaced in the middle of them. Another node applies the first whole and nothing of the second, also if
 // it is restarted between any two entries.
 func TestALargeBatchIsAppliedWholeOrNotAtAll(t *testing.T) {
-	log := &chainLog{head: clusterlog.Origin(clusterlog.ID{1}), failAt: -1}
-	leader := openMember(t, vfs.NewMem())
-	defer closeStore(t, leader)
-	stop := start(t, leader)
-	defer stop()
-	leader.Lead(log)
+	leader, log := newRunningLeader(t)
 	must(t, writeBulk(t, leader, madeLinks(1, 200, 4000)))
 	whole := len(log.entries)
 	if whole < 3 {
@@ -140,7 +155,7 @@ func TestALargeBatchIsAppliedWholeOrNotAtAll(t *testing.T) {
 }
 
 // learnEach gives a store the entries after its position, one at a time, up to a number of all.
-func learnEach(t *testing.T, s *Store, log *chainLog, until int, to Learner) {
+func learnEach(t testing.TB, s *Store, log *chainLog, until int, to Learner) {
 	t.Helper()
 	at, _ := s.LogPosition()
 	for i := int(at.Sequence); i < until; i++ {
@@ -156,10 +171,8 @@ func learnEach(t *testing.T, s *Store, log *chainLog, until int, to Learner) {
 }
 
 func TestAStoreThatDoesNotLeadWritesNoSharedRow(t *testing.T) {
-	s := openMember(t, vfs.NewMem())
-	defer closeStore(t, s)
-	stop := start(t, s)
-	defer stop()
+	s := newFollower(t)
+	defer start(t, s)()
 	before, err := s.SharedHash()
 	must(t, err)
 	wantErr(t, writeBulk(t, s, madeLinks(1, 1, 10)), engine.ErrNotLeader, "a link")
@@ -190,13 +203,8 @@ func (w *watcher) AccountsChanged() {}
 // TestAnEntryIsAppliedWhenTheEngineKnowsIt: else a client of this node, whose write the leader has answered, could
 // not read it yet.
 func TestAnEntryIsAppliedWhenTheEngineKnowsIt(t *testing.T) {
-	leader, s := openMember(t, vfs.NewMem()), openMember(t, vfs.NewMem())
-	defer closeStore(t, leader)
-	defer closeStore(t, s)
-	log := &chainLog{head: clusterlog.Origin(clusterlog.ID{1}), failAt: -1}
-	stop := start(t, leader)
-	defer stop()
-	leader.Lead(log)
+	s := newFollower(t)
+	leader, log := newRunningLeader(t)
 	for i := range uint64(3) {
 		must(t, writeBulk(t, leader, madeLinks(1+i, 1, 10)))
 	}
@@ -210,11 +218,8 @@ func TestAnEntryIsAppliedWhenTheEngineKnowsIt(t *testing.T) {
 
 // TestLearningDoesNotWaitForWhoeverAllocatesIDs: that one may wait for the turn that learning has.
 func TestLearningDoesNotWaitForWhoeverAllocatesIDs(t *testing.T) {
-	leader, s := openMember(t, vfs.NewMem()), openMember(t, vfs.NewMem())
-	defer closeStore(t, leader)
-	defer closeStore(t, s)
-	log := &chainLog{head: clusterlog.Origin(clusterlog.ID{1}), failAt: -1}
-	leader.Lead(log)
+	s := newFollower(t)
+	leader, log := newLeader(t)
 	_, err := leader.AllocateIDs(10)
 	must(t, err)
 	learnEach(t, s, log, len(log.entries), &told{})
@@ -225,16 +230,11 @@ func TestLearningDoesNotWaitForWhoeverAllocatesIDs(t *testing.T) {
 
 // TestAnEntryOfANewerVersionChangesNothing has a node read what a newer program wrote.
 func TestAnEntryOfANewerVersionChangesNothing(t *testing.T) {
-	log := &chainLog{head: clusterlog.Origin(clusterlog.ID{1}), failAt: -1}
-	leader, follower := openMember(t, vfs.NewMem()), openMember(t, vfs.NewMem())
-	defer closeStore(t, follower)
-	stop := start(t, leader)
-	leader.Lead(log)
+	follower := newFollower(t)
+	leader, log := newRunningLeader(t)
 	leader.WriteEntries(ReadsEntries + 1) // more than it can write
 	must(t, writeBulk(t, leader, madeLinks(1, 1, 30)))
 	leader.StopLeading()
-	stop()
-	closeStore(t, leader)
 	seen := &told{}
 	learnEach(t, follower, log, 1, seen)
 	at, _ := follower.LogPosition()
@@ -251,7 +251,7 @@ func TestAnEntryOfANewerVersionChangesNothing(t *testing.T) {
 
 // FuzzLearn gives a store any payload: it is an error that changes nothing, or rows that all nodes share.
 func FuzzLearn(f *testing.F) {
-	log := &chainLog{head: clusterlog.Origin(clusterlog.ID{1}), failAt: -1}
+	log := newLog()
 	f.Add([]byte{})
 	f.Add([]byte{1, 3})
 	f.Add([]byte{2, 3, 0})
@@ -289,13 +289,8 @@ var secretWords = []string{"title-of-a-link", "tag-of-a-link", "name-of-a-user",
 // What an edge may read of the log has no row that it does not keep, and no part of a record that it does not
 // keep; and a full node that reads both parts has what the leader has.
 func TestWhatAnEdgeReadsOfTheLogHasNothingElse(t *testing.T) {
-	log := &chainLog{head: clusterlog.Origin(clusterlog.ID{1}), failAt: -1}
-	leader, follower := openMember(t, vfs.NewMem()), openMember(t, vfs.NewMem())
-	defer closeStore(t, leader)
-	defer closeStore(t, follower)
-	stop := start(t, leader)
-	defer stop()
-	leader.Lead(log)
+	follower := newFollower(t)
+	leader, log := newRunningLeader(t)
 	link := madeLink(1, 30)
 	link.Cold.Title, link.Cold.Tags = secretWords[0], []string{secretWords[1]}
 	if err := writeBulk(t, leader, append(madeLinks(2, 60, 7000), link)); err != nil { // more than an entry

@@ -2,7 +2,6 @@ package replicate
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -21,42 +20,10 @@ import (
 	"shunt/storage/row/rowtest"
 )
 
-// testLog is a cluster's log in memory with one leader, which always succeeds.
-type testLog struct {
-	head    clusterlog.Position
-	entries [][]byte
-	sealed  [][]byte // of each entry: its private part
-}
-
-func newTestLog() *testLog { return &testLog{head: clusterlog.Origin(clusterlog.NewID())} }
-
-// Append implements Appender.
-func (l *testLog) Append(_ context.Context, batch clusterlog.BatchID, payload, private []byte) (clusterlog.Position, error) {
-	encoded, sealed, after := l.head.Next(1, batch, payload, private)
-	l.entries, l.sealed, l.head = append(l.entries, encoded), append(l.sealed, sealed), after
-	return after, nil
-}
-
 type deafLearner struct{}
 
 func (deafLearner) Learn(*engine.Learned) error { return nil }
 func (deafLearner) AccountsChanged()            {}
-
-// feed has s apply the whole log.
-func (l *testLog) feed(t testing.TB, s *Store) {
-	t.Helper()
-	for at, _ := s.LogPosition(); at.Sequence < l.head.Sequence; {
-		e, next, err := at.Follow(l.entries[at.Sequence])
-		if sealed := l.sealed[at.Sequence]; err == nil && sealed != nil && !s.Edge() {
-			err = e.Attach(sealed)
-		}
-		if err == nil {
-			err = s.Learn([]clusterlog.Entry{e}, next, deafLearner{})
-		}
-		must(t, err)
-		at = next
-	}
-}
 
 // clusterLinks is the number of links of newCluster: link n has id n and the owner n%3+1.
 const clusterLinks = 12
@@ -65,7 +32,7 @@ func clusterOwner(id uint64) uint32 { return uint32(id%3) + 1 }
 
 // newCluster returns the file systems of n nodes of one cluster, with the same links and outboxes of
 // their own.
-func newCluster(t testing.TB, log *testLog, n int) (disks []*vfs.MemFS) {
+func newCluster(t testing.TB, log *chainLog, n int) (disks []*vfs.MemFS) {
 	t.Helper()
 	mem := vfs.NewMem()
 	s := openMem(t, mem)
@@ -98,7 +65,7 @@ func newCluster(t testing.TB, log *testLog, n int) (disks []*vfs.MemFS) {
 }
 
 // openCluster opens all nodes of a new cluster until the test ends.
-func openCluster(t testing.TB, log *testLog, n int) (nodes []*Store) {
+func openCluster(t testing.TB, log *chainLog, n int) (nodes []*Store) {
 	t.Helper()
 	for _, disk := range newCluster(t, log, n) {
 		s := openMem(t, disk)
@@ -148,7 +115,7 @@ func everything(t testing.TB, s *Store) map[string]string {
 }
 
 func TestAFlushLeavesItsRowsInTheOutbox(t *testing.T) {
-	s := openCluster(t, newTestLog(), 1)[0]
+	s := openCluster(t, newLog(), 1)[0]
 	f := rowtest.NewFlush()
 	f.Add(100, 1, 2, rowtest.HitFrom(1, "a.example", 5, 2, 1))
 	f.Add(100, 4, 2, &rowtest.Model{Bots: 3})
@@ -224,7 +191,7 @@ func denseFlush(hour uint32, links uint64) *rowtest.Flush {
 }
 
 func TestALargeFlushMakesSeveralRecordsOfBoundedSize(t *testing.T) {
-	nodes := openCluster(t, newTestLog(), 2)
+	nodes := openCluster(t, newLog(), 2)
 	s := nodes[0]
 	for hour := range uint32(20) {
 		flush(t, s, uint64(hour+1), denseFlush(hour, clusterLinks))
@@ -270,7 +237,7 @@ func TestALargeFlushMakesSeveralRecordsOfBoundedSize(t *testing.T) {
 }
 
 func TestTheOutboxIsDroppedAndContinuesAfterARestart(t *testing.T) {
-	disk := newCluster(t, newTestLog(), 1)[0]
+	disk := newCluster(t, newLog(), 1)[0]
 	s := openMem(t, disk)
 	restart := func() {
 		t.Helper()
@@ -326,7 +293,7 @@ func TestTheOutboxIsDroppedAndContinuesAfterARestart(t *testing.T) {
 }
 
 func TestADropOfManyBytesTakesSeveralCalls(t *testing.T) {
-	s := openCluster(t, newTestLog(), 1)[0]
+	s := openCluster(t, newLog(), 1)[0]
 	for seq := range uint64(100) {
 		flush(t, s, seq+1, denseFlush(100, clusterLinks)) // 200 KB
 	}
@@ -354,7 +321,7 @@ func wantSound(t *testing.T, s *Store) {
 // TestARecordThatIsNotDurableIsNotGivenAway holds the sync of a flush back, and looks at the outbox when
 // its rows can be read already.
 func TestARecordThatIsNotDurableIsNotGivenAway(t *testing.T) {
-	disk := newCluster(t, newTestLog(), 1)[0]
+	disk := newCluster(t, newLog(), 1)[0]
 	var hold chan struct{} // set while nothing else syncs
 	s := openMem(t, errorfs.Wrap(disk, errorfs.InjectorFunc(func(op errorfs.Op) error {
 		if c := hold; c != nil && (op.Kind == errorfs.OpFileSync || op.Kind == errorfs.OpFileSyncData || op.Kind == errorfs.OpFileSyncTo) {
@@ -387,7 +354,7 @@ func TestARecordThatIsNotDurableIsNotGivenAway(t *testing.T) {
 
 // TestAFullOutboxLosesDetailsAndNeverCounts fills a small outbox that nobody pulls from.
 func TestAFullOutboxLosesDetailsAndNeverCounts(t *testing.T) {
-	disks := newCluster(t, newTestLog(), 2)
+	disks := newCluster(t, newLog(), 2)
 	const bound = 400_000
 	s := open(t, "/data/store", Options{FS: disks[0]})
 	s.outbox.maxBytes = bound
@@ -440,7 +407,7 @@ func TestAFullOutboxLosesDetailsAndNeverCounts(t *testing.T) {
 
 // TestAFlushThatIsTooLargePostsNothing has a flush fail after some of its records were made.
 func TestAFlushThatIsTooLargePostsNothing(t *testing.T) {
-	nodes := openCluster(t, newTestLog(), 2)
+	nodes := openCluster(t, newLog(), 2)
 	s := nodes[0]
 	before := s.MaxFlushBytes
 	s.MaxFlushBytes = 1 << 20
@@ -465,7 +432,7 @@ func TestAFlushThatIsTooLargePostsNothing(t *testing.T) {
 }
 
 func TestACopyOfAStoreHasAnOutboxOfItsOwn(t *testing.T) {
-	s := openCluster(t, newTestLog(), 1)[0]
+	s := openCluster(t, newLog(), 1)[0]
 	f := rowtest.NewFlush()
 	f.Add(100, 1, 2, rowtest.Hit(1))
 	flush(t, s, 1, f)
@@ -498,7 +465,7 @@ func TestACopyOfAStoreHasAnOutboxOfItsOwn(t *testing.T) {
 }
 
 func TestAStoreThatLeavesItsClusterHasNoOutbox(t *testing.T) {
-	nodes := openCluster(t, newTestLog(), 2)
+	nodes := openCluster(t, newLog(), 2)
 	for i, s := range nodes {
 		f := rowtest.NewFlush()
 		f.Add(100, 1, 2, rowtest.Hit(uint64(i)))
@@ -509,7 +476,7 @@ func TestAStoreThatLeavesItsClusterHasNoOutbox(t *testing.T) {
 	must(t, nodes[0].LeaveLog())
 	wantEqual(t, len(rows(t, nodes[0], row.TableOutbox))+len(rows(t, nodes[0], row.TablePulled)), 0, "rows are left")
 	wantSound(t, nodes[0])
-	must(t, nodes[0].JoinLog(clusterlog.ID{1}, newTestLog().head))
+	must(t, nodes[0].JoinLog(clusterlog.ID{1}, newLog().head))
 	if p := posted(t, nodes[0], 0); p.ID == id || len(p.Records) != 0 {
 		t.Error("it has its old outbox again")
 	}
@@ -518,7 +485,7 @@ func TestAStoreThatLeavesItsClusterHasNoOutbox(t *testing.T) {
 
 func TestEachFaultOfAnOutboxIsFound(t *testing.T) {
 	t.Parallel()
-	disks := newCluster(t, newTestLog(), 2)
+	disks := newCluster(t, newLog(), 2)
 	s, other := openMem(t, disks[0]), openMem(t, disks[1])
 	for seq := range uint64(3) {
 		f := rowtest.NewFlush()

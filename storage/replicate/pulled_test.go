@@ -77,7 +77,7 @@ type pulledNode struct {
 
 func newPulledCluster(t *testing.T, seed uint64) *pulledCluster {
 	c := &pulledCluster{t: t, rng: rand.New(rand.NewPCG(seed, 4)), ledger: rowtest.NewFlush()}
-	for _, disk := range newCluster(t, newTestLog(), 3) {
+	for _, disk := range newCluster(t, newLog(), 3) {
 		n := &pulledNode{c: c, open: pulledHour}
 		n.start(disk)
 		c.nodes = append(c.nodes, n)
@@ -357,7 +357,7 @@ func compareRows(t *testing.T, node int, got, want map[string]string) {
 // hours whose rows or days are deleted.
 func TestALateRowIsWhereTheRollUpWouldHavePutIt(t *testing.T) {
 	const hour, day = 24 * 1000, 1000
-	nodes := openCluster(t, newTestLog(), 2)
+	nodes := openCluster(t, newLog(), 2)
 	s := nodes[0]
 	f := rowtest.NewFlush()
 	f.Add(hour, 4, 2, rowtest.Hit(1))
@@ -426,7 +426,7 @@ func TestALateRowIsWhereTheRollUpWouldHavePutIt(t *testing.T) {
 
 // TestRefusedRecordsChangeNothing gives records that cannot be applied, each with a good one before it.
 func TestRefusedRecordsChangeNothing(t *testing.T) {
-	log := newTestLog()
+	log := newLog()
 	nodes := openCluster(t, log, 2)
 	s := nodes[0]
 	for seq := range uint64(3) {
@@ -493,7 +493,7 @@ func TestRefusedRecordsChangeNothing(t *testing.T) {
 
 // TestRecordsBeyondTheLogAreAppliedUpToThere has two good records before one that must wait.
 func TestRecordsBeyondTheLogAreAppliedUpToThere(t *testing.T) {
-	log := newTestLog()
+	log := newLog()
 	nodes := openCluster(t, log, 2)
 	maker, s := nodes[0], nodes[1]
 	stop := start(t, maker)
@@ -516,7 +516,7 @@ func TestRecordsBeyondTheLogAreAppliedUpToThere(t *testing.T) {
 	_, err = s.ApplyPulled(p.ID, 3, p.Records[2:])
 	wantErr(t, err, ErrOutboxEarly, "a link that is not there yet")
 	wantSound(t, s)
-	log.feed(t, s)
+	learnEach(t, s, log, len(log.entries), deafLearner{})
 	wantEqual(t, pull(t, s, maker), 1, "hits")
 	wantTally(t, s, 50, rowtest.Hit(3))
 	wantSound(t, s)
@@ -524,7 +524,7 @@ func TestRecordsBeyondTheLogAreAppliedUpToThere(t *testing.T) {
 
 // TestAPurgedLinkGetsNoRowsAgain pulls hits of a link that was purged meanwhile.
 func TestAPurgedLinkGetsNoRowsAgain(t *testing.T) {
-	log := newTestLog()
+	log := newLog()
 	disks := newCluster(t, log, 3)
 	leader, maker, s := openMem(t, disks[0]), openMem(t, disks[1]), openMem(t, disks[2])
 	stop := start(t, leader)
@@ -535,10 +535,10 @@ func TestAPurgedLinkGetsNoRowsAgain(t *testing.T) {
 	flush(t, maker, 1, f)
 	flush(t, s, 1, f)
 	apply(t, leader, rowtest.Deletion(rowtest.Link("code1", 1, 2)))
-	log.feed(t, s)
+	learnEach(t, s, log, len(log.entries), deafLearner{})
 	wantEqual(t, pull(t, leader, maker), 2, "a deleted link that is not purged: hits of both")
 	apply(t, leader, engine.Mutation{Purge: &engine.Purge{Deletion: engine.Deletion{Key: keyOf("code1"), ID: 1}, FreesCode: true}})
-	log.feed(t, s)
+	learnEach(t, s, log, len(log.entries), deafLearner{})
 	check := func(when string, s *Store) {
 		t.Helper()
 		if tally, _, err := readLife(t, s, 1); err != nil || tally.Hits != 0 {
@@ -572,7 +572,7 @@ func TestAPurgedLinkGetsNoRowsAgain(t *testing.T) {
 
 // TestAPurgeExcludesRollUpsFlushesAndPulls runs them at once: rows of the purged link must not come back.
 func TestFlushesRollUpsPullsAndDropsMayRunAtOnce(t *testing.T) {
-	nodes := openCluster(t, newTestLog(), 2)
+	nodes := openCluster(t, newLog(), 2)
 	const flushes = 150
 	var running sync.WaitGroup
 	for i, s := range nodes {

@@ -126,10 +126,8 @@ func writesOfAllKinds() []anyWrite {
 // newLeader returns a store that leads, without running, and its log.
 func newLeader(t *testing.T) (*Store, *chainLog) {
 	t.Helper()
-	log := &chainLog{head: clusterlog.Origin(clusterlog.ID{1}), failAt: -1}
-	s := openMember(t, vfs.NewMem())
+	log, s := newLog(), newFollower(t)
 	s.Lead(log)
-	t.Cleanup(func() { closeStore(t, s) })
 	return s, log
 }
 
@@ -160,8 +158,7 @@ func TestWritesOfAllKindsHaveTheSameEffectTogetherAsOneByOneAndOnAFollower(t *te
 	if hashOf(t, leader) != want {
 		t.Errorf("together they leave\n%q, one by one\n%q", rows(t, leader), rows(t, single))
 	}
-	follower := openMember(t, vfs.NewMem())
-	defer closeStore(t, follower)
+	follower := newFollower(t)
 	learnEach(t, follower, log, len(log.entries), &told{})
 	if hashOf(t, follower) != want {
 		t.Errorf("a follower has\n%q, the leader\n%q", rows(t, follower), rows(t, leader))
