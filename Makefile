@@ -29,19 +29,7 @@ quick: ## test what differs from the last commit (BASE=commit), and what imports
 .PHONY: test
 test: ## run all tests, including the end-to-end run on the sample of addresses, and the main ones in 32 bits
 	$(GO) test ./...
-	@$(MAKE) --no-print-directory test-386
-
-# Linux on amd64 runs programs of 386. So the tests of what 32 bits may break run as one: words that goroutines share,
-# formats, numbers from outside, and the server with a restart and a kill.
-TEST_386 = GOARCH=386 CGO_ENABLED=0 $(GO) test -short
-
-.PHONY: test-386
-test-386:
-	@if test "$$($(GO) env GOHOSTOS)/$$($(GO) env GOHOSTARCH)" != linux/amd64; then \
-		echo "test-386 is skipped: only Linux on amd64 runs programs of 386"; exit; fi; set -x; \
-	$(TEST_386) ./engine/... ./storage/row ./storage/crashtest ./api/wire/... ./api/ops; \
-	$(TEST_386) ./api -run '^TestABadBody|^TestABodyMust|^TestAmbiguousRequests' -skip over_TLS; \
-	$(TEST_386) ./cmd/shunt/e2e -run '^TestLinksHitsAndVisitorsOutlive|^TestTypicalMistakes'
+	@.ci/test-386
 
 # The tests of the binary run without the race detector, because it would see their clients and not the binary.
 .PHONY: race

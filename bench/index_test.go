@@ -32,8 +32,9 @@ var loaded = sync.OnceValue(func() *engine.Engine {
 	return e
 })
 
-// drainEvery is a quarter of the rings' capacity, because some rings get more records than others.
-const drainEvery = engine.DefaultRings * engine.DefaultRingRecords / 4
+// drainEvery is a quarter of the capacity of the rings that a start fills, which is a quarter of the rings' capacity,
+// because some rings get more records than others.
+const drainEvery = engine.DefaultRings * engine.DefaultRingRecords / 16
 
 // drain folds and flushes all hits.
 func drain(b *testing.B, e *engine.Engine) {

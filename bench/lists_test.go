@@ -8,6 +8,7 @@ import (
 
 	"shunt/api/redirect"
 	"shunt/engine"
+	"shunt/engine/index"
 )
 
 // createAll makes n links of owner 1 by bulks, none of them disabled.
@@ -48,7 +49,7 @@ func BenchmarkListByState(b *testing.B) {
 		f := newFigured(b, 0)
 		f.createAll(b, n)
 		redirects := redirect.New(f.Engine, nil, blockedHosts(b, 100_000), f.now())
-		disabled := func(l engine.Link) bool {
+		disabled := func(l index.Link) bool {
 			return redirects.StateNow(l, f.clock.Load()) == engine.StateDisabled
 		}
 		for _, of := range []string{"one", "all"} {

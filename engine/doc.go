@@ -72,7 +72,8 @@
 // Locks. shard.mu and counters.mu (of the index), pending.mu, ids.mu, owners.mu, receipts.mu, and
 // the mutexes of the keeper and the dictionary (of the journal). None is taken while another is
 // held, but the index takes two of its own under shard.mu (see there), and a claim looks at clock.mu
-// under it, which is held for no I/O then. The store's callbacks take shard.mu, counters.mu, owners.mu and receipts.mu; a rewrite of a
+// under it, which is held for no I/O then. The store's callbacks take counters.mu, shard.mu, owners.mu and receipts.mu,
+// one after the other; a rewrite of a
 // shard happens in a callback, and holds up all writers: for about 0.1 µs a link, or 0.6 µs while it is
 // so small that its targets are coded again.
 //

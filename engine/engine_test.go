@@ -19,6 +19,7 @@ import (
 	"go.uber.org/goleak"
 
 	"shunt/engine"
+	"shunt/engine/index"
 	"shunt/storage"
 )
 
@@ -171,7 +172,7 @@ func newTestEngine(t *testing.T, o engine.Options) *testEngine {
 	return &testEngine{Engine: e, gate: g, stopEngine: stopEngine, closeEngine: closeEngine, stop: stop}
 }
 
-func (e *testEngine) create(t *testing.T, alias string) engine.Link {
+func (e *testEngine) create(t *testing.T, alias string) index.Link {
 	t.Helper()
 	_, _, err := e.Create(context.Background(), engine.Draft{Alias: alias, Owner: 1, Target: "https://example.com/" + alias})
 	must(t, err)

@@ -8,9 +8,10 @@ import (
 	"time"
 
 	"shunt/engine"
+	"shunt/engine/index"
 )
 
-func hitTimes(e *testEngine, l engine.Link, n int) {
+func hitTimes(e *testEngine, l index.Link, n int) {
 	for i := range n {
 		e.Hit(l, engine.Visit{Visitor: uint64(i), NowMs: time.Now().UnixMilli(), Class: engine.ClassHit})
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"shunt/engine"
+	"shunt/engine/index"
 )
 
 // TestASelectionAllocatesNothingPerRow compares pages over 500 rows and over 9,500. It runs without
@@ -16,7 +17,7 @@ func TestASelectionAllocatesNothingPerRow(t *testing.T) {
 	e := newTestEngine(t, engine.Options{FlushInterval: time.Hour})
 	e.fill(t, 1, 500, 20_000)
 	e.fill(t, 2, 9_500, 20_000)
-	capped := func(l engine.Link) bool { return l.Flags()&engine.FlagCapped != 0 }
+	capped := func(l index.Link) bool { return l.Flags()&engine.FlagCapped != 0 }
 	allocs := func(owner uint32) float64 {
 		q := engine.LinkQuery{ListRange: engine.ListRange{Owner: owner}, Limit: 50, Select: capped}
 		return testing.AllocsPerRun(20, func() {

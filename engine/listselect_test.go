@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"shunt/engine"
+	"shunt/engine/index"
 )
 
 // countedListing counts the records that are read from a listing.
@@ -30,7 +31,7 @@ func (g *gate) Listing(ctx context.Context) (engine.Listing, error) {
 	return countedListing{l, g}, nil
 }
 
-func isDisabled(l engine.Link) bool { return l.Flags().Disabled() }
+func isDisabled(l index.Link) bool { return l.Flags().Disabled() }
 
 // fill makes links of an owner; the first and every disabledth after it are disabled.
 func (e *testEngine) fill(t testing.TB, owner uint32, links, disabledth int) {
@@ -76,7 +77,7 @@ func TestASelectionEndsAtTheRowsOfAPage(t *testing.T) {
 	e := newTestEngine(t, engine.Options{})
 	e.fill(t, 1, 10_001, 20_000)
 	asked, turns := 0, 0
-	q := engine.LinkQuery{ListRange: engine.ListRange{Owner: 1}, Limit: 50, Select: func(l engine.Link) bool {
+	q := engine.LinkQuery{ListRange: engine.ListRange{Owner: 1}, Limit: 50, Select: func(l index.Link) bool {
 		asked++
 		return isDisabled(l)
 	}}

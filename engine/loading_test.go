@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"shunt/engine"
+	"shunt/engine/index"
 	"shunt/storage"
 )
 
@@ -146,12 +147,12 @@ func (l *loader) end(end func() error) {
 }
 
 // fetched returns the link of code from memory or the store.
-func (l *loader) fetched(code string) (engine.Link, bool) {
+func (l *loader) fetched(code string) (index.Link, bool) {
 	l.t.Helper()
 	if found, err := l.Fetch(context.Background(), keyOf(code).View()); err != nil {
 		l.t.Fatal(err)
 	} else if !found {
-		return engine.Link{}, false
+		return index.Link{}, false
 	}
 	return l.Resolve(keyOf(code).View())
 }

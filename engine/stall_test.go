@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"shunt/engine"
+	"shunt/engine/index"
 )
 
 func TestAStallKeepsBoundedDeltasAndCountsDroppedHits(t *testing.T) {
@@ -68,7 +69,7 @@ func TestAStallIsLoggedWhenItBeginsDropsAndEnds(t *testing.T) {
 				var log logBuffer
 				e := newTestEngine(t, engine.Options{PendingEntries: 4, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 				defer e.stop()
-				var links []engine.Link
+				var links []index.Link
 				for i := range 4 {
 					links = append(links, e.create(t, fmt.Sprintf("link%d", i)))
 				}

@@ -66,7 +66,8 @@
 // Any number of goroutines may call everything at once. Only one at a time may write, because each
 // writer reads before it writes. It holds the write lock until its write has ended in the table,
 // even if its caller stops waiting before (after engine.CommitTimeout, for the lock and the table
-// together). After engine.ErrOutcomeUnknown the write may still happen, and until it ends other
+// together). Under it the table's callback takes the lock of the known callers, then that of the last uses.
+// After engine.ErrOutcomeUnknown the write may still happen, and until it ends other
 // writers get engine.ErrOverloaded after the same time. When a function returns nil, its write is
 // durable, and in force: a revocation, log-out, demotion or deletion holds for the next request, on
 // open connections too. Where it matters, the caller is checked again: IssueToken checks its maker

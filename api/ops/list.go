@@ -10,6 +10,7 @@ import (
 	"shunt/api/jsonbody"
 	"shunt/api/jsontext"
 	"shunt/engine"
+	"shunt/engine/index"
 )
 
 // maxListValueBytes is the limit of a parameter's value; the longest useful value is the beginning
@@ -126,9 +127,9 @@ func (c *Calls) linkQuery(caller account.Caller, q *ListQuery) (engine.LinkQuery
 }
 
 // inState returns a function that selects the links that are in a state at this moment.
-func (c *Calls) inState(state engine.State) func(engine.Link) bool {
+func (c *Calls) inState(state engine.State) func(index.Link) bool {
 	nowMs := c.o.Now().UnixMilli()
-	return func(l engine.Link) bool { return c.o.StateNow(l, nowMs) == state }
+	return func(l index.Link) bool { return c.o.StateNow(l, nowMs) == state }
 }
 
 // A Page is a page of a list of links, the newest first. It has at most as many links as were asked

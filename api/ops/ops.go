@@ -8,6 +8,7 @@ import (
 	"shunt/api/account"
 	"shunt/api/turnstile"
 	"shunt/engine"
+	"shunt/engine/index"
 )
 
 // Options are what Calls need. All but Logger are required.
@@ -18,10 +19,10 @@ type Options struct {
 	Targets  engine.TargetPolicy
 	Cores    *turnstile.Turnstile // shared with all other work that keeps a core busy
 
-	State    func(*engine.Detail) engine.State             // of a link, block list included
-	StateNow func(l engine.Link, nowMs int64) engine.State // the same of a link in memory; takes no lock
-	Missed   func(top int) Misses                          // the codes that were missed most
-	Wrote    func(op string, n int, err error)             // counts n writes of links that returned err
+	State    func(*engine.Detail) engine.State            // of a link, block list included
+	StateNow func(l index.Link, nowMs int64) engine.State // the same of a link in memory; takes no lock
+	Missed   func(top int) Misses                         // the codes that were missed most
+	Wrote    func(op string, n int, err error)            // counts n writes of links that returned err
 	Now      func() time.Time
 
 	Logger *slog.Logger // default: discards

@@ -10,6 +10,7 @@ import (
 	"shunt/api/turnstile"
 	"shunt/api/visitor"
 	"shunt/engine"
+	"shunt/engine/index"
 )
 
 // maxLocationBytes bounds a target together with the query that is added to it, as they go out.
@@ -41,10 +42,10 @@ type Heads [len(Statuses)][]byte
 // about valid until Commit or Release.
 type Decision struct {
 	Outcome Outcome
-	Unread  bool        // with StillLoading: the store may have the link; see DecideUnread
-	Status  int         // with Redirected
-	maxAge  int64       // with Redirected: how many seconds the answer may be stored; neverStored: not at all
-	link    engine.Link // with Redirected and Prefetched
+	Unread  bool       // with StillLoading: the store may have the link; see DecideUnread
+	Status  int        // with Redirected
+	maxAge  int64      // with Redirected: how many seconds the answer may be stored; neverStored: not at all
+	link    index.Link // with Redirected and Prefetched
 }
 
 // A Redirector answers requests for codes. Everything in it is read-only or atomic, or has a lock
@@ -95,7 +96,7 @@ func (r *Redirector) Decide(buf []byte, q *Request) (Decision, []byte) {
 }
 
 // follow redirects along l, unless l or the request forbid it.
-func (r *Redirector) follow(buf []byte, l engine.Link, q *Request) (Decision, []byte) {
+func (r *Redirector) follow(buf []byte, l index.Link, q *Request) (Decision, []byte) {
 	d := Decision{Status: l.Flags().RedirectStatus(), link: l}
 	if !q.Safe && d.Status < 307 { // first: the method is wrong in every state of the link
 		return d.missed(WrongMethod), buf

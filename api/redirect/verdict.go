@@ -3,6 +3,7 @@ package redirect
 import (
 	"shunt/api/turnstile"
 	"shunt/engine"
+	"shunt/engine/index"
 )
 
 // An Outcome is how a request for a code ends.
@@ -62,7 +63,7 @@ type Facts struct {
 // factsOf returns the facts about link l, except Exhausted: a redirect learns that from Hit,
 // because a cap must be exact. location is the target with the query that is forwarded, because the
 // block list may match both together.
-func (r *Redirector) factsOf(l engine.Link, location []byte, nowMs int64) Facts {
+func (r *Redirector) factsOf(l index.Link, location []byte, nowMs int64) Facts {
 	return Facts{Blocked: r.blocks.Blocks(location), Disabled: l.Flags().Disabled(), Expired: l.Expired(nowMs)}
 }
 
@@ -96,12 +97,12 @@ func (r *Redirector) State(d *engine.Detail) engine.State {
 
 // StateNow returns the state that a link object of l has at nowMs, judged by what is in memory. It
 // takes no lock and reads nothing from the store.
-func (r *Redirector) StateNow(l engine.Link, nowMs int64) engine.State {
+func (r *Redirector) StateNow(l index.Link, nowMs int64) engine.State {
 	return r.verdictOn(l, nowMs).State()
 }
 
 // verdictOn returns the outcome of a redirect of l that forwards no query.
-func (r *Redirector) verdictOn(l engine.Link, nowMs int64) Outcome {
+func (r *Redirector) verdictOn(l index.Link, nowMs int64) Outcome {
 	var target [256]byte
 	facts := r.factsOf(l, l.AppendTarget(target[:0]), nowMs)
 	facts.Exhausted = r.engine.UsedUp(l)

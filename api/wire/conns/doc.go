@@ -39,7 +39,8 @@
 // # Concurrency
 //
 // The owner of a row writes what is the owner's. The sweep reads atomics. The table of rows, apart from what their
-// owners write, and the table of addresses have the table's lock, which comes before the inbox of a loop.
+// owners write, and the table of addresses have the table's lock, which comes before the inbox of a loop. A group's lock comes
+// before its listeners', and a listener's before that inbox.
 //
 // Files, leaves first: served.go, limits.go, networks.go, rows.go, orders.go, table.go, evict.go, heads.go, sweep.go,
 // join.go, accept.go.
