@@ -2,7 +2,6 @@ package bench
 
 import (
 	"context"
-	"hash/maphash"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -83,76 +82,6 @@ func BenchmarkResolve(b *testing.B) {
 					b.Fatal("a link is missing")
 				}
 				l.Release()
-				n++
-			}
-		})
-	}
-}
-
-// BenchmarkTarget is the look-up and the target, as a redirect has it: which code is next depends on
-// the target, so that a processor cannot look up the next link before it has the target of the last.
-func BenchmarkTarget(b *testing.B) {
-	for _, dist := range []string{"uniform", "zipf"} {
-		b.Run("links="+human(links())+"/dist="+dist, func(b *testing.B) {
-			e, codes := loaded(), stream(dist)
-			location := make([]byte, 0, 2<<10)
-			b.ReportAllocs()
-			n := 0
-			for b.Loop() {
-				l, ok := e.Resolve(viewOf(codes[n&(len(codes)-1)]))
-				if !ok {
-					b.Fatal("a link is missing")
-				}
-				target := l.AppendTarget(location)
-				n += 1 + int(target[len(target)-1]&1)
-				l.Release()
-			}
-		})
-	}
-}
-
-// mapped is the simplest index: a map of strings in each of 64 shards, without locks.
-type mapped struct {
-	seed   maphash.Seed
-	shards [64]map[string]*mappedLink
-}
-
-type mappedLink struct {
-	target string
-	id     uint64
-	owner  uint32
-}
-
-func (m *mapped) shard(code []byte) map[string]*mappedLink {
-	return m.shards[maphash.Bytes(m.seed, code)%uint64(len(m.shards))]
-}
-
-func newMapped(n uint64) *mapped {
-	m := &mapped{seed: maphash.MakeSeed()}
-	for i := range m.shards {
-		m.shards[i] = make(map[string]*mappedLink, n/uint64(len(m.shards)))
-	}
-	for i := range n {
-		code := appendCode(nil, i)
-		m.shard(code)[string(code)] = &mappedLink{target: string(appendTarget(nil, i)), id: idOf(i), owner: 1}
-	}
-	return m
-}
-
-// BenchmarkMap is a yardstick for Resolve: the same look-ups in maps. It took 309 ns on a machine
-// of this kind when the targets were set.
-func BenchmarkMap(b *testing.B) {
-	m := newMapped(links())
-	for _, dist := range []string{"uniform", "zipf"} {
-		b.Run("links="+human(links())+"/dist="+dist, func(b *testing.B) {
-			codes := stream(dist)
-			n := 0
-			for b.Loop() {
-				code := codes[n&(len(codes)-1)]
-				l := m.shard(code)[string(code)]
-				if l == nil || len(l.target) == 0 {
-					b.Fatal("a link is missing")
-				}
 				n++
 			}
 		})

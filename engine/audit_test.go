@@ -18,16 +18,13 @@ func TestEntriesAreKeptForTheDaysThatWereAsked(t *testing.T) {
 	nowMs.Store(start.UnixMilli())
 	k := openKeeper(t, t.TempDir(), now, 1)
 	turn := func() {
-		if err := k.RollUp(context.Background()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, k.RollUp(context.Background()))
 	}
 	for i, code := range []string{"first", "second"} { // an hour and a half apart
 		nowMs.Store(start.Add(time.Duration(i) * 90 * time.Minute).UnixMilli())
 		by := engine.By{AtMs: nowMs.Load(), User: 1, Name: "ann"}
-		if _, _, err := k.Create(context.Background(), engine.Draft{Target: "https://example.org/", Alias: code, Owner: 1, By: &by}); err != nil {
-			t.Fatal(err)
-		}
+		_, _, err := k.Create(context.Background(), engine.Draft{Target: "https://example.org/", Alias: code, Owner: 1, By: &by})
+		must(t, err)
 		turn()
 	}
 	for _, c := range []struct {

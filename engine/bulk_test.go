@@ -88,13 +88,9 @@ func TestEachItemOfABulkHasItsOwnResult(t *testing.T) {
 			}
 		}
 	}
-	if got := e.Metrics().Links; got != 7 {
-		t.Errorf("%d links, want 7", got)
-	}
+	wantEqual(t, e.Metrics().Links, 7, "links")
 	e.make(t, engine.Draft{Alias: "theirs2"}) // all locks were released
-	if err := e.Delete(context.Background(), keyOf("theirs"), engine.Guard{AnyOwner: true}); err != nil {
-		t.Error(err)
-	}
+	check(t, e.Delete(context.Background(), keyOf("theirs"), engine.Guard{AnyOwner: true}))
 }
 
 // TestRacingBulksDoNotDeadlockAndEachAliasHasOneWinner has each bulk take the aliases in another
@@ -111,9 +107,7 @@ func TestRacingBulksDoNotDeadlockAndEachAliasHasOneWinner(t *testing.T) {
 				words = append(words, fmt.Sprintf("Alias%d=by%d", (k*(2*i+1)+i)%aliases, i))
 			}
 			results, err := e.CreateBulk(context.Background(), items(strings.Join(words, " ")))
-			if err != nil {
-				t.Error(err)
-			}
+			check(t, err)
 			for _, r := range results {
 				if r.Err == nil && !r.Existed {
 					created[i]++
@@ -155,9 +149,7 @@ func TestBulksThatWaitForEachOtherGoInTurn(t *testing.T) {
 		synctest.Wait()
 		held()
 		writing.Wait()
-		if got := e.Metrics().Links; got != 1+9 {
-			t.Errorf("%d links, want 10", got)
-		}
+		wantEqual(t, e.Metrics().Links, 1+9, "links")
 	})
 }
 
@@ -177,17 +169,13 @@ func TestARepeatedBulkMakesNothingASecondTime(t *testing.T) {
 	}
 	links := e.Metrics().Links
 	for _, code := range []string{"b", "taken", "there"} {
-		if err := e.Delete(context.Background(), keyOf(code), engine.Guard{AnyOwner: true}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, e.Delete(context.Background(), keyOf(code), engine.Guard{AnyOwner: true}))
 	}
 	_, err = e.Update(context.Background(), keyOf("a"), engine.Guard{AnyOwner: true}, func(r *engine.Record) error {
 		r.Cold.Title = "another"
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	l, _ := e.Resolve(keyOf(first[1].Detail.Code).View())
 	e.Hit(l, engine.Visit{})
 	l.Release()
@@ -200,17 +188,13 @@ func TestARepeatedBulkMakesNothingASecondTime(t *testing.T) {
 			t.Errorf("the repeat shows %+v, want %+v", again[i].Detail, first[i].Detail)
 		}
 	}
-	if n := e.Metrics().Links; n != links-3 {
-		t.Errorf("%d links are there, want %d", n, links-3)
-	}
+	wantEqual(t, e.Metrics().Links, links-3, "links are there")
 	q := request("key")
 	q.Body[0]++
-	if _, err := e.CreateBulkOnce(context.Background(), q, items(words)); !errors.Is(err, engine.ErrMismatch) {
-		t.Errorf("another body: got %v, want ErrMismatch", err)
-	}
-	if _, _, err := e.CreateOnce(context.Background(), request("key"), nil); !errors.Is(err, engine.ErrMismatch) {
-		t.Errorf("a request for one link: got %v, want ErrMismatch", err)
-	}
+	_, err = e.CreateBulkOnce(context.Background(), q, items(words))
+	wantErr(t, err, engine.ErrMismatch, "another body")
+	_, _, err = e.CreateOnce(context.Background(), request("key"), nil)
+	wantErr(t, err, engine.ErrMismatch, "a request for one link")
 	if got, _, err := e.bulkOnce("failing", "! !"); got != "bad bad" || err != nil {
 		t.Errorf("got %q, %v", got, err)
 	}
@@ -251,9 +235,8 @@ func TestABulkOfUnknownOutcomeIsFoundByItsRepeat(t *testing.T) {
 			t.Error("a link is visible that is not durable")
 		}
 		e.gate.apply.Store(nil)
-		if _, err := e.CreateBulk(context.Background(), items("b c")); !errors.Is(err, engine.ErrOverloaded) {
-			t.Errorf("a bulk of a code under way: got %v, want ErrOverloaded", err)
-		}
+		_, err := e.CreateBulk(context.Background(), items("b c"))
+		wantErr(t, err, engine.ErrOverloaded, "a bulk of a code under way")
 		held()
 		got, _, err := e.bulkOnce("key", "a - b")
 		if links := e.Metrics().Links; got != "created created created" || err != nil || links != 1+3 {
@@ -266,14 +249,11 @@ func TestABulkThatTheStoreRefusesMakesNothing(t *testing.T) {
 	e := newTestEngine(t, engine.Options{})
 	for _, refusal := range []error{engine.ErrReadOnly, engine.ErrOverloaded} {
 		e.gate.failBulk.Store(&refusal)
-		if _, _, err := e.bulkOnce("key", "a - b"); !errors.Is(err, refusal) {
-			t.Errorf("got %v, want %v", err, refusal)
-		}
+		_, _, err := e.bulkOnce("key", "a - b")
+		wantErr(t, err, refusal, "the error")
 	}
 	e.gate.failBulk.Store(nil)
-	if n := e.Metrics().Links; n != 0 {
-		t.Errorf("%d links are there", n)
-	}
+	wantEqual(t, e.Metrics().Links, 0, "links are there")
 	if got, _, err := e.bulkOnce("key", "a - b"); got != "created created created" || err != nil {
 		t.Errorf("the same request later: got %q, %v", got, err)
 	}

@@ -52,19 +52,14 @@ func TestACapHoldsForRedirectsAlreadyUnderWay(t *testing.T) {
 			}
 			bot := visit
 			bot.Class = engine.ClassBot
-			if got := e.Hit(stale, bot); got != c.want {
-				t.Errorf("a bot's redirect: got %v, want %v", got, c.want)
-			}
-			if got := e.Hit(stale, visit); got != c.want {
-				t.Errorf("a redirect: got %v, want %v", got, c.want)
-			}
+			wantEqual(t, e.Hit(stale, bot), c.want, "a bot's redirect")
+			wantEqual(t, e.Hit(stale, visit), c.want, "a redirect")
 			counted := uint64(hits)
 			if c.want {
 				counted++
 			}
-			if s := e.stats(t, "x"); s.Hits != counted {
-				t.Errorf("%d hits counted, want %d", s.Hits, counted)
-			}
+			s := e.stats(t, "x")
+			wantEqual(t, s.Hits, counted, "hits counted")
 		})
 	}
 }

@@ -44,9 +44,7 @@ func TestABulkOverTwoDomainsRacesItsReverse(t *testing.T) {
 		for i, items := range [][]engine.BulkItem{forth, back} {
 			both.Go(func() {
 				results, err := e.CreateBulk(context.Background(), items)
-				if err != nil {
-					t.Errorf("round %d: %v", round, err)
-				}
+				wantErr(t, err, nil, "round %d", round)
 				for _, r := range results {
 					if r.Err == nil {
 						made[i]++
@@ -84,14 +82,11 @@ func TestAPurgeInOneDomainLeavesTheOther(t *testing.T) {
 	e, now := atClock(t, -1)
 	e.PutLedger(ledger, elsewhere)
 	codes := []string{"a", "eight_by", "nine_byte"}
-	if _, err := e.CreateBulk(context.Background(), inTwoDomains(codes...)); err != nil {
-		t.Fatal(err)
-	}
+	_, err := e.CreateBulk(context.Background(), inTwoDomains(codes...))
+	must(t, err)
 	for i, code := range codes {
 		gone, stays := engine.Key{Domain: engine.Domain(i % 2), Code: code}, engine.Key{Domain: engine.Domain((i + 1) % 2), Code: code}
-		if err := e.Delete(context.Background(), gone, engine.Guard{AnyOwner: true}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, e.Delete(context.Background(), gone, engine.Guard{AnyOwner: true}))
 		e.wantTarget(t, gone, "")
 		e.wantTarget(t, stays, fmt.Sprintf("https://%d.example/%s", stays.Domain, code))
 	}
@@ -116,9 +111,7 @@ func TestARepeatAnswersWithTheDomainsOfItsLinks(t *testing.T) {
 	e := newTwoDomains(t, engine.Options{})
 	bulk := func() []engine.BulkResult {
 		results, err := e.CreateBulkOnce(context.Background(), request("bulk"), inTwoDomains("x", "y"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return results
 	}
 	one := func() engine.Detail {

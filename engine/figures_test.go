@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -78,7 +79,7 @@ type figuredHour struct {
 
 func newFigures(t *testing.T) *figures {
 	f := &figures{
-		t: t, fs: vfs.NewMem(), dir: t.TempDir(), hours: make(map[figuredHour]*exactTally),
+		t: t, fs: vfs.NewMem(), dir: inMemory(t), hours: make(map[figuredHour]*exactTally),
 		now: time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC),
 	}
 	f.open()
@@ -92,17 +93,14 @@ func (f *figures) addLink(code string, owner uint32, tag string) {
 	_, _, err := f.e.Create(context.Background(), engine.Draft{
 		Alias: code, Owner: owner, Target: "https://example.com", Tags: []string{tag},
 	})
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	must(f.t, err)
 	f.links = append(f.links, figuredLink{code, owner, tag, false})
 }
 
 func (f *figures) open() {
 	var err error
-	if f.store, err = storage.Open("data", storage.Options{Create: true, FS: f.fs}); err != nil {
-		f.t.Fatal(err)
-	}
+	f.store, err = storage.Open("data", storage.Options{Create: true, FS: f.fs})
+	must(f.t, err)
 	store := f.store
 	f.stopStore = start(func(ctx context.Context) { _ = store.Run(ctx) })
 	f.openEngine()
@@ -115,12 +113,8 @@ func (f *figures) openEngine() {
 		Now: func() time.Time { return f.now }, ClockSettles: -1,
 		KeptHours: f.keptHours, KeptDays: f.keptDays,
 	})
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	if err := f.e.Load(context.Background(), nil); err != nil {
-		f.t.Fatal(err)
-	}
+	must(f.t, err)
+	must(f.t, f.e.Load(context.Background(), nil))
 	f.stopEngine = start(f.e.RefillIDs)
 }
 
@@ -142,24 +136,18 @@ func (f *figures) close() {
 	f.stopEngine()
 	err := f.e.Close()
 	f.stopStore()
-	if err := errors.Join(err, f.store.Close()); err != nil {
-		f.t.Error(err)
-	}
+	check(f.t, errors.Join(err, f.store.Close()))
 }
 
 func (f *figures) kill() {
 	f.stopEngine()
-	if err := f.e.Abandon(); err != nil {
-		f.t.Fatal(err)
-	}
+	must(f.t, f.e.Abandon())
 	f.openEngine()
 }
 
 // closeHours rolls up the hours that are over.
 func (f *figures) closeHours() {
-	if err := f.e.CloseHours(context.Background()); err != nil {
-		f.t.Fatal(err)
-	}
+	must(f.t, f.e.CloseHours(context.Background()))
 }
 
 var figuredHosts = []string{"", "news.example", "a.example", "search.example"}
@@ -354,7 +342,7 @@ func TestEveryWindowHasItsHitsAndVisitors(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		f := newFigures(t)
-		defer func() { f.close() }()
+		defer func() { f.close(); _ = os.RemoveAll(f.dir) }()
 		rt.Repeat(map[string]func(*rapid.T){
 			"hit":           f.drawHits,
 			"hit again":     f.drawHits,
@@ -367,9 +355,7 @@ func TestEveryWindowHasItsHitsAndVisitors(t *testing.T) {
 			},
 			"close hours": func(*rapid.T) { f.closeHours() },
 			"flush": func(*rapid.T) {
-				if err := f.e.Flush(); err != nil {
-					rt.Fatal(err)
-				}
+				must(rt, f.e.Flush())
 			},
 			"kill or restart": func(rt *rapid.T) {
 				if rapid.Bool().Draw(rt, "kill") {
@@ -382,9 +368,7 @@ func TestEveryWindowHasItsHitsAndVisitors(t *testing.T) {
 			"delete": func(rt *rapid.T) {
 				if l := &f.links[1]; !l.deleted && rapid.IntRange(0, 3).Draw(rt, "really") == 0 {
 					l.deleted = true
-					if err := f.e.Delete(context.Background(), keyOf(l.code), engine.Guard{AnyOwner: true}); err != nil {
-						rt.Fatal(err)
-					}
+					must(rt, f.e.Delete(context.Background(), keyOf(l.code), engine.Guard{AnyOwner: true}))
 				}
 			},
 			"reset": f.reset,
@@ -487,9 +471,7 @@ func TestWindowsOfManyVisitorsAreWithinThreeStandardErrors(t *testing.T) {
 	for days := 1; days <= 31; days += 3 {
 		q := engine.Query{From: f.now.AddDate(0, 0, -days), Parts: allParts}
 		r, err := f.e.OwnerReport(context.Background(), []uint32{1}, "", q)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		want := f.want(func(_ figuredLink, owner uint32) bool { return owner == 1 }, r.From, r.To)
 		distinct := uint64(len(want.visitors))
 		part := 3 * r.UniqueError
@@ -518,9 +500,7 @@ func TestUniqueIsNeverAboveHits(t *testing.T) {
 		}
 		s, err := f.e.Stats(context.Background(), keyOf(f.links[0].code))
 		r, err2 := f.e.LinkReport(context.Background(), keyOf(f.links[0].code), engine.Query{From: f.now.Add(-time.Hour), Parts: allParts})
-		if err := errors.Join(err, err2); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(err, err2))
 		if s.Hits != hits || s.Unique > hits || r.Hits != hits || r.Unique > hits {
 			t.Fatalf("%d visitors: %+v, and in the window %+v", hits, s, r.Stats)
 		}

@@ -29,9 +29,7 @@ func TestATooLargeFlushDropsDetailsButNoHit(t *testing.T) {
 		if err != nil || tally.Hits != 3 || tally.Visitors.Count() != want.visitors || tally.Dimensions.Empty() == want.breakdowns {
 			t.Errorf("%d refusals: %d hits, %d visitors, %v (%v)", refused, tally.Hits, tally.Visitors.Count(), tally.Dimensions, err)
 		}
-		if got := e.Metrics().FlushesReduced; got != uint64(refused) {
-			t.Errorf("%d refusals: %d counted", refused, got)
-		}
+		wantEqual(t, e.Metrics().FlushesReduced, uint64(refused), "%d refusals: counted", refused)
 		l.Release()
 	}
 }
@@ -58,9 +56,8 @@ func TestAnEditThatIsRefusedChangesNothingOfTheLink(t *testing.T) {
 			t.Fatal("no redirect")
 		}
 	}
-	if s := e.stats(t, "x"); s.Hits != 10 {
-		t.Errorf("%d hits, want 10", s.Hits)
-	}
+	s := e.stats(t, "x")
+	wantEqual(t, s.Hits, 10, "hits")
 	// Its figures can be read although the edit holds the code.
 	r, err := e.LinkReport(context.Background(), keyOf("x"), engine.Query{Interval: engine.Daily})
 	if err != nil || r.Hits != 10 {
@@ -109,37 +106,5 @@ func TestDeletedFiguresAreNotShownAsZero(t *testing.T) {
 	r, err := f.e.LinkReport(context.Background(), keyOf("link0"), engine.Query{From: f.now.AddDate(0, 0, -9), Interval: engine.Daily})
 	if err != nil || len(r.Series) > 5 || r.Hits < 24*4 {
 		t.Errorf("%d days with %d hits, %v", len(r.Series), r.Hits, err)
-	}
-}
-
-// TestAClockAheadForAWhileClosesAndDeletesNothing lets the clock of an engine with default options
-// jump.
-func TestAClockAheadForAWhileClosesAndDeletesNothing(t *testing.T) {
-	var ahead time.Duration
-	e := newTestEngine(t, engine.Options{FlushInterval: time.Hour, Now: func() time.Time { return time.Now().Add(ahead) }})
-	l := e.create(t, "x")
-	defer l.Release()
-	e.stopEngine()
-	day := func() uint64 {
-		r, err := e.LinkReport(context.Background(), keyOf("x"), engine.Query{From: time.Now().Add(-24 * time.Hour)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return r.Hits
-	}
-	for n := uint64(1); n <= 6; n++ {
-		e.Hit(l, engine.Visit{NowMs: time.Now().UnixMilli()})
-		if got := day(); got != n {
-			t.Fatalf("%d hits, want %d", got, n)
-		}
-		ahead = time.Duration(n%2) * 2 * 365 * 24 * time.Hour
-		if err := errors.Join(e.Flush(), e.RollUp(context.Background())); err != nil {
-			t.Fatal(err)
-		}
-		ahead = 0
-	}
-	p, err := e.gate.Positions()
-	if now := uint32(time.Now().Unix() / 3600); err != nil || p.OpenHour > now {
-		t.Errorf("hours before %d are closed, it is %d (%v)", p.OpenHour, now, err)
 	}
 }

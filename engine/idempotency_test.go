@@ -45,9 +45,8 @@ func TestARepeatAfterAnUnknownOutcomeGetsTheLink(t *testing.T) {
 		var held func()
 		stall := func(commit func()) { held = commit }
 		e.gate.apply.Store(&stall)
-		if _, err := e.once("key"); !errors.Is(err, engine.ErrOutcomeUnknown) {
-			t.Errorf("the first: %v", err)
-		}
+		_, err := e.once("key")
+		wantErr(t, err, engine.ErrOutcomeUnknown, "the first")
 		start := time.Now()
 		if _, err := e.once("key"); !errors.Is(err, engine.ErrOutcomeUnknown) || time.Since(start) != engine.CommitTimeout {
 			t.Errorf("a repeat while the first is under way: %v after %v", err, time.Since(start))
@@ -106,32 +105,22 @@ type keeper struct {
 func openKeeper(t *testing.T, dir string, now func() time.Time, maxReceipts int) *keeper {
 	t.Helper()
 	store, err := storage.Open(filepath.Join(dir, "data"), storage.Options{Create: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	k := &keeper{store: &failing{Store: store}}
 	k.Engine, err = engine.Open(k.store, engine.Options{
 		JournalDir: filepath.Join(dir, "journal"), Rings: 1, RingRecords: 256, Now: now, ClockSettles: -1, MaxReceipts: maxReceipts,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := k.Load(context.Background(), nil); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, k.Load(context.Background(), nil))
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { _ = store.Run(ctx) })
 	running.Go(func() { k.RefillIDs(ctx) }) // no loops: the test decides when to roll up
 	k.close = sync.OnceFunc(func() {
-		if err := k.Engine.Close(); err != nil {
-			t.Error(err)
-		}
+		check(t, k.Engine.Close())
 		cancel()
 		running.Wait()
-		if err := store.Close(); err != nil {
-			t.Error(err)
-		}
+		check(t, store.Close())
 	})
 	t.Cleanup(k.close)
 	return k
@@ -143,9 +132,8 @@ func TestReceiptsOutliveARestartAndStillCount(t *testing.T) {
 	var first [3]engine.Detail
 	for i := range first {
 		var err error
-		if first[i], err = createOnce(k.Engine, fmt.Sprint(i)); err != nil {
-			t.Fatal(err)
-		}
+		first[i], err = createOnce(k.Engine, fmt.Sprint(i))
+		must(t, err)
 	}
 	k.close()
 	k = openKeeper(t, dir, time.Now, 3)
@@ -154,12 +142,9 @@ func TestReceiptsOutliveARestartAndStillCount(t *testing.T) {
 			t.Errorf("after a restart: got %+v, %v, want %+v", d, err, first[i])
 		}
 	}
-	if _, err := createOnce(k.Engine, "fourth"); !errors.Is(err, engine.ErrTooManyReceipts) {
-		t.Errorf("a fourth key: got %v, want ErrTooManyReceipts", err)
-	}
-	if n := k.Metrics().Links; n != 3 {
-		t.Errorf("got %d links, want 3", n)
-	}
+	_, err := createOnce(k.Engine, "fourth")
+	wantErr(t, err, engine.ErrTooManyReceipts, "a fourth key")
+	wantEqual(t, k.Metrics().Links, 3, "links")
 }
 
 func TestExpiredReceiptsAreSweptAndMakeRoom(t *testing.T) {
@@ -168,9 +153,7 @@ func TestExpiredReceiptsAreSweptAndMakeRoom(t *testing.T) {
 	pass := func(d time.Duration) { nowMs.Add(d.Milliseconds()) }
 	k := openKeeper(t, t.TempDir(), func() time.Time { return time.UnixMilli(nowMs.Load()) }, 2)
 	turn := func() {
-		if err := k.RollUp(context.Background()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, k.RollUp(context.Background()))
 	}
 	room := func(key string) bool {
 		_, err := createOnce(k.Engine, key)
@@ -202,28 +185,22 @@ func TestExpiredReceiptsAreSweptAndMakeRoom(t *testing.T) {
 	if !room("c") || room("d") {
 		t.Error("a sweep does not make room for one")
 	}
-	if _, err := k.store.ReadReceipt(request("a").RequestKey); !errors.Is(err, engine.ErrNotFound) {
-		t.Errorf("the first receipt: got %v, want ErrNotFound", err)
-	}
-	if n := k.Metrics().Links; n != 3 {
-		t.Errorf("got %d links, want 3", n)
-	}
+	_, err := k.store.ReadReceipt(request("a").RequestKey)
+	wantErr(t, err, engine.ErrNotFound, "the first receipt")
+	wantEqual(t, k.Metrics().Links, 3, "links")
 }
 
 func TestAFailedRequestLeavesItsKeyFree(t *testing.T) {
 	k := openKeeper(t, t.TempDir(), time.Now, 1)
 	for i, refused := range []error{engine.ErrOverloaded, engine.ErrClosed, errors.New("disk")} {
 		k.store.err.Store(&refused)
-		if _, err := createOnce(k.Engine, fmt.Sprint(i)); !errors.Is(err, refused) {
-			t.Errorf("got %v, want %v", err, refused)
-		}
+		_, err := createOnce(k.Engine, fmt.Sprint(i))
+		wantErr(t, err, refused, "the error")
 	}
 	k.store.err.Store(nil)
 	badDraft := errors.New("bad draft")
 	_, _, err := k.CreateOnce(context.Background(), request("x"), func() (engine.Draft, error) { return engine.Draft{}, badDraft })
-	if !errors.Is(err, badDraft) {
-		t.Errorf("got %v, want %v", err, badDraft)
-	}
+	wantErr(t, err, badDraft, "the error")
 	func() {
 		defer func() { _ = recover() }()
 		_, _, _ = k.CreateOnce(context.Background(), request("x"), func() (engine.Draft, error) { panic("in a draft") })
@@ -241,9 +218,8 @@ func TestASweepSkipsTheKeyOfACreateUnderWay(t *testing.T) {
 		Now:          func() time.Time { return time.Now().Add(time.Duration(passed.Load())) },
 		ClockSettles: -1, FlushInterval: time.Hour, MaxReceipts: 1,
 	})
-	if _, err := e.once("key"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := e.once("key")
+	must(t, err)
 	passed.Store(int64(engine.ReceiptLife + time.Hour))
 	inStore := make(chan func(), 1)
 	stall := func(commit func()) { inStore <- commit }
@@ -252,14 +228,11 @@ func TestASweepSkipsTheKeyOfACreateUnderWay(t *testing.T) {
 	var making sync.WaitGroup
 	making.Go(func() {
 		var err error
-		if made, err = e.once("key"); err != nil {
-			t.Error(err)
-		}
+		made, err = e.once("key")
+		check(t, err)
 	})
 	commit := <-inStore
-	if err := e.RollUp(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, e.RollUp(context.Background()))
 	if _, err := e.gate.ReadReceipt(request("key").RequestKey); err != nil {
 		t.Errorf("the old receipt was swept: %v", err)
 	}
@@ -269,9 +242,8 @@ func TestASweepSkipsTheKeyOfACreateUnderWay(t *testing.T) {
 	if d, err := e.once("key"); err != nil || d.Code != made.Code {
 		t.Errorf("a repeat got %q, %v, want %q", d.Code, err, made.Code)
 	}
-	if _, err := e.once("another"); !errors.Is(err, engine.ErrTooManyReceipts) {
-		t.Errorf("a second key: got %v, want ErrTooManyReceipts", err)
-	}
+	_, err = e.once("another")
+	wantErr(t, err, engine.ErrTooManyReceipts, "a second key")
 }
 
 // TestASweepKeepsReceiptsThatAreWrittenAgain repeats requests with expired receipts while these are
@@ -288,14 +260,11 @@ func TestASweepKeepsReceiptsThatAreWrittenAgain(t *testing.T) {
 		for i := range keys {
 			racing.Go(func() {
 				var err error
-				if made[i], err = createOnce(k.Engine, fmt.Sprint(i)); err != nil {
-					t.Error(err)
-				}
+				made[i], err = createOnce(k.Engine, fmt.Sprint(i))
+				check(t, err)
 			})
 		}
-		if err := k.RollUp(context.Background()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, k.RollUp(context.Background()))
 		racing.Wait()
 		for i := range made {
 			if d, err := createOnce(k.Engine, fmt.Sprint(i)); err != nil || d.Code != made[i].Code {

@@ -77,9 +77,7 @@ func linesOf(t *testing.T, file, function string) (from, to int) {
 	t.Helper()
 	positions := token.NewFileSet()
 	parsed, err := parser.ParseFile(positions, filepath.FromSlash(file), nil, parser.SkipObjectResolution)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, d := range parsed.Decls {
 		if f, ok := d.(*ast.FuncDecl); ok && f.Name.Name == function {
 			return positions.Position(f.Pos()).Line, positions.Position(f.End()).Line

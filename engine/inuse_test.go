@@ -15,22 +15,16 @@ import (
 func TestARunningServersJournalIsNeitherReplayedNorRemoved(t *testing.T) {
 	l := newLife(t, 1)
 	before, err := l.gate.Positions()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	l.open(engine.Options{})
 	running, files := l.Engine, journalFiles(t, l.dir)
 	l.hit(0, 3, 1)
 	if err := l.tryOpen(engine.Options{}); !said(err, l.dir, "running server", "--journal-dir") {
 		t.Errorf("on the same positions: %v", err)
 	}
-	if err := l.replayJournal(l.dir); err != nil {
-		t.Error(err)
-	}
+	check(t, l.replayJournal(l.dir))
 	l.wantLog(1, "also another server's", l.dir)
-	if err := l.gate.Flush(engine.FlushBatch{Positions: before}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.gate.Flush(engine.FlushBatch{Positions: before}))
 	l.open(engine.Options{})
 	l.close()
 	l.log.take() // it is random which of the two has the later epoch; the next one is the latest
@@ -41,13 +35,9 @@ func TestARunningServersJournalIsNeitherReplayedNorRemoved(t *testing.T) {
 			t.Errorf("%s was removed", path)
 		}
 	}
-	if got := l.durable(0); got != 0 {
-		t.Errorf("%d hits of the running server were replayed", got)
-	}
+	wantEqual(t, l.durable(0), 0, "hits of the running server were replayed")
 	l.close()
-	if err := running.Abandon(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, running.Abandon())
 	l.open(engine.Options{}) // the server has ended, and its files are of an old epoch
 	l.wantLog(0)
 	if left := journalFiles(t, l.dir); len(left) != len(files) {
@@ -65,9 +55,7 @@ func (l *life) replayJournal(dir string) error {
 func (l *life) epoch() uint64 {
 	l.t.Helper()
 	p, err := l.gate.Positions()
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	must(l.t, err)
 	return p.Epoch
 }
 
@@ -81,9 +69,7 @@ func TestAMovedJournalIsReplayedAndRemovedWithoutNewFiles(t *testing.T) {
 		return os.ErrInvalid
 	})
 	for range 2 {
-		if err := l.replayJournal(l.dir); err != nil {
-			t.Fatal(err)
-		}
+		must(t, l.replayJournal(l.dir))
 	}
 	engine.BreakWrites(t, func(write func() error) error { return write() })
 	if left := journalFiles(t, l.dir); len(left) != 0 {
@@ -91,9 +77,7 @@ func TestAMovedJournalIsReplayedAndRemovedWithoutNewFiles(t *testing.T) {
 	}
 	l.open(engine.Options{JournalDir: t.TempDir()})
 	l.wantLog(0)
-	if got := l.durable(0); got != 3 {
-		t.Errorf("%d hits were replayed, want 3", got)
-	}
+	wantEqual(t, l.durable(0), 3, "hits were replayed")
 	l.close()
 }
 
@@ -104,15 +88,11 @@ func TestAJournalMovesOutOfAReadOnlyFolder(t *testing.T) {
 	l.crash()
 	engine.Immutable(t, l.dir)
 	l.log.take()
-	if err := l.replayJournal(l.dir); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.replayJournal(l.dir))
 	l.wantLog(1, "old journal files could not be removed", l.dir)
 	l.open(engine.Options{JournalDir: t.TempDir()})
 	l.wantLog(0)
-	if got := l.durable(0); got != 3 {
-		t.Errorf("%d hits were replayed, want 3", got)
-	}
+	wantEqual(t, l.durable(0), 3, "hits were replayed")
 	l.close()
 }
 
@@ -128,21 +108,13 @@ func TestALostOldJournalIsReportedOnceAndTheMoveSucceeds(t *testing.T) {
 			l.dir = filepath.Join(l.dir, "below")
 			l.open(engine.Options{})
 			l.hit(0, 1, 1)
-			if err := l.flush(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, l.flush())
 			l.crash()
 			for _, dir := range []string{l.dir, map[string]string{"in no path": filepath.Dir(l.dir)}[name]} {
-				if err := os.RemoveAll(dir); err != nil {
-					t.Fatal(err)
-				}
+				must(t, os.RemoveAll(dir))
 			}
-			if err := spoil(l.dir); err != nil {
-				t.Fatal(err)
-			}
-			if err := l.replayJournal(l.dir); err != nil {
-				t.Fatal(err)
-			}
+			must(t, spoil(l.dir))
+			must(t, l.replayJournal(l.dir))
 			l.wantLog(1, "cannot be replayed whole", "files=2", l.dir)
 			begun := l.epoch()
 			if err := l.replayJournal(l.dir); err != nil || l.epoch() != begun {

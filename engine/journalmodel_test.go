@@ -114,16 +114,12 @@ func (m *journalModel) settle(rt *rapid.T) {
 }
 
 func (m *journalModel) flushSome(rt *rapid.T) {
-	if err := m.Flush(); err != nil {
-		rt.Fatal(err)
-	}
+	must(rt, m.Flush())
 	m.settle(rt)
 }
 
 func (m *journalModel) flushAll(rt *rapid.T) {
-	if err := m.flush(); err != nil {
-		rt.Fatal(err)
-	}
+	must(rt, m.flush())
 	m.settle(rt)
 	m.wantNothingPending(rt)
 }
@@ -180,9 +176,7 @@ func (m *journalModel) killAndDamage(rt *rapid.T) {
 	m.die(rt)
 	path := m.ringPath(rapid.IntRange(0, m.rings-1).Draw(rt, "ring"))
 	b, err := os.ReadFile(path)
-	if err != nil {
-		rt.Fatal(err)
-	}
+	must(rt, err)
 	records := (len(b) - slotsAt) / slotBytes
 	switch rapid.SampledFrom([]string{"slot", "slot", "header", "head", "truncate", "remove"}).Draw(rt, "damage") {
 	case "slot":
@@ -211,9 +205,7 @@ func (m *journalModel) killAndDamage(rt *rapid.T) {
 		m.loseSlots(b[slotsAt:])
 		b = nil
 	}
-	if err := writeOrRemove(path, b); err != nil {
-		rt.Fatal(err)
-	}
+	must(rt, writeOrRemove(path, b))
 	m.recover(rt)
 }
 

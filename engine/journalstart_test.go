@@ -50,18 +50,14 @@ func TestALostJournalFileIsReportedOnce(t *testing.T) {
 				l.open(engine.Options{})
 				if flushed {
 					l.hit(0, 1, 1)
-					if err := l.flush(); err != nil {
-						t.Fatal(err)
-					}
+					must(t, l.flush())
 				}
 				for i := range 8 {
 					l.hit(i, 1, 1)
 				}
 				l.crash()
 				path := l.ringPath(1)
-				if err := spoil(path); err != nil {
-					t.Fatal(err)
-				}
+				must(t, spoil(path))
 				l.log.take()
 				l.open(engine.Options{})
 				l.wantLog(1, "cannot be replayed whole", path, "at most one flush interval's", "flush_interval=1h")
@@ -118,9 +114,7 @@ func TestAnEpochThatWasOnlyBegunStartsCleanly(t *testing.T) {
 func journalFiles(t *testing.T, dir string) (names []string) {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(dir, "*"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return names
 }
 
@@ -148,9 +142,7 @@ func TestTooLittleJournalSpaceIsReportedAndLeavesNoFiles(t *testing.T) {
 		engine.BreakWrites(t, func(write func() error) error { return write() })
 		l.open(engine.Options{})
 		l.wantLog(0)
-		if got := l.durable(0); got != 3 {
-			t.Errorf("with %d writes: %d hits", fine, got)
-		}
+		wantEqual(t, l.durable(0), 3, "with %d writes: hits", fine)
 		l.close()
 	}
 }
@@ -174,9 +166,7 @@ func TestAFileSystemWithoutMmapIsReportedAndReplayed(t *testing.T) {
 	if !errors.Is(err, syscall.ENODEV) || !said(err, "--journal-dir", "mmap", l.dir) {
 		t.Error(err)
 	}
-	if got := l.durable(0); got != 3 {
-		t.Errorf("%d hits were replayed, want 3", got)
-	}
+	wantEqual(t, l.durable(0), 3, "hits were replayed")
 	if files := journalFiles(t, l.dir); len(files) != 0 {
 		t.Errorf("these files are left: %q", files)
 	}
@@ -185,9 +175,7 @@ func TestAFileSystemWithoutMmapIsReportedAndReplayed(t *testing.T) {
 func TestAReadOnlyJournalFolderIsReported(t *testing.T) {
 	l := newLife(t, 1)
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, nil, 0o600))
 	for _, dir := range []string{file, filepath.Join(file, "below")} {
 		if err := l.tryOpen(engine.Options{JournalDir: dir}); !said(err, "--journal-dir", dir) {
 			t.Errorf("%s: %v", dir, err)
@@ -202,9 +190,7 @@ func TestAReadOnlyJournalFolderIsReported(t *testing.T) {
 		t.Error(err)
 	}
 	l.wantLog(1, "old journal files could not be removed", l.dir)
-	if got := l.durable(0); got != 3 {
-		t.Errorf("%d hits were replayed, want 3", got)
-	}
+	wantEqual(t, l.durable(0), 3, "hits were replayed")
 }
 
 // TestAReplayLargerThanMemoryCommitsInParts replays into an engine that may gather only two links
@@ -248,9 +234,7 @@ func TestTwoHistoriesOfAStoreShareNoEpoch(t *testing.T) {
 	seen := make(map[string]bool)
 	for range 3 {
 		before, err := l.gate.Positions()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for range 2 {
 			l.open(engine.Options{JournalDir: t.TempDir()})
 			after, err := l.gate.Positions()
@@ -276,19 +260,13 @@ func TestAMissingJournalIsReported(t *testing.T) {
 	l.open(engine.Options{})
 	l.hit(0, 3, 1)
 	l.crash()
-	if err := errors.Join(os.Remove(l.ringPath(0)), os.Remove(l.ringPath(1))); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(os.Remove(l.ringPath(0)), os.Remove(l.ringPath(1))))
 	l.open(engine.Options{})
 	l.wantLog(1, "cannot be replayed whole", "files=2")
 	l.hit(0, 1, 1)
-	if err := l.flush(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.flush())
 	l.crash()
-	if err := os.RemoveAll(l.dir); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.RemoveAll(l.dir))
 	l.open(engine.Options{})
 	l.wantLog(1, "cannot be replayed whole", "files=2")
 	l.close()

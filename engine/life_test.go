@@ -56,9 +56,7 @@ func (b *logBuffer) take() []string {
 func newLife(t *testing.T, links int) *life {
 	t.Helper()
 	store, err := storage.Open("data", storage.Options{Create: true, FS: vfs.NewMem()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	l := &life{t: t, gate: &gate{Store: store}, dir: filepath.Join(t.TempDir(), "journal"), links: links}
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
@@ -66,9 +64,7 @@ func newLife(t *testing.T, links int) *life {
 	l.stop = sync.OnceFunc(func() {
 		cancel()
 		running.Wait()
-		if err := store.Close(); err != nil {
-			t.Error(err)
-		}
+		check(t, store.Close())
 	})
 	t.Cleanup(l.stop)
 	l.open(engine.Options{})
@@ -76,9 +72,7 @@ func newLife(t *testing.T, links int) *life {
 		for i := range links {
 			d := engine.Draft{Alias: fmt.Sprintf("link%d", i), Owner: uint32(i + 1), Target: "https://example.com/"}
 			made, _, err := l.Create(context.Background(), d)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			l.ids = append(l.ids, made.ID)
 		}
 	})
@@ -115,24 +109,18 @@ func (l *life) tryOpen(o engine.Options) (err error) {
 
 func (l *life) open(o engine.Options) {
 	l.t.Helper()
-	if err := l.tryOpen(o); err != nil {
-		l.t.Fatal(err)
-	}
+	must(l.t, l.tryOpen(o))
 }
 
 func (l *life) close() {
 	l.t.Helper()
-	if err := l.Close(); err != nil {
-		l.t.Fatal(err)
-	}
+	must(l.t, l.Close())
 }
 
 // crash leaves the engine as a killed process would.
 func (l *life) crash() {
 	l.t.Helper()
-	if err := l.Abandon(); err != nil {
-		l.t.Fatal(err)
-	}
+	must(l.t, l.Abandon())
 }
 
 // hit counts n hits of link number i by one visitor.
@@ -158,9 +146,7 @@ func (l *life) flush() error {
 func (l *life) durable(i int) uint64 {
 	l.t.Helper()
 	tally, _, err := l.gate.readLife(l.ids[i])
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	must(l.t, err)
 	return tally.Hits
 }
 
@@ -168,9 +154,7 @@ func (l *life) durable(i int) uint64 {
 func (l *life) ringPath(i int) string {
 	l.t.Helper()
 	path, err := engine.RingPath(l.dir, l.gate, i)
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	must(l.t, err)
 	return path
 }
 

@@ -22,9 +22,7 @@ func (e *testEngine) make(t testing.TB, d engine.Draft) engine.Detail {
 		d.Target = "https://example.com/"
 	}
 	made, _, err := e.Create(context.Background(), d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return made
 }
 
@@ -33,9 +31,7 @@ func (e *testEngine) codes(t testing.TB, q engine.LinkQuery) (codes []string, pa
 	t.Helper()
 	for {
 		page, err := e.ListLinks(context.Background(), q)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		pages++
 		for _, l := range page.Links {
 			codes = append(codes, l.Code)
@@ -57,9 +53,7 @@ func TestListsFindCodeHostAndTitlePrefixesInAnyCase(t *testing.T) {
 		"s": "b Spring", "\u017fpring": "b Spring", "The spring and more": "",
 	} {
 		codes, _ := e.codes(t, engine.LinkQuery{ListRange: engine.ListRange{Owner: 1}, Prefix: prefix, Limit: 9})
-		if got := strings.Join(codes, " "); got != want {
-			t.Errorf("%q: got %q, want %q", prefix, got, want)
-		}
+		wantEqual(t, strings.Join(codes, " "), want, "%q", prefix)
 	}
 }
 
@@ -72,9 +66,8 @@ func TestAPageOfLargeLinksIsShortAndLosesNone(t *testing.T) {
 		items[i].Draft = large
 		items[i].Draft.Owner = 1
 	}
-	if _, err := e.CreateBulk(context.Background(), items); err != nil {
-		t.Fatal(err)
-	}
+	_, err := e.CreateBulk(context.Background(), items)
+	must(t, err)
 	codes, pages := e.codes(t, engine.LinkQuery{ListRange: engine.ListRange{Owner: 1}, Limit: 1000})
 	slices.Sort(codes)
 	if got := len(slices.Compact(codes)); got != 300 || pages != 3 {
@@ -130,9 +123,7 @@ func TestAListReadByPagesHasEveryLastingLinkOnce(t *testing.T) {
 		seen := map[string]bool{}
 		for {
 			page, err := e.ListLinks(context.Background(), q)
-			if err != nil {
-				rt.Fatal(err)
-			}
+			must(rt, err)
 			for _, l := range page.Links {
 				if seen[l.Code] || !live[l.Code] {
 					rt.Fatalf("%q is listed again, or was deleted", l.Code)
@@ -151,9 +142,7 @@ func TestAListReadByPagesHasEveryLastingLinkOnce(t *testing.T) {
 			}) {
 				switch rapid.IntRange(0, 4).Draw(rt, "what") {
 				case 0:
-					if err := e.Delete(context.Background(), keyOf(code), engine.Guard{AnyOwner: true}); err != nil {
-						rt.Fatal(err)
-					}
+					must(rt, e.Delete(context.Background(), keyOf(code), engine.Guard{AnyOwner: true}))
 					delete(live, code)
 					delete(throughout, code)
 				case 1:
@@ -161,9 +150,7 @@ func TestAListReadByPagesHasEveryLastingLinkOnce(t *testing.T) {
 						r.Cold.Title += "x"
 						return nil
 					})
-					if err != nil {
-						rt.Fatal(err)
-					}
+					must(rt, err)
 				case 2:
 					create()
 				}

@@ -42,9 +42,8 @@ func (e *testEngine) fill(t testing.TB, owner uint32, links, disabledth int) {
 			items[i].Draft = engine.Draft{Owner: owner, Target: "https://example.com/", Disabled: made%disabledth == 0, Title: fmt.Sprintf("title %d", made%7)}
 			made++
 		}
-		if _, err := e.CreateBulk(context.Background(), items); err != nil {
-			t.Fatal(err)
-		}
+		_, err := e.CreateBulk(context.Background(), items)
+		must(t, err)
 	}
 }
 
@@ -107,14 +106,10 @@ func TestASelectionLeavesOutLinksThatAreGone(t *testing.T) {
 		e.make(t, engine.Draft{Alias: code, Disabled: true})
 	}
 	list, err := e.OpenList(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer list.Close()
 	for _, code := range []string{"deleted", "again"} {
-		if err := e.Delete(context.Background(), keyOf(code), engine.Guard{AnyOwner: true}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, e.Delete(context.Background(), keyOf(code), engine.Guard{AnyOwner: true}))
 	}
 	e.make(t, engine.Draft{Alias: "again", Disabled: true}) // another link
 	for _, any := range []bool{false, true} {

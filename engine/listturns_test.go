@@ -20,9 +20,7 @@ func (e *testEngine) inTurns(t *testing.T, q engine.LinkQuery) (codes []string, 
 			taken++
 			return step()
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if len(page.Links) > q.Limit {
 			t.Fatalf("got %d links, want %d at most", len(page.Links), q.Limit)
 		}
@@ -73,9 +71,7 @@ func TestAListInTurnsObeysThePageByteLimit(t *testing.T) {
 	}
 	q := engine.LinkQuery{ListRange: engine.ListRange{Owner: 1}, Limit: 1000}
 	whole, err := e.ListLinks(context.Background(), q)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	inTurns, err := e.ListLinksInTurns(context.Background(), q, func(step func() error) error { return step() })
 	if err != nil || len(inTurns.Links) != len(whole.Links) || inTurns.Next != whole.Next {
 		t.Errorf("got %d links and %v, want the %d of a page of a MiB", len(inTurns.Links), err, len(whole.Links))
@@ -87,7 +83,6 @@ func TestAListEndsWithAnErrorOfItsTurns(t *testing.T) {
 	e.make(t, engine.Draft{})
 	late := errors.New("too late")
 	q := engine.LinkQuery{ListRange: engine.ListRange{Owner: 1}, Limit: 10}
-	if _, err := e.ListLinksInTurns(context.Background(), q, func(func() error) error { return late }); !errors.Is(err, late) {
-		t.Errorf("got %v, want %v", err, late)
-	}
+	_, err := e.ListLinksInTurns(context.Background(), q, func(func() error) error { return late })
+	wantErr(t, err, late, "the error")
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -68,20 +69,16 @@ type loader struct {
 func newLoader(t testing.TB) *loader {
 	t.Helper()
 	store, err := storage.Open("data", storage.Options{Create: true, FS: vfs.NewMem()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { _ = store.Run(ctx) })
 	t.Cleanup(func() {
 		cancel()
 		running.Wait()
-		if err := store.Close(); err != nil {
-			t.Error(err)
-		}
+		check(t, store.Close())
 	})
-	return &loader{t: t, store: &heldStore{Store: store}, dir: t.TempDir()}
+	return &loader{t: t, store: &heldStore{Store: store}, dir: inMemory(t)}
 }
 
 // open opens an engine and starts its loops. Load has to be called.
@@ -93,15 +90,11 @@ func (l *loader) open() {
 	l.Engine, err = engine.Open(l.store, engine.Options{
 		JournalDir: filepath.Join(l.dir, "journal"), Rings: 2, RingRecords: 256, FlushInterval: time.Millisecond,
 	})
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	must(l.t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() {
-		if err := l.Run(ctx); err != nil {
-			l.t.Error(err)
-		}
+		check(l.t, l.Run(ctx))
 	})
 	l.stopRun = func() {
 		cancel()
@@ -138,9 +131,7 @@ func (l *loader) finish() {
 	l.load()
 	l.releaseLinks()
 	l.releaseHits()
-	if err := <-l.loaded; err != nil {
-		l.t.Fatal(err)
-	}
+	must(l.t, <-l.loaded)
 	l.loaded <- nil
 }
 
@@ -152,9 +143,7 @@ func (l *loader) end(end func() error) {
 		l.finish()
 	}
 	l.stopRun()
-	if err := end(); err != nil {
-		l.t.Fatal(err)
-	}
+	must(l.t, end())
 }
 
 // fetched returns the link of code from memory or the store.
@@ -171,9 +160,8 @@ func (l *loader) fetched(code string) (index.Link, bool) {
 func (l *loader) create(d engine.Draft) {
 	l.t.Helper()
 	d.Owner, d.Target = 1, "https://example.com/"+d.Alias
-	if _, _, err := l.Create(context.Background(), d); err != nil {
-		l.t.Fatal(err)
-	}
+	_, _, err := l.Create(context.Background(), d)
+	must(l.t, err)
 }
 
 // Random lives of engines over one store: hits come before, while and after links and hits are
@@ -233,9 +221,7 @@ func TestHitsCountOnceHoweverTheyMeetALoad(t *testing.T) {
 				check()
 			},
 			"flush": func(*rapid.T) {
-				if err := l.FlushRecorded(context.Background()); err != nil {
-					rt.Fatal(err)
-				}
+				must(rt, l.FlushRecorded(context.Background()))
 			},
 			"close": func(*rapid.T) {
 				l.end(l.Close)
@@ -249,6 +235,7 @@ func TestHitsCountOnceHoweverTheyMeetALoad(t *testing.T) {
 		l.finish()
 		check()
 		l.end(l.Close)
+		_ = os.RemoveAll(l.dir)
 	})
 }
 
@@ -287,9 +274,7 @@ func TestAnEditAfterTheLoadIsNotUndoneByAFetch(t *testing.T) {
 	case <-time.After(20 * time.Millisecond): // long enough for it to end, if nothing held it up
 	}
 	close(mayPut)
-	if err := errors.Join(<-fetched, <-updated); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(<-fetched, <-updated))
 	link, ok := l.Resolve(keyOf("edited").View())
 	if !ok || string(link.AppendTarget(nil)) != "https://example.com/new" {
 		t.Errorf("got %v, %q, want the edited target", ok, link.AppendTarget(nil))
@@ -306,21 +291,15 @@ func TestAFetchFindsExactlyTheLinksOfTheStore(t *testing.T) {
 		l.create(engine.Draft{Alias: code})
 	}
 	l.create(engine.Draft{Alias: "lIVE", Import: new(engine.Import)})
-	if err := l.Delete(context.Background(), keyOf("gone"), engine.Guard{Owner: 1}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.Delete(context.Background(), keyOf("gone"), engine.Guard{Owner: 1}))
 	l.end(l.Close)
 
 	l.open()
 	for code, want := range map[string]bool{"Live": true, "lIVE": true, "live": false, "gone": false, "never": false, "": false, "no code!": false} {
 		link, ok := l.fetched(code)
-		if ok != want {
-			t.Errorf("%q: got %v, want %v", code, ok, want)
-		}
+		wantEqual(t, ok, want, "%q", code)
 		if ok {
-			if target := string(link.AppendTarget(nil)); target != "https://example.com/"+code {
-				t.Errorf("%q: got %q", code, target)
-			}
+			wantEqual(t, string(link.AppendTarget(nil)), "https://example.com/"+code, "%q", code)
 			link.Release()
 		}
 	}
@@ -373,9 +352,7 @@ func TestFetchesRaceALoadWithoutLoss(t *testing.T) {
 func TestProgressRisesToOneWhenAllIsLoaded(t *testing.T) {
 	l := newLoader(t)
 	l.open()
-	if p := l.LoadProgress(); p != (engine.Progress{}) {
-		t.Errorf("not begun: got %+v", p)
-	}
+	wantEqual(t, l.LoadProgress(), (engine.Progress{}), "not begun")
 	l.finish()
 	if p := l.LoadProgress(); p.Share != 1 || p.Left != 0 {
 		t.Errorf("loaded: got %+v", p)

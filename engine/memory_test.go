@@ -44,7 +44,5 @@ func onlyWhatARedirectNeedsIsInMemory(t *testing.T) {
 	if got, limit := m.ArenaBytes+m.IndexBytes, uint64(links*500); got > limit {
 		t.Errorf("%d links of 28 bytes of code and target take %d bytes in memory, want at most %d", links, got, limit)
 	}
-	if m.Links != links {
-		t.Errorf("%d links", m.Links)
-	}
+	wantEqual(t, m.Links, links, "links")
 }

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
 	"pgregory.net/rapid"
 
 	"shunt/engine"
@@ -29,7 +30,7 @@ func TestTheEngineIsAMapThatCounts(t *testing.T) {
 		m := newModel(t, rt)
 		defer func() {
 			m.close()
-			_ = os.RemoveAll(m.dir) // 200 MB: now, not at the end of all checks
+			_ = os.RemoveAll(m.dir) // now, not at the end of all checks
 		}()
 		rt.Repeat(map[string]func(*rapid.T){
 			"":                m.check,
@@ -85,7 +86,8 @@ type model struct {
 	nowMs    atomic.Int64
 
 	t     *testing.T
-	dir   string
+	fs    *vfs.MemFS
+	dir   string // of the journal
 	store *storage.Store
 	e     *engine.Engine
 	stop  context.CancelFunc // of the engine's goroutines
@@ -104,7 +106,7 @@ var owners = []uint32{1, 2}
 const tombstoneMs = engine.TombstoneDays * 24 * 3600 * 1000
 
 func newModel(t *testing.T, rt *rapid.T) *model {
-	m := &model{t: t, links: make(map[string]*modelLink), receipts: make(map[engine.RequestKey]*modelReceipt), dir: t.TempDir()}
+	m := &model{t: t, links: make(map[string]*modelLink), receipts: make(map[engine.RequestKey]*modelReceipt), fs: vfs.NewMem(), dir: inMemory(t)}
 	m.nowMs.Store(time.Date(2026, 1, 2, 3, 59, 0, 0, time.UTC).UnixMilli())
 	m.open()
 	return m
@@ -114,9 +116,8 @@ func (m *model) now() time.Time { return time.UnixMilli(m.nowMs.Load()) }
 
 func (m *model) open() {
 	var err error
-	if m.store, err = storage.Open(filepath.Join(m.dir, "data"), storage.Options{Create: true}); err != nil {
-		m.t.Fatal(err)
-	}
+	m.store, err = storage.Open("data", storage.Options{Create: true, FS: m.fs})
+	must(m.t, err)
 	ctx, stop := context.WithCancel(context.Background())
 	m.stopStore = stop
 	m.storeDone.Go(func() { _ = m.store.Run(ctx) })
@@ -128,13 +129,9 @@ func (m *model) openEngine() {
 	m.e, err = engine.Open(m.store, engine.Options{
 		JournalDir: filepath.Join(m.dir, "journal"), Rings: 2, RingRecords: 512, FlushInterval: 3 * time.Millisecond, Now: m.now, ClockSettles: -1,
 	})
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	must(m.t, err)
 	m.start()
-	if err := m.e.Load(context.Background(), nil); err != nil {
-		m.t.Fatal(err)
-	}
+	must(m.t, m.e.Load(context.Background(), nil))
 	m.startReaders()
 }
 
@@ -178,9 +175,7 @@ func (m *model) close() {
 	err := m.e.Close()
 	m.stopStore()
 	m.storeDone.Wait()
-	if err := errors.Join(err, m.store.Close()); err != nil {
-		m.t.Error(err)
-	}
+	check(m.t, errors.Join(err, m.store.Close()))
 }
 
 // mayPublish tells the readers that code may lead to target from now on.
@@ -632,9 +627,7 @@ func (m *model) passHours(rt *rapid.T) {
 func (m *model) flush(rt *rapid.T) {
 	m.stop()
 	m.done.Wait()
-	if err := m.e.Flush(); err != nil {
-		rt.Fatal(err)
-	}
+	must(rt, m.e.Flush())
 	m.start()
 }
 
@@ -647,9 +640,7 @@ func (m *model) restart(rt *rapid.T) {
 // its own.
 func (m *model) kill(rt *rapid.T) {
 	m.stopAll()
-	if err := m.e.Abandon(); err != nil {
-		rt.Fatal(err)
-	}
+	must(rt, m.e.Abandon())
 	m.openEngine()
 }
 

@@ -17,26 +17,21 @@ import (
 
 func TestReferrersLostToADamagedDictionaryAreCountedAndReported(t *testing.T) {
 	store, err := storage.Open("data", storage.Options{Create: true, FS: vfs.NewMem()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	stopStore := start(func(ctx context.Context) { _ = store.Run(ctx) })
 	var log bytes.Buffer
 	o := engine.Options{JournalDir: t.TempDir(), Rings: 1, RingRecords: 256, Logger: slog.New(slog.NewTextHandler(&log, nil))}
 	e := openLoaded(t, store, o)
 	stopIDs := start(e.RefillIDs)
-	if _, _, err := e.Create(context.Background(), engine.Draft{Alias: "code", Owner: 1, Target: "https://example.com"}); err != nil {
-		t.Fatal(err)
-	}
+	_, _, err = e.Create(context.Background(), engine.Draft{Alias: "code", Owner: 1, Target: "https://example.com"})
+	must(t, err)
 	stopIDs()
 	l, _ := e.Resolve(keyOf("code").View())
 	for _, host := range []string{"whole.example", "", "broken.example", "broken.example"} {
 		e.Hit(l, engine.Visit{Visitor: 1, NowMs: 1, Values: engine.Values{Referrer: e.Referrer([]byte(host))}})
 	}
 	l.Release()
-	if err := e.Abandon(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, e.Abandon())
 	damage(t, o.JournalDir, "broken.example")
 	e = openLoaded(t, store, o)
 	if m := e.Metrics(); m.JournalReplayed != 4 || m.JournalNameless != 2 {
@@ -45,24 +40,16 @@ func TestReferrersLostToADamagedDictionaryAreCountedAndReported(t *testing.T) {
 	if !strings.Contains(log.String(), "names are missing") {
 		t.Errorf("the log says %s", &log)
 	}
-	if err := e.Close(); err != nil {
-		t.Error(err)
-	}
+	check(t, e.Close())
 	stopStore()
-	if err := store.Close(); err != nil {
-		t.Error(err)
-	}
+	check(t, store.Close())
 }
 
 func openLoaded(t *testing.T, store *storage.Store, o engine.Options) *engine.Engine {
 	t.Helper()
 	e, err := engine.Open(store, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := e.Load(context.Background(), nil); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, e.Load(context.Background(), nil))
 	return e
 }
 
@@ -74,11 +61,7 @@ func damage(t *testing.T, dir, name string) {
 		t.Fatalf("found %q, %v", paths, err)
 	}
 	b, err := os.ReadFile(paths[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	b[bytes.Index(b, []byte(name))] ^= 1
-	if err := os.WriteFile(paths[0], b, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(paths[0], b, 0o600))
 }

@@ -16,18 +16,14 @@ func TestFieldsOfANewerProgramAreKept(t *testing.T) {
 	const newer = "\x63\x05hello\x80\x01\x00"
 	disk := vfs.NewMem()
 	store, err := storage.Open("data", storage.Options{Create: true, FS: disk})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	stop := start(func(ctx context.Context) { _ = store.Run(ctx) })
 	applied := make(chan error, 1)
 	store.Apply(engine.Mutation{
 		Hot:  engine.Hot{Key: keyOf("code"), ID: 9, Owner: 1, Target: "https://example.com/"},
 		Cold: engine.Cold{Key: keyOf("code"), Version: 1, Title: "T", Newer: newer},
 	}, func(err error) { applied <- err })
-	if err := <-applied; err != nil {
-		t.Fatal(err)
-	}
+	must(t, <-applied)
 	e := openLoaded(t, store, engine.Options{JournalDir: t.TempDir(), Rings: 1, RingRecords: 256})
 	stopIDs := start(e.RefillIDs)
 	kept := func(what string, s *storage.Store) {
@@ -53,26 +49,16 @@ func TestFieldsOfANewerProgramAreKept(t *testing.T) {
 		}
 		kept(what, store)
 	}
-	if _, err := store.Backup(t.Context(), "backup"); err != nil {
-		t.Fatal(err)
-	}
+	_, err = store.Backup(t.Context(), "backup")
+	must(t, err)
 	stopIDs()
-	if err := e.Close(); err != nil {
-		t.Error(err)
-	}
+	check(t, e.Close())
 	stop()
-	if err := store.Close(); err != nil {
-		t.Error(err)
-	}
-	if _, err := storage.Restore(t.Context(), "backup", "restored", storage.RestoreOptions{FS: disk}); err != nil {
-		t.Fatal(err)
-	}
+	check(t, store.Close())
+	_, err = storage.Restore(t.Context(), "backup", "restored", storage.RestoreOptions{FS: disk})
+	must(t, err)
 	restored, err := storage.Open("restored", storage.Options{FS: disk})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	kept("a restored backup", restored)
-	if err := restored.Close(); err != nil {
-		t.Error(err)
-	}
+	check(t, restored.Close())
 }

@@ -39,20 +39,16 @@ func TestAnOwnerWithACreateUnderWayIsNotRetired(t *testing.T) {
 				}
 				ctx, cancel := context.WithTimeout(context.Background(), engine.CommitTimeout)
 				defer cancel()
-				if _, err := e.RetireOwner(ctx, 2); !errors.Is(err, engine.ErrOverloaded) {
-					t.Errorf("while the commit is under way: got %v, want %v", err, engine.ErrOverloaded)
-				}
+				_, err := e.RetireOwner(ctx, 2)
+				wantErr(t, err, engine.ErrOverloaded, "while the commit is under way")
 				settled, err := e.RetireOwner(context.Background(), 3)
-				if err != nil {
-					t.Errorf("another owner: %v", err)
-				}
+				wantErr(t, err, nil, "another owner")
 				settled(true)
 				e.gate.apply.Store(nil)
 				held()
 				synctest.Wait()
-				if _, err := e.RetireOwner(context.Background(), 2); !errors.Is(err, engine.ErrOwnsLinks) {
-					t.Errorf("after it: got %v, want %v", err, engine.ErrOwnsLinks)
-				}
+				_, err = e.RetireOwner(context.Background(), 2)
+				wantErr(t, err, engine.ErrOwnsLinks, "after it")
 			})
 		})
 	}
@@ -70,15 +66,11 @@ func TestACreateWaitsForTheRetirementOfItsOwner(t *testing.T) {
 				e := newTestEngine(t, engine.Options{})
 				defer e.stop()
 				settle, err := e.RetireOwner(context.Background(), 2)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if _, err := e.RetireOwner(context.Background(), 2); !errors.Is(err, engine.ErrOverloaded) {
-					t.Errorf("a second time at once: got %v, want %v", err, engine.ErrOverloaded)
-				}
-				if _, _, err := e.Create(context.Background(), draftFor(2)); !errors.Is(err, engine.ErrOverloaded) {
-					t.Errorf("a create that waits for too long: got %v, want %v", err, engine.ErrOverloaded)
-				}
+				must(t, err)
+				_, err = e.RetireOwner(context.Background(), 2)
+				wantErr(t, err, engine.ErrOverloaded, "a second time at once")
+				_, _, err = e.Create(context.Background(), draftFor(2))
+				wantErr(t, err, engine.ErrOverloaded, "a create that waits for too long")
 				answers := make(chan error, 2)
 				go func() {
 					_, _, err := e.Create(context.Background(), draftFor(2))
@@ -94,9 +86,7 @@ func TestACreateWaitsForTheRetirementOfItsOwner(t *testing.T) {
 				}
 				settle(c.gone)
 				for range 2 {
-					if err := <-answers; !errors.Is(err, c.want) {
-						t.Errorf("got %v, want %v", err, c.want)
-					}
+					wantErr(t, <-answers, c.want, "the error")
 				}
 			})
 		})

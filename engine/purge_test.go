@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -63,6 +64,7 @@ func TestADeletedCodeIsFreedAndErasedAfter90Days(t *testing.T) {
 			rt.Errorf("%d tombstones in memory after the last purge", n)
 		}
 		d.close()
+		_ = os.RemoveAll(d.dir)
 		d.wantNoneLeft(rt)
 	})
 }
@@ -194,19 +196,13 @@ func storedKeys(t *testing.T, fs vfs.FS) (keys [][]byte) {
 	merger := *pebble.DefaultMerger
 	merger.Name = "shunt.tally.v1"
 	db, err := pebble.Open("data/db", &pebble.Options{FS: fs, ReadOnly: true, Merger: &merger, Logger: quietPebble{}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	it, err := db.NewIter(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for valid := it.First(); valid; valid = it.Next() {
 		keys = append(keys, slices.Clone(it.Key()))
 	}
-	if err := errors.Join(it.Close(), db.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(it.Close(), db.Close()))
 	return keys
 }
 
@@ -234,18 +230,14 @@ func TestADeletedCodeIsFreeAfterExactly90Days(t *testing.T) {
 	f := newFigures(t)
 	defer f.close()
 	deleted := f.now
-	if err := f.e.Delete(context.Background(), keyOf("link0"), engine.Guard{Owner: 1}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, f.e.Delete(context.Background(), keyOf("link0"), engine.Guard{Owner: 1}))
 	take := func() error {
 		_, _, err := f.e.Create(context.Background(), engine.Draft{Alias: "link0", Owner: 2, Target: "https://x.example"})
 		return err
 	}
 	f.now = deleted.Add(holdsFor)
 	for _, when := range []string{"at 90 days", "after a purge", "after a restart"} {
-		if err := take(); !errors.Is(err, engine.ErrTaken) {
-			t.Errorf("%s: got %v, want ErrTaken", when, err)
-		}
+		wantErr(t, take(), engine.ErrTaken, "%s", when)
 		f.closeHours()
 		if when == "after a purge" {
 			f.close()
@@ -253,9 +245,7 @@ func TestADeletedCodeIsFreeAfterExactly90Days(t *testing.T) {
 		}
 	}
 	f.now = f.now.Add(time.Millisecond)
-	if err := take(); err != nil {
-		t.Errorf("a millisecond later: %v", err)
-	}
+	wantErr(t, take(), nil, "a millisecond later")
 }
 
 // atClock runs an engine whose own goroutines only allocate ids, with the test's clock.
@@ -270,16 +260,12 @@ func atClock(t *testing.T, settles time.Duration) (e *testEngine, now *atomic.In
 
 func (e *testEngine) turn(t *testing.T) {
 	t.Helper()
-	if err := e.RollUp(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, e.RollUp(context.Background()))
 }
 
 func (e *testEngine) delete(t *testing.T, code string) {
 	t.Helper()
-	if err := e.Delete(context.Background(), keyOf(code), engine.Guard{AnyOwner: true}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, e.Delete(context.Background(), keyOf(code), engine.Guard{AnyOwner: true}))
 }
 
 func (e *testEngine) takes(code string, owner uint32) error {
@@ -319,9 +305,7 @@ func TestATemporarilyWrongClockFreesNoCodeForGood(t *testing.T) {
 	}
 	now.Add(-91 * 24 * 3600_000)
 	e.turn(t)
-	if err := e.takes("mine", 2); !errors.Is(err, engine.ErrTaken) {
-		t.Errorf("got %v, want ErrTaken", err)
-	}
+	wantErr(t, e.takes("mine", 2), engine.ErrTaken, "the error")
 	if rec, err := e.gate.ReadRecord(keyOf("mine")); err != nil || rec.Hot.Flags&engine.FlagTombstone == 0 {
 		t.Errorf("in the store: got %+v, %v, want a tombstone", rec, err)
 	}
@@ -348,9 +332,7 @@ func TestACreateWaitsForAPurgeOfItsCode(t *testing.T) {
 	cancel()
 	for _, code := range []string{"code", "cOde"} {
 		_, _, err := e.Create(gone, engine.Draft{Alias: code, Owner: 2, Target: "https://x.example/"})
-		if !errors.Is(err, engine.ErrOverloaded) {
-			t.Errorf("a create of %s that does not wait: got %v, want ErrOverloaded", code, err)
-		}
+		wantErr(t, err, engine.ErrOverloaded, "a create of %s that does not wait", code)
 	}
 	created := make(chan error, 2)
 	both.Go(func() { created <- e.takes("cOde", 2) })
@@ -384,9 +366,7 @@ func TestAPurgePostponesACodeThatIsBeingWritten(t *testing.T) {
 	e.gate.apply.Store(nil)
 	e.turn(t)
 	close(goOn)
-	if err := <-created; err != nil {
-		t.Fatal(err)
-	}
+	must(t, <-created)
 	e.turn(t)
 	if due, err := e.gate.Deletions(0, 0, engine.Endless, 9); err != nil || len(due) != 0 {
 		t.Errorf("left to purge: %v, %v", due, err)
@@ -406,15 +386,11 @@ func TestAPurgeThatTheStoreRefusesIsTriedAgain(t *testing.T) {
 		if err := e.RollUp(context.Background()); errors.Is(err, refused) != (refused != engine.ErrOverloaded) {
 			t.Errorf("got %v of %v", err, refused)
 		}
-		if n := e.Metrics().Tombstones; n != 1 {
-			t.Errorf("got %d tombstones, want 1", n)
-		}
+		wantEqual(t, e.Metrics().Tombstones, 1, "tombstones")
 	}
 	e.gate.failPurge.Store(nil)
 	e.turn(t)
-	if n := e.Metrics().Tombstones; n != 0 {
-		t.Errorf("got %d tombstones, want none", n)
-	}
+	wantEqual(t, e.Metrics().Tombstones, 0, "tombstones")
 }
 
 // TestCreatesRaceAPurgeOfTheirCode runs all goroutines of the engine, and has many callers ask for

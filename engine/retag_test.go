@@ -108,9 +108,7 @@ func TestTagsAreAPlainMapThroughAnyHistory(t *testing.T) {
 				}
 			case what == 3:
 				code := rapid.SampledFrom(m.codes).Draw(rt, "code")
-				if err := m.Delete(context.Background(), keyOf(code), engine.Guard{Owner: 1}); err != nil {
-					rt.Fatal(err)
-				}
+				must(rt, m.Delete(context.Background(), keyOf(code), engine.Guard{Owner: 1}))
 				m.codes = slices.DeleteFunc(m.codes, func(c string) bool { return c == code })
 			default:
 				name := ""
@@ -171,9 +169,7 @@ func TestARenameThatIsCutOffGoesOnWhenItIsRepeated(t *testing.T) {
 	var links []uint64
 	for {
 		done, err := e.EditTag(context.Background(), x)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if links = append(links, done.Links); done.Complete {
 			break
 		}
@@ -208,9 +204,7 @@ func TestARenameLosesNoEditThatIsMadeMeanwhile(t *testing.T) {
 					return nil
 				})
 			}
-			if err != nil {
-				t.Error(err)
-			}
+			check(t, err)
 		}
 	})
 	if done, err := e.EditTag(context.Background(), engine.TagEdit{Owner: 1, Tag: "old", Name: "new"}); err != nil || !done.Complete {
@@ -246,9 +240,8 @@ func TestARenameFindsLinksThatAreResetMeanwhile(t *testing.T) {
 	var resetting sync.WaitGroup
 	resetting.Go(func() {
 		for i := range 20 { // the oldest, which come last
-			if _, err := e.Reset(context.Background(), keyOf(fmt.Sprint("l", i)), engine.Guard{Owner: 1}); err != nil {
-				t.Error(err)
-			}
+			_, err := e.Reset(context.Background(), keyOf(fmt.Sprint("l", i)), engine.Guard{Owner: 1})
+			check(t, err)
 		}
 	})
 	done, err := e.EditTag(context.Background(), engine.TagEdit{Owner: 1, Tag: "old", Name: "new"})

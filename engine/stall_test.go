@@ -45,13 +45,9 @@ func TestAStallKeepsBoundedDeltasAndCountsDroppedHits(t *testing.T) {
 		wantLive(i, rounds+uint64(max(0, min(1, 2-i))))
 	}
 	l.gate.failFlush.Store(nil)
-	if err := l.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.Flush())
 	l.hit(7, 2, 1) // there is room again as soon as the flush in flight is durable
-	if err := l.flush(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.flush())
 	for i, want := range []uint64{rounds + 1, rounds + 1, 0, 0, 0, 0, 0, 2} {
 		if got := l.durable(i); got != want {
 			t.Errorf("link%d has %d hits in the store, want %d", i, got, want)
@@ -219,9 +215,7 @@ func TestCloseSaysWhatAFailedFlushLeaves(t *testing.T) {
 	}
 	l.gate.failFlush.Store(nil)
 	l.open(engine.Options{})
-	if got := l.durable(0); got != 3 {
-		t.Errorf("%d hits after the next start, want 3", got)
-	}
+	wantEqual(t, l.durable(0), 3, "hits after the next start")
 	l.close()
 }
 

@@ -78,9 +78,7 @@ func (l *life) wantHits(want uint64) {
 
 func (l *life) wantDurable(want uint64) {
 	l.t.Helper()
-	if got := l.durable(0); got != want {
-		l.t.Errorf("%d hits in the store, want %d", got, want)
-	}
+	wantEqual(l.t, l.durable(0), want, "hits in the store")
 }
 
 func TestHitsGoToMemoryWhileTheJournalDiskStalls(t *testing.T) {
@@ -101,9 +99,7 @@ func TestHitsGoToMemoryWhileTheJournalDiskStalls(t *testing.T) {
 		l.wantLog(1, "does not answer", "folder=")
 		l.wantHits(8)
 		l.wantUnprotected(5)
-		if err := l.FlushRecorded(context.Background()); err != nil {
-			t.Error(err)
-		}
+		check(t, l.FlushRecorded(context.Background()))
 		l.wantDurable(8)
 		l.wantUnprotected(0)
 		l.hit(0, 7, 3)
@@ -129,9 +125,7 @@ func TestAKillLosesOnlyTheHitsInMemoryThatWereNotFlushed(t *testing.T) {
 	l.hit(0, 3, 1)
 	l.UseStandby(true)
 	l.hit(0, 5, 2)
-	if err := l.flush(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.flush())
 	l.hit(0, 7, 3)
 	l.UseStandby(false)
 	l.hit(0, 11, 4)
@@ -209,9 +203,8 @@ func TestNoHitIsLostWhileBothJournalDiskAndStoreStall(t *testing.T) {
 		l.wantUnprotected(0)
 		l.wantHits(1100)
 		l.wantDurable(1100)
-		if m := l.Metrics(); m.HitsMissing != 0 {
-			t.Errorf("%d hits are missing", m.HitsMissing)
-		}
+		m := l.Metrics()
+		wantEqual(t, m.HitsMissing, 0, "hits are missing")
 	})
 }
 
@@ -283,9 +276,7 @@ func TestNoNewReferrerIsStoredWhileTheDiskStalls(t *testing.T) {
 	if again := l.Referrer([]byte("known.example")); again != known {
 		t.Errorf("a stored name has number %d, had %d", again, known)
 	}
-	if refused := l.Metrics().ReferrersRefused; refused != 1 {
-		t.Errorf("%d names were refused, want 1", refused)
-	}
+	wantEqual(t, l.Metrics().ReferrersRefused, 1, "names were refused")
 	l.UseStandby(false)
 	if now := l.Referrer([]byte("new.example")); now == other || now == known {
 		t.Errorf("when the disk answers: got %d", now)

@@ -29,44 +29,32 @@ type takings struct {
 	stop func() // the allocation of ids, and the store's Run
 }
 
-func newTakings(t *testing.T) *takings {
-	k := &takings{fs: vfs.NewMem(), dir: t.TempDir(), now: time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)}
+func newTakings(t ender) *takings {
+	k := &takings{fs: vfs.NewMem(), dir: inMemory(t), now: time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)}
 	k.open(t)
 	t.Cleanup(func() { k.close(t) })
 	return k
 }
 
-type fataler interface{ Fatal(...any) }
-
 func (k *takings) open(t fataler) {
 	var err error
 	k.disk, err = storage.Open("data", storage.Options{Create: true, FS: k.fs})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	k.store = &counting{Store: k.disk, refused: map[string]bool{}}
 	k.e, err = engine.Open(k.store, engine.Options{
 		JournalDir: filepath.Join(k.dir, "journal"), Rings: 1, RingRecords: 256,
 		Now: func() time.Time { return k.now }, ClockSettles: -1,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := k.e.Load(context.Background(), nil); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, k.e.Load(context.Background(), nil))
 	stopStore, stopIDs := start(func(ctx context.Context) { _ = k.disk.Run(ctx) }), start(k.e.RefillIDs)
 	k.stop = func() { stopIDs(); stopStore() }
 }
 
 func (k *takings) close(t fataler) {
-	if err := k.e.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, k.e.Flush())
 	k.stop()
-	if err := errors.Join(k.e.Close(), k.disk.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(k.e.Close(), k.disk.Close()))
 }
 
 var takenCodes = []string{"ab", "aB", "Ab"}
@@ -112,7 +100,7 @@ func (k *takings) mayTake(rt *rapid.T, code string, owner uint32, imported bool)
 func TestCreatesKnowAllThatTheStoreHas(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
-		k := newTakings(t)
+		k := newTakings(rt)
 		rt.Repeat(map[string]func(*rapid.T){
 			"create":                              k.create,
 			"delete":                              k.delete,
@@ -159,9 +147,7 @@ func (k *takings) purge(rt *rapid.T) {
 		k.store.refused[code] = true
 	}
 	for range 2 {
-		if err := k.e.RollUp(context.Background()); err != nil {
-			rt.Fatal(err)
-		}
+		must(rt, k.e.RollUp(context.Background()))
 	}
 }
 
@@ -171,19 +157,14 @@ func TestACreateAsksTheStoreNothingAboutACodeThatNeverWas(t *testing.T) {
 		t.Helper()
 		k.store.reads.Store(0)
 		d.Owner, d.Target = 1, "https://x.example/"
-		if _, _, err := k.e.Create(t.Context(), d); err != nil {
-			t.Fatal(err)
-		}
-		if got := k.store.reads.Load(); got != want {
-			t.Errorf("%+v: %d reads of the store, want %d", d, got, want)
-		}
+		_, _, err := k.e.Create(t.Context(), d)
+		must(t, err)
+		wantEqual(t, k.store.reads.Load(), want, "%+v: reads of the store", d)
 	}
 	create(engine.Draft{}, 0)
 	create(engine.Draft{Alias: "new"}, 0)
 	create(engine.Draft{Alias: "imported", Import: &engine.Import{CreatedAt: k.now, UpdatedAt: k.now}}, 0)
-	if err := k.e.Delete(t.Context(), keyOf("new"), engine.Guard{AnyOwner: true}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, k.e.Delete(t.Context(), keyOf("new"), engine.Guard{AnyOwner: true}))
 	create(engine.Draft{Alias: "New"}, 1) // a variant was there
 	k.store.reads.Store(0)
 	bulk := make([]engine.BulkItem, 20)
@@ -211,27 +192,17 @@ func TestATombstoneWithoutSlotStillBlocksVariants(t *testing.T) {
 		code  string
 		clock time.Duration
 	}{{"ab", 91 * days}, {"aB", -91 * days}} {
-		if err := make(step.code, 1); err != nil {
-			t.Fatal(err)
-		}
+		must(t, make(step.code, 1))
 		k.now = k.now.Add(step.clock)
-		if err := k.e.Delete(t.Context(), keyOf(step.code), engine.Guard{Owner: 1}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, k.e.Delete(t.Context(), keyOf(step.code), engine.Guard{Owner: 1}))
 	}
 	k.now = k.now.Add(91 * days)
 	for _, when := range []string{"before a purge", "after it"} {
 		for _, code := range takenCodes {
-			if err := make(code, 2); !errors.Is(err, engine.ErrTaken) {
-				t.Errorf("%s: %s for somebody else: got %v, want ErrTaken", when, code, err)
-			}
+			wantErr(t, make(code, 2), engine.ErrTaken, "%s: %s for somebody else", when, code)
 		}
-		if err := k.e.RollUp(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, k.e.RollUp(t.Context()))
 	}
 	k.now = k.now.Add(91 * days)
-	if err := make("Ab", 2); err != nil {
-		t.Errorf("when all are free: %v", err)
-	}
+	wantErr(t, make("Ab", 2), nil, "when all are free")
 }

@@ -26,17 +26,13 @@ func TestVariantsAreFoundAnywhereInTheirProbeSequence(t *testing.T) {
 		items[i].Draft = engine.Draft{Alias: variant(i), Owner: 1, Target: "https://example.com/" + variant(i), Import: imported}
 	}
 	results, err := e.CreateBulk(t.Context(), items)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for i, r := range results {
 		if r.Err != nil {
 			t.Fatalf("%s: %v", variant(i), r.Err)
 		}
 		if i%3 == 0 {
-			if err := e.Delete(t.Context(), keyOf(variant(i)), engine.Guard{AnyOwner: true}); err != nil {
-				t.Fatal(err)
-			}
+			must(t, e.Delete(t.Context(), keyOf(variant(i)), engine.Guard{AnyOwner: true}))
 		}
 	}
 	for i := range variants {
@@ -54,12 +50,8 @@ func TestVariantsAreFoundAnywhereInTheirProbeSequence(t *testing.T) {
 		_, _, err := e.Create(t.Context(), engine.Draft{Alias: alias, Owner: 1, Target: "https://example.com/", Import: imported})
 		return err
 	}
-	if err := again("abcdefgH"); !errors.Is(err, engine.ErrTaken) {
-		t.Errorf("one more than there may be: got %v, want ErrTaken", err)
-	}
-	if err := again(variant(3)); err != nil {
-		t.Errorf("one that was deleted, by its owner: %v", err)
-	}
+	wantErr(t, again("abcdefgH"), engine.ErrTaken, "one more than there may be")
+	wantErr(t, again(variant(3)), nil, "one that was deleted, by its owner")
 }
 
 func TestABulkObeysTheLimitOfVariants(t *testing.T) {
@@ -75,9 +67,7 @@ func TestABulkObeysTheLimitOfVariants(t *testing.T) {
 			items = append(items, engine.BulkItem{Draft: engine.Draft{Alias: string(code), Owner: 1, Target: "https://example.com/", Import: imported}})
 		}
 		results, err := e.CreateBulk(t.Context(), items)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, r := range results {
 			if r.Err == nil {
 				made++
@@ -105,14 +95,11 @@ func TestEachOfTwoOwnersMayTakeItsOwnVariantAgain(t *testing.T) {
 			}
 			for code, owner := range codes {
 				d := engine.Draft{Alias: code, Owner: owner, Target: "https://x.example/", Import: &engine.Import{CreatedAt: now, UpdatedAt: now}}
-				if _, _, err := f.e.Create(t.Context(), d); err != nil {
-					t.Fatal(err)
-				}
+				_, _, err := f.e.Create(t.Context(), d)
+				must(t, err)
 			}
 			for code, owner := range codes {
-				if err := f.e.Delete(t.Context(), keyOf(code), engine.Guard{Owner: owner}); err != nil {
-					t.Fatal(err)
-				}
+				must(t, f.e.Delete(t.Context(), keyOf(code), engine.Guard{Owner: owner}))
 			}
 			f.close()
 			f.open()
@@ -157,24 +144,16 @@ func TestAFormerOwnerLosesPriorityAfter90Days(t *testing.T) {
 		owner uint32
 	}{{"abc", 1}, {"ABC", 2}}
 	for _, d := range deletions {
-		if err := take(d.code, d.owner, imported); err != nil {
-			t.Fatal(err)
-		}
+		must(t, take(d.code, d.owner, imported))
 	}
 	for _, d := range deletions { // ABC an hour after abc
-		if err := f.e.Delete(t.Context(), keyOf(d.code), engine.Guard{Owner: d.owner}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, f.e.Delete(t.Context(), keyOf(d.code), engine.Guard{Owner: d.owner}))
 		f.now = f.now.Add(time.Hour)
 	}
 	f.now = f.now.Add(holdsFor - 90*time.Minute)
 	for _, when := range []string{"before a purge", "after it"} {
-		if err := take("abc", 1, nil); !errors.Is(err, engine.ErrTaken) {
-			t.Errorf("%s: got %v, want ErrTaken", when, err)
-		}
+		wantErr(t, take("abc", 1, nil), engine.ErrTaken, "%s", when)
 		f.closeHours()
 	}
-	if err := take("ABC", 2, nil); err != nil {
-		t.Errorf("the owner that deleted it later: %v", err)
-	}
+	wantErr(t, take("ABC", 2, nil), nil, "the owner that deleted it later")
 }

@@ -65,7 +65,7 @@ type keptThing struct {
 
 func newWrongClock(t *testing.T, o engine.Options) *wrongClock {
 	w := &wrongClock{
-		t: t, fs: vfs.NewMem(), dir: t.TempDir(), started: time.Date(2026, 11, 26, 9, 30, 0, 0, time.UTC),
+		t: t, fs: vfs.NewMem(), dir: inMemory(t), started: time.Date(2026, 11, 26, 9, 30, 0, 0, time.UTC),
 		hits: map[dayOfLink]*keptHits{}, hours: map[dayOfLink]*keptHits{}, options: o,
 	}
 	w.options.JournalDir = filepath.Join(w.dir, "journal")
@@ -86,15 +86,11 @@ func (w *wrongClock) wall() time.Time { return w.started.Add(w.passed + w.wrong)
 
 func (w *wrongClock) open() {
 	var err error
-	if w.store, err = storage.Open("data", storage.Options{Create: true, FS: w.fs}); err != nil {
-		w.t.Fatal(err)
-	}
-	if w.e, err = engine.Open(w.store, w.options); err != nil {
-		w.t.Fatal(err)
-	}
-	if err := w.e.Load(context.Background(), nil); err != nil {
-		w.t.Fatal(err)
-	}
+	w.store, err = storage.Open("data", storage.Options{Create: true, FS: w.fs})
+	must(w.t, err)
+	w.e, err = engine.Open(w.store, w.options)
+	must(w.t, err)
+	must(w.t, w.e.Load(context.Background(), nil))
 	store, e := w.store, w.e
 	if !w.farBehind() {
 		w.used = w.wall()
@@ -105,18 +101,14 @@ func (w *wrongClock) open() {
 
 func (w *wrongClock) close() {
 	w.stop()
-	if err := errors.Join(w.e.Close(), w.store.Close()); err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, errors.Join(w.e.Close(), w.store.Close()))
 }
 
 // restart ends the engine, by force perhaps, and opens it again after a time.
 func (w *wrongClock) restart(kill bool, off time.Duration) {
 	if kill {
 		w.stop()
-		if err := errors.Join(w.e.Abandon(), w.store.Close()); err != nil {
-			w.t.Fatal(err)
-		}
+		must(w.t, errors.Join(w.e.Abandon(), w.store.Close()))
 	} else {
 		w.close()
 	}
@@ -140,12 +132,8 @@ func (w *wrongClock) farBehind() bool {
 }
 
 func (w *wrongClock) turn() {
-	if err := w.e.Flush(); err != nil {
-		w.t.Fatal(err)
-	}
-	if err := w.e.CloseHours(context.Background()); err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, w.e.Flush())
+	must(w.t, w.e.CloseHours(context.Background()))
 }
 
 // run lets time pass in turns of some minutes, as long as the clock needs to settle.
@@ -161,16 +149,12 @@ func (w *wrongClock) by() *engine.By {
 
 func (w *wrongClock) create(code string) {
 	d, _, err := w.e.Create(context.Background(), engine.Draft{Alias: code, Owner: 1, Target: "https://example.com", By: w.by()})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, err)
 	w.entries = append(w.entries, keptThing{code, w.ran, d.ID})
 }
 
 func (w *wrongClock) delete(code string) {
-	if err := w.e.Delete(context.Background(), keyOf(code), engine.Guard{AnyOwner: true}); err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, w.e.Delete(context.Background(), keyOf(code), engine.Guard{AnyOwner: true}))
 	w.deleted = append(w.deleted, keptThing{code, w.ran, 0})
 }
 
@@ -211,15 +195,11 @@ func (w *wrongClock) hit(link, n int) {
 func (w *wrongClock) checkKept(kept map[dayOfLink]*keptHits, width uint32, keep time.Duration) (gone int) {
 	w.turn()
 	v, err := w.store.View()
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, err)
 	defer func() { _ = v.Close() }()
 	for key, want := range kept {
 		d, err := w.e.Read(keyOf(w.links[key.link]))
-		if err != nil {
-			w.t.Fatal(err)
-		}
+		must(w.t, err)
 		hits := uint64(0)
 		spans := []engine.Span{{FromHour: key.when * width, ToHour: key.when*width + width}}
 		err = v.ReadSpans([]uint64{d.ID}, spans, 0, func(_, _ int, t *engine.Tally) error { hits += t.Hits; return nil })
@@ -281,9 +261,7 @@ func (w *wrongClock) checkEntries(keep time.Duration) {
 		}
 		return true
 	})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, err)
 	left := w.entries[:0]
 	for _, x := range w.entries {
 		switch {
@@ -320,9 +298,7 @@ func (w *wrongClock) checkDeleted() {
 func (w *wrongClock) createOnce(key string) engine.Detail {
 	d, _, err := w.e.CreateOnce(context.Background(), engine.Request{RequestKey: engine.RequestKey{Sender: [32]byte{1}, Key: sha256.Sum256([]byte(key))}},
 		func() (engine.Draft, error) { return engine.Draft{Owner: 1, Target: "https://example.com"}, nil })
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, err)
 	return d
 }
 
@@ -432,9 +408,7 @@ func (w *wrongClock) wantAll(total uint64) {
 	w.checkAnswers()
 	w.checkTotals([3]uint64{total})
 	for what, kept := range map[uint32]map[dayOfLink]*keptHits{24: w.hits} {
-		if gone := w.checkKept(kept, what, 1<<62); gone != 0 {
-			w.t.Errorf("%d days are gone", gone)
-		}
+		wantEqual(w.t, w.checkKept(kept, what, 1<<62), 0, "days are gone")
 	}
 	w.checkEntries(1 << 62)
 }
@@ -489,15 +463,12 @@ func TestHitsOfAClockThreeYearsAheadStayOnTheirDay(t *testing.T) {
 	w.pass(time.Minute)
 	w.wrong = 0
 	total += 9
-	if m := w.e.Metrics(); m.ClockJumps != 1 {
-		t.Errorf("%d jumps are counted before it is back, want 1", m.ClockJumps)
-	}
+	m := w.e.Metrics()
+	wantEqual(t, m.ClockJumps, 1, "jumps are counted before it is back")
 	on := func(when time.Time) uint64 {
 		t.Helper()
 		r, err := w.e.LinkReport(context.Background(), keyOf(w.links[0]), engine.Query{Interval: engine.Daily, From: when})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return r.Series[len(r.Series)-1].Hits
 	}
 	w.pass(time.Minute)
@@ -512,9 +483,7 @@ func TestHitsOfAClockThreeYearsAheadStayOnTheirDay(t *testing.T) {
 	}
 	w.restart(false, years-3*24*time.Hour)
 	w.run(15 * time.Minute)
-	if n := on(w.wall()); n != 9 {
-		t.Errorf("%d hits on the day of the wrong clock, want 9", n)
-	}
+	wantEqual(t, on(w.wall()), 9, "hits on the day of the wrong clock")
 	w.wantAll(total)
 }
 
@@ -570,16 +539,12 @@ func TestFloorsOfTheFutureMoveBackAtAStart(t *testing.T) {
 	w.close()
 	today := uint32(w.wall().Unix() / (24 * 3600))
 	var err error
-	if w.store, err = storage.Open("data", storage.Options{FS: w.fs}); err != nil {
-		t.Fatal(err)
-	}
+	w.store, err = storage.Open("data", storage.Options{FS: w.fs})
+	must(t, err)
 	floors := &futureFloors{w.store, (today + 498) * 24, today + 99}
-	if w.e, err = engine.Open(floors, w.options); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.e.Load(t.Context(), nil); err != nil {
-		t.Fatal(err)
-	}
+	w.e, err = engine.Open(floors, w.options)
+	must(t, err)
+	must(t, w.e.Load(t.Context(), nil))
 	w.stop = start(func(ctx context.Context) { _ = floors.Run(ctx) })
 	if hour, day := floors.Kept(); day != today || hour != uint32(w.wall().Unix()/3600) {
 		t.Errorf("hours from %d and days from %d are kept; today is %d", hour, day, today)

@@ -11,9 +11,7 @@ import (
 // auditLog returns all entries, the newest first.
 func auditLog(t *testing.T, s *Store) (all []engine.AuditEntry) {
 	t.Helper()
-	if err := s.ListAudit(0, ^uint64(0), func(e *engine.AuditEntry) bool { all = append(all, *e); return true }); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.ListAudit(0, ^uint64(0), func(e *engine.AuditEntry) bool { all = append(all, *e); return true }))
 	return all
 }
 
@@ -42,19 +40,15 @@ func TestEachChangeLeavesAnEntryInTheAuditLog(t *testing.T) {
 	gone.Before = &engine.Record{Hot: edited.Hot, Cold: edited.Cold}
 	gone.Hot = engine.Hot{Key: keyOf("a"), ID: 1, Owner: 7, Flags: engine.FlagTombstone, DeletedAtMs: at + 1}
 	apply(t, s, gone)
-	if err := tryApplyAll(s, engine.Bulk{
+	must(t, tryApplyAll(s, engine.Bulk{
 		Creations: []engine.Mutation{{Hot: engine.Hot{Key: keyOf("z"), ID: 5, Owner: 7, Target: "http://z/"}, Cold: engine.Cold{Key: keyOf("z"), Version: 1}},
 			{Hot: engine.Hot{Key: keyOf("m"), ID: 6, Owner: 7, Target: "http://m/"}, Cold: engine.Cold{Key: keyOf("m"), Version: 1}}},
 		By: made.By, Existing: 1, Failed: 2,
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	done := make(chan error, 1)
 	s.Accounts().Write([][2][]byte{{[]byte("k"), []byte("v")}}, nil,
 		&engine.AuditEntry{Action: engine.UserAdded, By: engine.By{AtMs: at + 2, Local: true}, User: 3}, func(err error) { done <- err })
-	if err := <-done; err != nil {
-		t.Fatal(err)
-	}
+	must(t, <-done)
 	stop()
 	closeStore(t, s)
 
@@ -104,9 +98,7 @@ func TestOldEntriesOfTheAuditLogAreSwept(t *testing.T) {
 	for i, code := range []string{"a", "b", "c"} {
 		apply(t, s, audited(code, uint64(i+1), int64(i+1)*1000))
 	}
-	if err := s.SweepAudit(engine.AuditStamp(2000)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.SweepAudit(engine.AuditStamp(2000)))
 	log := auditLog(t, s)
 	if len(log) != 2 || log[0].After.Hot.Code != "c" || log[1].After.Hot.Code != "b" {
 		t.Errorf("got %+v, want c and b", log)

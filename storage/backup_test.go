@@ -29,9 +29,7 @@ const (
 func backup(t testing.TB, s *Store, dir string) BackupResult {
 	t.Helper()
 	result, err := s.Backup(t.Context(), dir)
-	if err != nil {
-		t.Fatalf("Backup: %v", err)
-	}
+	must(t, err)
 	return result
 }
 
@@ -39,9 +37,7 @@ func backup(t testing.TB, s *Store, dir string) BackupResult {
 func allRows(t testing.TB, v *Inspection) map[string]string {
 	t.Helper()
 	it, err := v.r.NewIter(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer it.Close()
 	found := map[string]string{}
 	for valid := it.First(); valid; valid = it.Next() {
@@ -83,9 +79,8 @@ func TestABackupIsWholeAndNotOpenedAsAStore(t *testing.T) {
 	mem, rows := memBackup(t)
 	wantWhole(t, backupDir, mem, rows)
 	for _, create := range []bool{false, true} {
-		if _, err := Open(backupDir, Options{FS: mem, Create: create, Logger: quiet}); !errors.Is(err, disk.ErrBackup) {
-			t.Errorf("Open with Create %v: got %v, want ErrBackup", create, err)
-		}
+		_, err := Open(backupDir, Options{FS: mem, Create: create, Logger: quiet})
+		wantErr(t, err, disk.ErrBackup, "Open with Create %v", create)
 	}
 	v := inspect(t, backupDir, mem)
 	defer closeInspection(t, v)
@@ -100,9 +95,7 @@ func TestABackupRefusesATargetInUse(t *testing.T) {
 	s := open(t, dir, Options{})
 	defer closeStore(t, s)
 	full, link := filepath.Join(home, "full"), filepath.Join(t.TempDir(), "link")
-	if err := errors.Join(os.Mkdir(full, 0o700), os.WriteFile(filepath.Join(full, "letter"), nil, 0o600), os.Symlink(dir, link)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(os.Mkdir(full, 0o700), os.WriteFile(filepath.Join(full, "letter"), nil, 0o600), os.Symlink(dir, link)))
 	before := contents(t, home)
 	for target, want := range map[string]error{
 		full:                            disk.ErrNotEmpty,
@@ -113,14 +106,12 @@ func TestABackupRefusesATargetInUse(t *testing.T) {
 		filepath.Join(link, "backup"):   disk.ErrInside,
 		filepath.Join(link, "db", "xy"): disk.ErrInside,
 	} {
-		if _, err := s.Backup(t.Context(), target); !errors.Is(err, want) {
-			t.Errorf("%s: got %v, want %v", target, err, want)
-		}
+		_, err := s.Backup(t.Context(), target)
+		wantErr(t, err, want, "%s", target)
 	}
 	s.backups.Lock()
-	if _, err := s.Backup(t.Context(), filepath.Join(home, "second")); !errors.Is(err, disk.ErrBackupRuns) {
-		t.Errorf("while another one runs: got %v, want ErrBackupRuns", err)
-	}
+	_, err := s.Backup(t.Context(), filepath.Join(home, "second"))
+	wantErr(t, err, disk.ErrBackupRuns, "while another one runs")
 	s.backups.Unlock()
 	if !maps.Equal(contents(t, home), before) {
 		t.Error("a refused backup has changed files")
@@ -133,9 +124,8 @@ func TestABackupThatFailsLeavesNothing(t *testing.T) {
 	defer closeStore(t, s)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := s.Backup(ctx, backupDir); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
-	}
+	_, err := s.Backup(ctx, backupDir)
+	wantErr(t, err, context.Canceled, "the error")
 	if names, err := mem.List(backupDir); err != nil || len(names) > 0 {
 		t.Errorf("got %q, %v in the folder", names, err)
 	}
@@ -216,9 +206,7 @@ func TestTwoRestoresOfOneBackupHaveTwoHistories(t *testing.T) {
 	seen := map[uint64]bool{}
 	for i := range 4 {
 		dir := fmt.Sprintf("/other/%d", i)
-		if err := restoreTo(mem, dir); err != nil {
-			t.Fatal(err)
-		}
+		must(t, restoreTo(mem, dir))
 		v := inspect(t, dir, mem)
 		p, err := v.Positions()
 		closeInspection(t, v)
@@ -237,9 +225,7 @@ func TestACrashedRestoreIsRefusedUntilItIsRunAgain(t *testing.T) {
 		mem, rows := memBackup(t)
 		c := &crasher{mem: mem, cfg: cfg}
 		c.arm(true)
-		if err := restoreTo(errorfs.Wrap(mem, errorfs.InjectorFunc(c.before)), otherDir); err != nil {
-			t.Fatal(err)
-		}
+		must(t, restoreTo(errorfs.Wrap(mem, errorfs.InjectorFunc(c.before)), otherDir))
 		c.arm(false)
 		clones, unfinished := c.taken(), 0
 		for i := 0; i < len(clones); i += stride {
@@ -254,9 +240,8 @@ func TestACrashedRestoreIsRefusedUntilItIsRunAgain(t *testing.T) {
 				continue
 			case errors.Is(err, disk.ErrUnfinishedRestore):
 				unfinished++
-				if _, err := Open(otherDir, Options{FS: clone, Logger: quiet, Create: true}); !errors.Is(err, disk.ErrUnfinishedRestore) {
-					t.Errorf("crash %d, with Create: got %v", i, err)
-				}
+				_, err := Open(otherDir, Options{FS: clone, Logger: quiet, Create: true})
+				wantErr(t, err, disk.ErrUnfinishedRestore, "crash %d, with Create", i)
 			case !errors.Is(err, disk.ErrNoStore):
 				t.Errorf("crash %d: got %v", i, err)
 			}
@@ -275,13 +260,10 @@ func TestACrashedRestoreIsRefusedUntilItIsRunAgain(t *testing.T) {
 func TestARestoreRefusesWhatItShouldNotTouch(t *testing.T) {
 	mem, _ := memBackup(t)
 	touch := func(path string) {
-		if err := mem.MkdirAll(mem.PathDir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must(t, mem.MkdirAll(mem.PathDir(path), 0o700))
 		f, err := mem.Create(path, vfs.WriteCategoryUnspecified)
-		if err = errors.Join(err, f.Close()); err != nil {
-			t.Fatal(err)
-		}
+		err = errors.Join(err, f.Close())
+		must(t, err)
 	}
 	touch("/full/letter")
 	touch("/strange/db/CURRENT")
@@ -291,20 +273,15 @@ func TestARestoreRefusesWhatItShouldNotTouch(t *testing.T) {
 		backupDir: disk.ErrInside, backupDir + "/new": disk.ErrInside, "/backups": disk.ErrInside,
 	} {
 		before := mem.String()
-		if err := restoreTo(mem, target); !errors.Is(err, want) {
-			t.Errorf("to %s: got %v, want %v", target, err, want)
-		}
-		if err := Restorable(backupDir, target, mem); !errors.Is(err, want) {
-			t.Errorf("Restorable, to %s: got %v, want %v", target, err, want)
-		}
+		wantErr(t, restoreTo(mem, target), want, "to %s", target)
+		wantErr(t, Restorable(backupDir, target, mem), want, "Restorable, to %s", target)
 		if mem.String() != before {
 			t.Errorf("%s has changed", target)
 		}
 	}
 	for from, want := range map[string]error{"/nothing": disk.ErrNoStore, storeDir: disk.ErrNotAStore, "/full": disk.ErrNotAStore} {
-		if _, err := Restore(t.Context(), from, otherDir, RestoreOptions{FS: mem, Logger: quiet}); !errors.Is(err, want) {
-			t.Errorf("from %s: got %v, want %v", from, err, want)
-		}
+		_, err := Restore(t.Context(), from, otherDir, RestoreOptions{FS: mem, Logger: quiet})
+		wantErr(t, err, want, "from %s", from)
 	}
 	if _, err := mem.Stat(otherDir); err == nil {
 		t.Error("a refused restore has made its target")
@@ -315,15 +292,10 @@ func TestARestoreThatIsStoppedIsUnfinished(t *testing.T) {
 	mem, rows := memBackup(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	_, err := Restore(ctx, backupDir, otherDir, RestoreOptions{FS: mem, Logger: quiet, Progress: func(uint64, uint64) { cancel() }})
-	if !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
-	}
-	if _, err := Open(otherDir, Options{FS: mem, Logger: quiet}); !errors.Is(err, disk.ErrUnfinishedRestore) {
-		t.Errorf("got %v", err)
-	}
-	if err := restoreTo(mem, otherDir); err != nil {
-		t.Fatal(err)
-	}
+	wantErr(t, err, context.Canceled, "the error")
+	_, err = Open(otherDir, Options{FS: mem, Logger: quiet})
+	wantErr(t, err, disk.ErrUnfinishedRestore, "the error")
+	must(t, restoreTo(mem, otherDir))
 	wantWhole(t, otherDir, mem, rows)
 }
 
@@ -335,12 +307,8 @@ func TestABackupUnderLoadHasEveryEarlierAcknowledgedWrite(t *testing.T) {
 	defer closeStore(t, s)
 	defer start(t, s)()
 	e, err := engine.Open(s, engine.Options{JournalDir: filepath.Join(home, "journal"), Rings: 2, RingRecords: 1 << 14})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := e.Load(t.Context(), nil); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, e.Load(t.Context(), nil))
 	ctx, stop := context.WithCancel(t.Context())
 	var loops, run sync.WaitGroup
 	run.Go(func() { _ = e.Run(ctx) })
@@ -353,9 +321,7 @@ func TestABackupUnderLoadHasEveryEarlierAcknowledgedWrite(t *testing.T) {
 	for i := range 5 {
 		before := l.acknowledged(2_000 * (i + 1))
 		dir := filepath.Join(home, fmt.Sprintf("backup-%d", i))
-		if err := e.FlushRecorded(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, e.FlushRecorded(t.Context()))
 		backup(t, s, dir)
 		l.compare(t, dir, before)
 	}
@@ -363,9 +329,7 @@ func TestABackupUnderLoadHasEveryEarlierAcknowledgedWrite(t *testing.T) {
 	loops.Wait()
 	stop()
 	run.Wait()
-	if err := e.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, e.Close())
 }
 
 // TestABackupOfAJustOpenedStoreIsWhole opens a store whose log is empty, as a start that was killed
@@ -383,13 +347,11 @@ func TestABackupOfAJustOpenedStoreIsWhole(t *testing.T) {
 		closeStore(t, s)
 	}
 	s = openMem(t, mem)
-	if _, err := s.Backup(t.Context(), "/backup"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := s.Backup(t.Context(), "/backup")
+	must(t, err)
 	closeStore(t, s)
-	if _, err := Restore(t.Context(), "/backup", "/restored", RestoreOptions{FS: mem, Logger: quiet}); err != nil {
-		t.Fatal(err)
-	}
+	_, err = Restore(t.Context(), "/backup", "/restored", RestoreOptions{FS: mem, Logger: quiet})
+	must(t, err)
 	restored := open(t, "/restored", Options{FS: mem})
 	if _, err := restored.ReadRecord(keyOf("kept")); err != nil {
 		t.Error(err)
@@ -443,14 +405,10 @@ func TestABackupOfAStoreWithoutTablesIsWhole(t *testing.T) {
 	closeStore(t, openMem(t, mem))
 	for round := range 3 {
 		names, err := mem.List(mem.PathJoin(storeDir, disk.DBName))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, name := range names {
 			if strings.HasSuffix(name, ".log") {
-				if err := mem.Remove(mem.PathJoin(storeDir, disk.DBName, name)); err != nil {
-					t.Fatal(err)
-				}
+				must(t, mem.Remove(mem.PathJoin(storeDir, disk.DBName, name)))
 			}
 		}
 		s = openMem(t, mem)

@@ -21,9 +21,7 @@ func TestTheBaseURLOutlivesCrashesBackupsAndRestores(t *testing.T) {
 	s := openMem(t, mem)
 	wantBaseURL(t, s, "")
 	for _, baseURL := range []string{"http://127.0.0.1:8080", "https://sho.rt"} {
-		if err := s.NoteBaseURL(baseURL); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.NoteBaseURL(baseURL))
 		wantBaseURL(t, s, baseURL)
 	}
 	backup(t, s, backupDir)
@@ -32,9 +30,7 @@ func TestTheBaseURLOutlivesCrashesBackupsAndRestores(t *testing.T) {
 	closeStore(t, crashed)
 	closeStore(t, s)
 
-	if err := restoreTo(mem, otherDir); err != nil {
-		t.Fatal(err)
-	}
+	must(t, restoreTo(mem, otherDir))
 	restored := open(t, otherDir, Options{FS: mem})
 	wantBaseURL(t, restored, "https://sho.rt")
 	closeStore(t, restored)
@@ -48,12 +44,8 @@ func TestAnUnchangedBaseURLIsNotWritten(t *testing.T) {
 		baseURL string
 		writes  uint64
 	}{{"http://a", 1}, {"http://a", 1}, {"http://b", 2}, {"http://a", 3}} {
-		if err := s.NoteBaseURL(c.baseURL); err != nil {
-			t.Fatal(err)
-		}
-		if got := s.writer.LastDurable() - begun; got != c.writes {
-			t.Errorf("after %s: got %d writes, want %d", c.baseURL, got, c.writes)
-		}
+		must(t, s.NoteBaseURL(c.baseURL))
+		wantEqual(t, s.writer.LastDurable()-begun, c.writes, "after %s: writes", c.baseURL)
 	}
 }
 

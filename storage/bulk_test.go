@@ -39,9 +39,7 @@ func TestABulkAndItsReceiptAreStoredBothOrNeither(t *testing.T) {
 		stop := start(t, s)
 		c.arm(true)
 		for i := range uint64(bulks) {
-			if err := tryApplyAll(s, bulkOf(requestKey(1, int(i)), i*size+1, i*size+2, i*size+3, i*size+4, i*size+5)); err != nil {
-				t.Fatal(err)
-			}
+			must(t, tryApplyAll(s, bulkOf(requestKey(1, int(i)), i*size+1, i*size+2, i*size+3, i*size+4, i*size+5)))
 		}
 		c.arm(false)
 		stop()
@@ -90,15 +88,9 @@ func TestABulkIsNeverCutIntoTwoBatches(t *testing.T) {
 	before := s.Commits().Batches
 	stop := start(t, s)
 	defer stop()
-	if err := errors.Join(<-done, <-done); err != nil {
-		t.Fatal(err)
-	}
-	if got := s.Commits().Batches - before; got != 2 {
-		t.Errorf("%d batches, want 2: the bulk, and the mutation after it", got)
-	}
-	if got := s.Commits().Mutations; got != engine.MaxBulk+1 {
-		t.Errorf("%d mutations are counted, want %d", got, engine.MaxBulk+1)
-	}
+	must(t, errors.Join(<-done, <-done))
+	wantEqual(t, s.Commits().Batches-before, 2, "batches, want 2: the bulk, and the mutation after it")
+	wantEqual(t, s.Commits().Mutations, engine.MaxBulk+1, "mutations are counted")
 }
 
 // openTempStopped is like openTemp, but the store does not run yet.
@@ -120,9 +112,7 @@ func TestABulkCountsAsItsLinksInTheQueue(t *testing.T) {
 		t.Helper()
 		select {
 		case err := <-answers: // the store does not run yet: only refused mutations are answered
-			if !errors.Is(err, engine.ErrOverloaded) {
-				t.Errorf("%s: got %v, want ErrOverloaded", what, err)
-			}
+			wantErr(t, err, engine.ErrOverloaded, "%s", what)
 		default:
 			t.Errorf("%s was accepted", what)
 		}
@@ -166,18 +156,14 @@ func TestAMalformedBulkIsRefused(t *testing.T) {
 			t.Errorf("%s: no error", name)
 		}
 	}
-	if got := len(rows(t, s, row.TableHot)) + len(rows(t, s, row.TableReceipts)); got != 0 {
-		t.Errorf("%d rows were written", got)
-	}
+	wantEqual(t, len(rows(t, s, row.TableHot))+len(rows(t, s, row.TableReceipts)), 0, "rows were written")
 }
 
 func TestABulkReceiptIsReadAsWrittenAndSwept(t *testing.T) {
 	s := openTemp(t)
 	b := bulkOf(requestKey(1, 1), 1, 2)
 	b.Receipt.Items = append(b.Receipt.Items, engine.ReceiptItem{Outcome: engine.OutcomeTaken}, engine.ReceiptItem{Outcome: engine.OutcomeRefused})
-	if err := tryApplyAll(s, b); err != nil {
-		t.Fatal(err)
-	}
+	must(t, tryApplyAll(s, b))
 	if got, err := s.ReadReceipt(requestKey(1, 1)); err != nil || !reflect.DeepEqual(got, *b.Receipt) {
 		t.Errorf("got %+v, %v, want %+v", got, err, *b.Receipt)
 	}

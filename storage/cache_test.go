@@ -66,9 +66,7 @@ func newCached(t *testing.T) *cachedStore {
 	}
 	done := make(chan error, 1)
 	c.ApplyAll(bulk, func(err error) { done <- err })
-	if err := <-done; err != nil {
-		t.Fatalf("ApplyAll: %v", err)
-	}
+	must(t, <-done)
 	stop()
 	c.toTables(t)
 	return c
@@ -79,9 +77,7 @@ func cachedCode(id uint64) string { return fmt.Sprintf("code%05d", id) }
 // toTables writes everything into tables.
 func (c *cachedStore) toTables(t *testing.T) {
 	t.Helper()
-	if err := c.db.Flush(); err != nil {
-		t.Fatalf("Flush: %v", err)
-	}
+	must(t, c.db.Flush())
 }
 
 // fillMemTables writes until the memtable in use has its largest size and is more than half full.
@@ -92,9 +88,7 @@ func (c *cachedStore) fillMemTables(t *testing.T) {
 	n := uint32(0)
 	write := func() {
 		n++
-		if err := c.db.Set(binary.BigEndian.AppendUint32([]byte{0xff}, n), value, pebble.NoSync); err != nil {
-			t.Fatalf("Set: %v", err)
-		}
+		must(t, c.db.Set(binary.BigEndian.AppendUint32([]byte{0xff}, n), value, pebble.NoSync))
 	}
 	for c.db.Metrics().MemTable.Size < DefaultMemTableBytes {
 		write()
@@ -175,28 +169,19 @@ func TestTheBlockCacheGrowsNoFurtherThanItsSize(t *testing.T) {
 			value[i] = byte(uint32(i) * (n + 1) * 2654435761 >> 13) // not compressible
 		}
 		keys[0] = 0xff
-		if err := s.db.Set(rng, value, pebble.NoSync); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.db.Set(rng, value, pebble.NoSync))
 	}
-	if err := s.db.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.db.Flush())
 	for range 3 { // a memtable may be about to be made; with Run that takes up to two seconds
 		s.cache.settle(s.db)
 	}
 	it, err := s.db.NewIter(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for it.First(); it.Valid(); it.Next() {
-		if _, err := it.ValueAndErr(); err != nil {
-			t.Fatal(err)
-		}
+		_, err := it.ValueAndErr()
+		must(t, err)
 	}
-	if err := it.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, it.Close())
 	m := s.Metrics()
 	if m.BlockCacheBytes < size/2 || m.BlockCacheBytes > size+size/16 { // one block too many per shard
 		t.Errorf("having read %d MiB, the cache of %d bytes has %d", 4*size>>20, size, m.BlockCacheBytes)

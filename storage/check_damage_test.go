@@ -21,25 +21,21 @@ func TestADamagedFileIsReportedBeforeItsConsequences(t *testing.T) {
 	mem := vfs.NewMem()
 	s := openMem(t, mem)
 	stop := start(t, s)
-	if _, err := s.AllocateIDs(5000); err != nil {
-		t.Fatal(err)
-	}
+	_, err := s.AllocateIDs(5000)
+	must(t, err)
 	for id := uint64(1); id <= 3000; id++ {
 		apply(t, s, rowtest.Creation(rowtest.Link(fmt.Sprintf("code%04d", id), id, checkedOwner, "spring")))
 	}
 	stop()
-	if err := s.db.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.db.Flush())
 	closeStore(t, s)
 	path := damageLargestTable(t, mem, "/data/store/"+disk.DBName)
 
 	v := inspect(t, "/data/store", mem)
 	defer closeInspection(t, v)
 	faults := new(engine.Faults)
-	if _, err := v.Check(t.Context(), CheckOptions{Faults: faults}); err != nil {
-		t.Fatal(err)
-	}
+	_, err = v.Check(t.Context(), CheckOptions{Faults: faults})
+	must(t, err)
 	first, total := faults.Found()
 	if len(first) < 2 || first[0].Where != path || first[0].Follows || !strings.HasPrefix(first[0].What, "it is damaged: block ") {
 		t.Fatalf("got %+v, want the file first", first)
@@ -67,31 +63,23 @@ func TestADamagedFileIsReportedBeforeItsConsequences(t *testing.T) {
 func damageLargestTable(t *testing.T, mem vfs.FS, dir string) (path string) {
 	t.Helper()
 	names, err := mem.List(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	size := int64(0)
 	for _, name := range names {
 		info, err := mem.Stat(mem.PathJoin(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if strings.HasSuffix(name, ".sst") && info.Size() > size {
 			path, size = mem.PathJoin(dir, name), info.Size()
 		}
 	}
 	f, err := mem.OpenReadWrite(path, vfs.WriteCategoryUnspecified)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer f.Close()
 	b := make([]byte, 1)
-	if _, err := f.ReadAt(b, size/2); err != nil {
-		t.Fatal(err)
-	}
+	_, err = f.ReadAt(b, size/2)
+	must(t, err)
 	b[0] ^= 0x40
-	if _, err := f.WriteAt(b, size/2); err != nil {
-		t.Fatal(err)
-	}
+	_, err = f.WriteAt(b, size/2)
+	must(t, err)
 	return path
 }

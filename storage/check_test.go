@@ -32,15 +32,10 @@ func fillForCheck(t testing.TB, s *Store) {
 	t.Helper()
 	stop := start(t, s)
 	defer stop()
-	if _, err := s.AllocateIDs(100); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.NoteBaseURL("https://sho.rt"); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.NoteBackup(checkedHour * 3_600_000); err != nil {
-		t.Fatal(err)
-	}
+	_, err := s.AllocateIDs(100)
+	must(t, err)
+	must(t, s.NoteBaseURL("https://sho.rt"))
+	must(t, s.NoteBackup(checkedHour*3_600_000))
 	for id := uint64(1); id <= 20; id++ {
 		r := rowtest.Link(fmt.Sprintf("code%02d", id), id, checkedOwner, "spring")
 		if id%2 == 0 {
@@ -71,16 +66,13 @@ func fillForCheck(t testing.TB, s *Store) {
 		}
 		f.Add(hour, 20, checkedOwner, dense)
 		p := engine.Positions{Epoch: 1, FlushSeq: seq + 1, OpenHour: hour, Rings: []uint64{10 * (seq + 1)}}
-		if err := s.Flush(f.Batch(p)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Flush(f.Batch(p)))
 		hour++
 	}
 	for more := true; more; {
 		var err error
-		if more, err = s.RollUp(engine.RollUpLimits{OpenHour: checkedHour + 2}); err != nil {
-			t.Fatal(err)
-		}
+		more, err = s.RollUp(engine.RollUpLimits{OpenHour: checkedHour + 2})
+		must(t, err)
 	}
 }
 
@@ -91,9 +83,7 @@ func checkAll(t testing.TB, v *Inspection) (CheckReport, []engine.Fault, uint64)
 	report, err := v.Check(t.Context(), CheckOptions{
 		Faults: faults, KnowsOwner: func(owner uint32) (bool, error) { return owner == checkedOwner, nil },
 	})
-	if err != nil {
-		t.Fatalf("Check: %v", err)
-	}
+	must(t, err)
 	first, total := faults.Found()
 	return report, first, total
 }
@@ -101,17 +91,13 @@ func checkAll(t testing.TB, v *Inspection) (CheckReport, []engine.Fault, uint64)
 func inspect(t testing.TB, dir string, fs vfs.FS) *Inspection {
 	t.Helper()
 	v, err := Inspect(dir, Options{Logger: quiet, FS: fs})
-	if err != nil {
-		t.Fatalf("Inspect: %v", err)
-	}
+	must(t, err)
 	return v
 }
 
 func closeInspection(t testing.TB, v *Inspection) {
 	t.Helper()
-	if err := v.Close(); err != nil {
-		t.Errorf("closing the inspection: %v", err)
-	}
+	wantErr(t, v.Close(), nil, "closing the inspection")
 }
 
 func TestAHealthyStoreOfEverythingHasNoFaults(t *testing.T) {
@@ -254,17 +240,11 @@ func moreVisitors(hits, visitors uint64) *engine.Tally {
 func plant(t testing.TB, fs vfs.FS, write func(*pebble.Batch)) {
 	t.Helper()
 	db, err := pebble.Open("/data/store/db", pebbleOptions(fs, &Options{Logger: quiet}, nil, false))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	b := db.NewBatch()
 	write(b)
-	if err := db.Apply(b, pebble.Sync); err != nil {
-		t.Fatal(err)
-	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, db.Apply(b, pebble.Sync))
+	must(t, db.Close())
 }
 
 func TestAFlippedBitAnywhereInATableFileIsFound(t *testing.T) {
@@ -272,9 +252,7 @@ func TestAFlippedBitAnywhereInATableFileIsFound(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
 	s := open(t, dir, Options{})
 	fillForCheck(t, s)
-	if err := s.db.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.db.Flush())
 	closeStore(t, s)
 	files, err := filepath.Glob(filepath.Join(dir, "db", "*.sst"))
 	if err != nil || len(files) == 0 {
@@ -282,15 +260,11 @@ func TestAFlippedBitAnywhereInATableFileIsFound(t *testing.T) {
 	}
 	for _, file := range files {
 		whole, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for i := 0; i < 16; i += stride {
 			flipped := bytes.Clone(whole)
 			flipped[i*(len(whole)-1)/15] ^= 1 << (i % 8)
-			if err := os.WriteFile(file, flipped, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(file, flipped, 0o600))
 			v := inspect(t, dir, nil)
 			_, faults, total := checkAll(t, v)
 			closeInspection(t, v)
@@ -298,9 +272,7 @@ func TestAFlippedBitAnywhereInATableFileIsFound(t *testing.T) {
 				t.Errorf("bit %d of %d bytes: got %d faults\n%s", i, len(whole), total, tell(faults))
 			}
 		}
-		if err := os.WriteFile(file, whole, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(file, whole, 0o600))
 	}
 }
 

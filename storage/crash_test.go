@@ -106,9 +106,7 @@ func TestATwiceCrashedCreationBeginsAgain(t *testing.T) {
 	closeStore(t, s)
 	for i, left := range first.taken() {
 		if state, err := (&disk.Folder{FS: left, Dir: "/data/store"}).Inspect(); err != nil || state == disk.Stored {
-			if err != nil {
-				t.Errorf("crash %d: %v", i, err)
-			}
+			wantErr(t, err, nil, "crash %d", i)
 			continue
 		}
 		for k, cfg := range []func() vfs.CrashCloneCfg{loseAll, loseNothing, loseSome(1), loseSome(2)} {

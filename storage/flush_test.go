@@ -21,9 +21,7 @@ func TestAFlushAllocatesNothingForARow(t *testing.T) {
 	allocs := testing.AllocsPerRun(10, func() {
 		seq++
 		f.draw(1 << 40)
-		if err := s.Flush(f.batch(seq)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Flush(f.batch(seq)))
 	})
 	if allocs > rows/10 { // those of Pebble, mostly for new memtables
 		t.Errorf("got %v allocations for %d rows", allocs, rows)
@@ -46,9 +44,7 @@ func flushDense(t *testing.T, s *Store, hour uint32, links uint64) *rowtest.Mode
 		}
 		return nil
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return m
 }
 
@@ -79,9 +75,7 @@ func TestATooLargeFlushIsRefusedWhole(t *testing.T) {
 		f.Add(10, id, 1, single)
 	}
 	before, err := s.Positions()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if err := s.Flush(f.Batch(engine.Positions{Epoch: 1, FlushSeq: 1})); !errors.Is(err, engine.ErrFlushTooLarge) {
 		t.Fatalf("200 rows in 4 KiB: %v", err)
 	}

@@ -38,9 +38,7 @@ func contents(t *testing.T, dir string) map[string]string {
 		found[path] = string(text)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return found
 }
 
@@ -52,9 +50,7 @@ func wantUntouched(t *testing.T, dir string, create bool, want error) {
 	if err == nil {
 		closeStore(t, s)
 	}
-	if !errors.Is(err, want) {
-		t.Errorf("create %v: got %v, want %v", create, err, want)
-	}
+	wantErr(t, err, want, "create %v", create)
 	if after := contents(t, dir); !maps.Equal(before, after) {
 		t.Errorf("create %v: the folder has changed: from %d files to %d", create, len(before), len(after))
 	}
@@ -62,18 +58,15 @@ func wantUntouched(t *testing.T, dir string, create bool, want error) {
 
 func write(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte(text), 0o600))
 }
 
 func TestAFolderWithoutStoreIsNoStoreUnlessCreated(t *testing.T) {
 	dir := t.TempDir()
 	wantUntouched(t, dir, false, disk.ErrNoStore)
 	missing := filepath.Join(dir, "a", "b")
-	if _, err := Open(missing, Options{Logger: quiet}); !errors.Is(err, disk.ErrNoStore) {
-		t.Errorf("got %v, want ErrNoStore", err)
-	}
+	_, err := Open(missing, Options{Logger: quiet})
+	wantErr(t, err, disk.ErrNoStore, "the error")
 	if _, err := os.Stat(filepath.Join(dir, "a")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the folder was created")
 	}
@@ -97,9 +90,7 @@ func TestAFolderWithOtherFilesIsLeftAlone(t *testing.T) {
 	for _, name := range []string{"thesis.doc", "db/CURRENT", ".git/HEAD"} {
 		dir := t.TempDir()
 		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Dir(path), 0o700))
 		write(t, path, "mine")
 		wantUntouched(t, dir, true, disk.ErrNotAStore)
 		wantUntouched(t, dir, false, disk.ErrNotAStore)
@@ -130,14 +121,11 @@ func TestANewerLayoutInTheDatabaseIsRefused(t *testing.T) {
 	s := openMem(t, mem)
 	b := s.db.NewBatch()
 	kv.Set(b, row.MetaKey(row.MetaLayout), binary.BigEndian.AppendUint32(nil, row.LayoutVersion+1))
-	if err := s.writer.Sync(b, "test"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.writer.Sync(b, "test"))
 	closeStore(t, s)
 	for range 2 { // the second time: the first one has released the lock
-		if _, err := Open("/data/store", Options{FS: mem, Logger: quiet}); !errors.Is(err, disk.ErrNewerFormat) {
-			t.Errorf("got %v, want ErrNewerFormat", err)
-		}
+		_, err := Open("/data/store", Options{FS: mem, Logger: quiet})
+		wantErr(t, err, disk.ErrNewerFormat, "the error")
 	}
 }
 
@@ -157,13 +145,10 @@ func TestAStoreWithoutMetaOrDatabaseIsCorrupt(t *testing.T) {
 		},
 	} {
 		mem := vfs.NewMem()
-		if err := damage(openMem(t, mem), mem); err != nil {
-			t.Fatal(err)
-		}
+		must(t, damage(openMem(t, mem), mem))
 		for range 2 { // the second time: the first one has released the lock
-			if _, err := Open("/data/store", Options{FS: mem, Logger: quiet, Create: true}); !errors.Is(err, ErrCorrupt) {
-				t.Errorf("%s: got %v, want ErrCorrupt", name, err)
-			}
+			_, err := Open("/data/store", Options{FS: mem, Logger: quiet, Create: true})
+			wantErr(t, err, ErrCorrupt, "%s", name)
 		}
 	}
 }
@@ -212,24 +197,16 @@ func TestAStoreThatAnotherProcessHoldsIsLocked(t *testing.T) {
 	cmd.Env = append(os.Environ(), childEnv+"=hold "+dir)
 	cmd.Stderr = os.Stderr
 	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, cmd.Start())
 	if line, err := bufio.NewReader(stdout).ReadString('\n'); err != nil || line != "held\n" {
 		t.Fatalf("the other process: %q, %v", line, err)
 	}
 	wantUntouched(t, dir, true, disk.ErrLocked)
 	wantUntouched(t, dir, false, disk.ErrLocked)
-	if err := errors.Join(stdin.Close(), cmd.Wait()); err != nil {
-		t.Errorf("the other process: %v", err)
-	}
+	wantErr(t, errors.Join(stdin.Close(), cmd.Wait()), nil, "the other process")
 	closeStore(t, open(t, dir, Options{}))
 }
 
@@ -295,27 +272,18 @@ func FuzzFormatFile(f *testing.F) {
 func writeMem(t *testing.T, mem *vfs.MemFS, path string, text []byte) {
 	t.Helper()
 	file, err := mem.Create(path, vfs.WriteCategoryUnspecified)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := file.Write(bytes.Clone(text)); err != nil {
-		t.Fatal(err)
-	}
-	if err := file.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	_, err = file.Write(bytes.Clone(text))
+	must(t, err)
+	must(t, file.Close())
 }
 
 func readMem(t *testing.T, mem *vfs.MemFS, path string) []byte {
 	t.Helper()
 	file, err := mem.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer file.Close()
 	text, err := io.ReadAll(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return text
 }

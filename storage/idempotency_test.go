@@ -72,9 +72,7 @@ func sweepAll(t *testing.T, s *Store, beforeMs int64, lock func(engine.RequestKe
 		more, err = s.SweepReceipts(engine.ReceiptSweep{
 			Old: func(atMs int64) bool { return atMs < beforeMs }, Lock: lock, Gone: func(k engine.RequestKey) { gone = append(gone, k) },
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 	return gone, chunks
 }
@@ -93,18 +91,14 @@ func TestASweepDeletesOldReceiptsAndNoOthers(t *testing.T) {
 		t.Errorf("deleted %v in %d chunks, want %v in 1", gone, chunks, want)
 	}
 	var left sync.Map
-	if err := s.LoadReceipts(t.Context(), func(k engine.RequestKey) { left.Store(k, true) }); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.LoadReceipts(t.Context(), func(k engine.RequestKey) { left.Store(k, true) }))
 	for i := range 6 {
 		k := requestKey(byte(i%2), i)
 		if _, found := left.Load(k); found != !slices.Contains(want, k) {
 			t.Errorf("receipt %d is left: %v", i, found)
 		}
 	}
-	if got := len(rows(t, s, row.TableHot)); got != 6 {
-		t.Errorf("%d links are left, want all 6", got)
-	}
+	wantEqual(t, len(rows(t, s, row.TableHot)), 6, "links are left, want all 6")
 	if again, _ := sweepAll(t, s, 4000, always); !slices.Equal(again, []engine.RequestKey{busy}) {
 		t.Errorf("the next sweep deleted %v, want the one that was locked", again)
 	}
@@ -134,16 +128,12 @@ func TestALargeSweepRunsInChunks(t *testing.T) {
 		k := requestKey(1, i)
 		kv.Set(b, row.AppendReceiptKey(nil, &k), row.AppendReceipt(nil, &old, &engine.Hot{}, &engine.Cold{}))
 	}
-	if err := s.writer.Sync(b, "test"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.writer.Sync(b, "test"))
 	gone, chunks := sweepAll(t, s, 1, always)
 	if len(gone) != receipts || chunks != 3 {
 		t.Errorf("deleted %d receipts in %d chunks, want %d in 3", len(gone), chunks, receipts)
 	}
-	if left := len(rows(t, s, row.TableReceipts)); left != 0 {
-		t.Errorf("%d are left", left)
-	}
+	wantEqual(t, len(rows(t, s, row.TableReceipts)), 0, "are left")
 }
 
 func TestATombstoneWithAReceiptIsRefused(t *testing.T) {
@@ -155,9 +145,8 @@ func TestATombstoneWithAReceiptIsRefused(t *testing.T) {
 	if err := tryApply(s, m); err == nil {
 		t.Error("no error")
 	}
-	if _, err := s.ReadReceipt(engine.RequestKey{}); !errors.Is(err, engine.ErrNotFound) {
-		t.Errorf("got %v, want ErrNotFound", err)
-	}
+	_, err := s.ReadReceipt(engine.RequestKey{})
+	wantErr(t, err, engine.ErrNotFound, "the error")
 }
 
 func TestADamagedReceiptIsAnErrorNotAGuess(t *testing.T) {
@@ -165,9 +154,7 @@ func TestADamagedReceiptIsAnErrorNotAGuess(t *testing.T) {
 	k := requestKey(1, 1)
 	b := s.db.NewBatch()
 	kv.Set(b, row.AppendReceiptKey(nil, &k), []byte{9})
-	if err := s.writer.Sync(b, "test"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.writer.Sync(b, "test"))
 	_, readErr := s.ReadReceipt(k)
 	_, sweepErr := s.SweepReceipts(engine.ReceiptSweep{Old: func(atMs int64) bool { return atMs < 1 }, Lock: always})
 	if !errors.Is(readErr, ErrCorrupt) || !errors.Is(sweepErr, ErrCorrupt) {

@@ -23,23 +23,17 @@ func TestTheTimeOfABackupOutlivesACrash(t *testing.T) {
 	s := openMem(t, mem)
 	wantLastBackup(t, s, 0)
 	for _, atMs := range []int64{1_700_000_000_000, 1_600_000_000_000} { // the clock may have gone back
-		if err := s.NoteBackup(atMs); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.NoteBackup(atMs))
 		wantLastBackup(t, s, atMs)
 	}
 	backup(t, s, backupDir)
-	if err := s.NoteBackup(1_800_000_000_000); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.NoteBackup(1_800_000_000_000))
 	crashed := openMem(t, mem.CrashClone(loseAll()))
 	wantLastBackup(t, crashed, 1_800_000_000_000)
 	closeStore(t, crashed)
 	closeStore(t, s)
 
-	if err := restoreTo(mem, otherDir); err != nil {
-		t.Fatal(err)
-	}
+	must(t, restoreTo(mem, otherDir))
 	restored := open(t, otherDir, Options{FS: mem})
 	wantLastBackup(t, restored, 1_600_000_000_000)
 	closeStore(t, restored)
@@ -60,22 +54,14 @@ func TestABackupForAStreamIsInsideAndRestoresByMoving(t *testing.T) {
 	}
 	wantWhole(t, disk.StreamFolder(nil, dir), nil, rows)
 
-	if err := BeginStream(other); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.RemoveAll(disk.StreamFolder(nil, other)); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.CopyFS(disk.StreamFolder(nil, other), os.DirFS(disk.StreamFolder(nil, dir))); err != nil {
-		t.Fatal(err)
-	}
+	must(t, BeginStream(other))
+	must(t, os.RemoveAll(disk.StreamFolder(nil, other)))
+	must(t, os.CopyFS(disk.StreamFolder(nil, other), os.DirFS(disk.StreamFolder(nil, dir))))
 	made, err := Restore(t.Context(), disk.StreamFolder(nil, other), other, RestoreOptions{Logger: quiet})
 	if err != nil || made.Files == 0 || made.Bytes == 0 {
 		t.Fatalf("got %+v, %v", made, err)
 	}
-	if err := EndStream(other); err != nil {
-		t.Fatal(err)
-	}
+	must(t, EndStream(other))
 	wantWhole(t, other, nil, rows)
 	closeStore(t, s)
 
@@ -93,7 +79,6 @@ func TestAStreamNeverReplacesAStore(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "not empty") {
 		t.Errorf("got %v", err)
 	}
-	if after := contents(t, dir); len(after) != len(before) {
-		t.Errorf("got %d files, want %d", len(after), len(before))
-	}
+	after := contents(t, dir)
+	wantEqual(t, len(after), len(before), "files")
 }

@@ -2,7 +2,6 @@ package storage
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -18,9 +17,7 @@ import (
 func openListing(t testing.TB, s *Store) engine.Listing {
 	t.Helper()
 	l, err := s.Listing(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		if err := l.Close(); err != nil {
 			t.Error(err)
@@ -36,9 +33,7 @@ func page(t testing.TB, l engine.Listing, r engine.ListRange, limit int) (entrie
 		entries = append(entries, fmt.Sprintf("%d %s %s %s", e.ID, e.Code, e.Host, e.Title))
 		return true
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return entries, last, more
 }
 
@@ -129,9 +124,7 @@ func TestAListingOfManyLinksIsReadByPages(t *testing.T) {
 		b.Add(&m)
 	}
 	b.Finish()
-	if err := s.writer.Sync(pending, "test"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.writer.Sync(pending, "test"))
 	l := openListing(t, s)
 	for _, r := range []engine.ListRange{{Owner: 1}, {Owner: 1, Tag: "tag"}, {AnyOwner: true}} {
 		want, step := uint64(links), uint64(1)
@@ -149,13 +142,10 @@ func TestAListingOfManyLinksIsReadByPages(t *testing.T) {
 				seen++
 				return true
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 		}
-		if wantSeen := links / int(step); seen != wantSeen {
-			t.Errorf("%+v: got %d links, want %d", r, seen, wantSeen)
-		}
+		wantSeen := links / int(step)
+		wantEqual(t, seen, wantSeen, "%+v: links", r)
 	}
 }
 
@@ -174,9 +164,8 @@ func TestAListingIsOfOneMoment(t *testing.T) {
 	if got, err := l.ReadRecord(keyOf("a")); err != nil || got.Hot.Target != rec.Hot.Target {
 		t.Errorf("got %+v, %v", got, err)
 	}
-	if _, err := l.ReadRecord(keyOf("b")); !errors.Is(err, engine.ErrNotFound) {
-		t.Errorf("b: got %v, want ErrNotFound", err)
-	}
+	_, err := l.ReadRecord(keyOf("b"))
+	wantErr(t, err, engine.ErrNotFound, "b")
 }
 
 // TestAListingWaitsUntilItsContentIsDurable opens a listing after a batch was applied and before it
@@ -191,14 +180,11 @@ func TestAListingWaitsUntilItsContentIsDurable(t *testing.T) {
 	b.Add(&m)
 	b.Finish()
 	number, err := s.writer.Apply(pending)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := s.Listing(ended); !errors.Is(err, engine.ErrOverloaded) {
-		t.Errorf("before it is durable: got %v, want ErrOverloaded", err)
-	}
+	_, err = s.Listing(ended)
+	wantErr(t, err, engine.ErrOverloaded, "before it is durable")
 	opened := make(chan error)
 	go func() {
 		l, err := s.Listing(context.Background())
@@ -207,9 +193,7 @@ func TestAListingWaitsUntilItsContentIsDurable(t *testing.T) {
 		}
 		opened <- err
 	}()
-	if err := pending.SyncWait(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, pending.SyncWait())
 	s.writer.Raise(number)
 	if err := <-opened; err != nil {
 		t.Error(err)
@@ -223,13 +207,10 @@ func TestADamagedRowIsAnErrorNotAGuess(t *testing.T) {
 		s := openTemp(t)
 		b := s.db.NewBatch()
 		kv.Set(b, key, []byte{9})
-		if err := s.writer.Sync(b, "test"); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.writer.Sync(b, "test"))
 		r := engine.ListRange{Owner: 1, AnyOwner: name == "cold record"}
-		if _, _, err := openListing(t, s).Scan(r, 1, func(engine.LinkEntry) bool { return true }); !errors.Is(err, ErrCorrupt) {
-			t.Errorf("%s: got %v, want ErrCorrupt", name, err)
-		}
+		_, _, err := openListing(t, s).Scan(r, 1, func(engine.LinkEntry) bool { return true })
+		wantErr(t, err, ErrCorrupt, "%s", name)
 	}
 }
 
@@ -242,9 +223,7 @@ func TestAScanReadsNoMoreOfUnwantedLinks(t *testing.T) {
 	}
 	b := s.db.NewBatch()
 	kv.Set(b, row.AppendHotKey(nil, keyOf("c4")), []byte{9})
-	if err := s.writer.Sync(b, "test"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.writer.Sync(b, "test"))
 	l := openListing(t, s)
 	for _, any := range []bool{false, true} {
 		r, asked := engine.ListRange{Owner: 1, AnyOwner: any}, 0
@@ -260,9 +239,8 @@ func TestAScanReadsNoMoreOfUnwantedLinks(t *testing.T) {
 		}
 	}
 	r := engine.ListRange{AnyOwner: true, Wanted: func(id uint64, _ engine.KeyView) bool { return id == 4 }}
-	if _, _, err := l.Scan(r, 9, func(engine.LinkEntry) bool { return true }); !errors.Is(err, ErrCorrupt) {
-		t.Errorf("a wanted link with a damaged record: got %v, want ErrCorrupt", err)
-	}
+	_, _, err := l.Scan(r, 9, func(engine.LinkEntry) bool { return true })
+	wantErr(t, err, ErrCorrupt, "a wanted link with a damaged record")
 }
 
 func TestTagsAreCountedInStepsOfAnySize(t *testing.T) {
@@ -296,13 +274,9 @@ func TestTagsAreCountedInStepsOfAnySize(t *testing.T) {
 					got = append(got, fmt.Sprint(tag.Name, " ", tag.Links))
 					return true
 				})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 			}
-			if text := strings.Join(got, ", "); text != c.want {
-				t.Errorf("%s, %d rows at a time: got %q, want %q", name, rows, text, c.want)
-			}
+			wantEqual(t, strings.Join(got, ", "), c.want, "%s, %d rows at a time", name, rows)
 		}
 	}
 }

@@ -97,12 +97,8 @@ func TestALoadRefusesHitsUnderAKeyOfWrongLength(t *testing.T) {
 	s := openTemp(t)
 	b := s.db.NewBatch()
 	kv.Merge(b, append(row.AppendLinkLifeKey(nil, 1), 0), rowOf(rowtest.Hit(1)))
-	if err := s.writer.Sync(b, "test"); err != nil {
-		t.Fatal(err)
-	}
-	if err := loadHits(s, func(id, hits uint64) { t.Errorf("got %d hits of link %d", hits, id) }); !errors.Is(err, ErrCorrupt) {
-		t.Errorf("got %v, want ErrCorrupt", err)
-	}
+	must(t, s.writer.Sync(b, "test"))
+	wantErr(t, loadHits(s, func(id, hits uint64) { t.Errorf("got %d hits of link %d", hits, id) }), ErrCorrupt, "the error")
 }
 
 // A damaged table ends a load with an error, and the log tells the operator what to do, as with any reader of it.

@@ -64,9 +64,7 @@ func open(t testing.TB, dir string, o Options) *Store {
 		o.Logger = quiet
 	}
 	s, err := Open(dir, o)
-	if err != nil {
-		t.Fatalf("Open: %v", err)
-	}
+	must(t, err)
 	return s
 }
 
@@ -90,7 +88,8 @@ var (
 	openView, closeView, readLife, wantTally  = storetest.OpenView, storetest.CloseView, storetest.ReadLife, storetest.WantTally
 	rowOf, hitsOf, loadHits, rollUpAll        = storetest.RowOf, storetest.HitsOf, storetest.LoadHits, storetest.RollUpAll
 	cloneStore, loseAll, loseNothing          = storetest.CloneStore, storetest.LoseAll, storetest.LoseNothing
-	deletedAt, number, tell, keyOf            = storetest.DeletedAt, storetest.Number, storetest.Tell, rowtest.Key
+	deletedAt, number, tell, keyOf, must      = storetest.DeletedAt, storetest.Number, storetest.Tell, rowtest.Key, storetest.Must
+	wantErr                                   = storetest.WantErr
 )
 
 // rows returns the rows of a table, or of a part of it, as strings.
@@ -127,4 +126,10 @@ func long(t *testing.T) {
 // viewOf returns a view of the same.
 func viewOf(code []byte) engine.KeyView {
 	return engine.KeyView{Domain: engine.DefaultDomain, Code: code}
+}
+
+// wantEqual is storetest.WantEqual.
+func wantEqual[T comparable](t testing.TB, got, want T, format string, args ...any) {
+	t.Helper()
+	storetest.WantEqual(t, got, want, format, args...)
 }

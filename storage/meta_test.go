@@ -33,9 +33,7 @@ func (m metaRows) restart(t testing.TB, s *Store) error {
 	for name, value := range m {
 		kv.Set(b, row.MetaKey(name), value)
 	}
-	if err := s.db.Apply(b, pebble.NoSync); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.db.Apply(b, pebble.NoSync))
 	return s.start()
 }
 
@@ -61,9 +59,7 @@ func TestAnImpossibleMetaRowIsCorrupt(t *testing.T) {
 	} {
 		m := goldenMeta()
 		maps.Copy(m, fields)
-		if err := m.restart(t, s); !errors.Is(err, ErrCorrupt) {
-			t.Errorf("%s: got %v, want ErrCorrupt", what, err)
-		}
+		wantErr(t, m.restart(t, s), ErrCorrupt, "%s", what)
 	}
 }
 

@@ -54,9 +54,7 @@ func TestCompactionsBeginWhenTheyMayAndNobodyLooksOtherwise(t *testing.T) {
 		}
 		b.allowed.Store(2)
 		after(grantInterval + time.Millisecond)
-		if b.waiting.Load() != 2 {
-			t.Errorf("%d wait after two were allowed, want 2", b.waiting.Load())
-		}
+		wantEqual(t, b.waiting.Load(), 2, "wait after two were allowed")
 		handle.Done()
 		handle.Done()
 		if synctest.Wait(); b.waiting.Load() != 0 {

@@ -30,9 +30,7 @@ func purgeOf(d engine.Deletion, freesCode bool) engine.Mutation {
 func deletions(t testing.TB, s *Store, beforeHour uint32, limit int) []engine.Deletion {
 	t.Helper()
 	found, err := s.Deletions(0, 0, beforeHour, limit)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return found
 }
 

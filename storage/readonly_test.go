@@ -29,50 +29,35 @@ func filesOf(t *testing.T, dir string) map[string]string {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return found
 }
 
 func TestAStoreThatIsReadOnlyIsReadAndNeverChanged(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
-	if _, err := Open(dir, Options{ReadOnly: true}); !errors.Is(err, disk.ErrNoStore) {
-		t.Errorf("without a store: got %v", err)
-	}
+	_, err := Open(dir, Options{ReadOnly: true})
+	wantErr(t, err, disk.ErrNoStore, "without a store")
 	s, err := Open(dir, Options{Create: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Open(dir, Options{ReadOnly: true}); !errors.Is(err, disk.ErrLocked) {
-		t.Errorf("while it is open: got %v", err)
-	}
+	must(t, err)
+	_, err = Open(dir, Options{ReadOnly: true})
+	wantErr(t, err, disk.ErrLocked, "while it is open")
 	first, err := s.AllocateIDs(100)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	identity := s.Identity()
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Close())
 	before := filesOf(t, dir)
 	r, err := Open(dir, Options{ReadOnly: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if r.Identity() != identity || !r.Given(first) {
 		t.Errorf("got %+v, id %d given: %v", r.Identity(), first, r.Given(first))
 	}
-	if _, err := Open(dir, Options{}); !errors.Is(err, disk.ErrLocked) {
-		t.Errorf("a writer while it is read: got %v", err)
-	}
+	_, err = Open(dir, Options{})
+	wantErr(t, err, disk.ErrLocked, "a writer while it is read")
 	if _, err := r.AllocateIDs(1); err == nil {
 		t.Error("ids were allocated")
 	}
 	r.Accounts().Write([][2][]byte{{[]byte("k"), []byte("v")}}, nil, nil, func(err error) {
-		if !errors.Is(err, kv.ErrReads) {
-			t.Errorf("writing accounts: got %v", err)
-		}
+		wantErr(t, err, kv.ErrReads, "writing accounts")
 	})
 	if err := r.Close(); err != nil {
 		t.Error(err)
@@ -80,9 +65,8 @@ func TestAStoreThatIsReadOnlyIsReadAndNeverChanged(t *testing.T) {
 	if after := filesOf(t, dir); !maps.Equal(before, after) {
 		t.Errorf("got %v\nbefore %v", after, before)
 	}
-	if s, err = Open(dir, Options{}); err != nil {
-		t.Fatal(err)
-	}
+	s, err = Open(dir, Options{})
+	must(t, err)
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
@@ -95,36 +79,28 @@ func TestABackupOfAStoreThatIsReadOnlyIsFoldedInTheCopy(t *testing.T) {
 	if err == nil {
 		err = s.Close()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	before := filesOf(t, dir)
 	var added uint64
 	r, err := Open(dir, Options{ReadOnly: true, Fold: func(c *Store) (err error) {
 		added, err = c.AllocateIDs(1)
 		return err
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	stream, streamErr := r.BackupToStream(t.Context())
 	_, err = r.Backup(t.Context(), to)
-	if err = errors.Join(err, streamErr, IsBackup(to), IsBackup(stream.Dir), r.RemoveStream(), r.Close()); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(stream.Dir); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the stream's folder: got %v", err)
-	}
+	err = errors.Join(err, streamErr, IsBackup(to), IsBackup(stream.Dir), r.RemoveStream(), r.Close())
+	must(t, err)
+	_, err = os.Stat(stream.Dir)
+	wantErr(t, err, fs.ErrNotExist, "the stream's folder")
 	if after := filesOf(t, dir); !maps.Equal(before, after) {
 		t.Errorf("got %v\nbefore %v", after, before)
 	}
 	again := filepath.Join(t.TempDir(), "again")
-	if _, err := Restore(t.Context(), to, again, RestoreOptions{FS: vfs.Default}); err != nil {
-		t.Fatal(err)
-	}
-	if s, err = Open(again, Options{}); err != nil {
-		t.Fatal(err)
-	}
+	_, err = Restore(t.Context(), to, again, RestoreOptions{FS: vfs.Default})
+	must(t, err)
+	s, err = Open(again, Options{})
+	must(t, err)
 	if !s.Given(added) || added == 0 {
 		t.Errorf("the restored store does not have id %d", added)
 	}

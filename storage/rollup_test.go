@@ -99,9 +99,7 @@ func TestAFlushOfARolledUpHourCountsThereAndInItsDayAndLife(t *testing.T) {
 	defer closeView(t, v)
 	got := seen{rows: map[[2]int][]byte{}}
 	hourAndDay := []engine.Span{{FromHour: 10, ToHour: 11}, {FromHour: 0, ToHour: 24}}
-	if err := v.ReadSpans([]uint64{1}, hourAndDay, row.AllParts, got.add); err != nil {
-		t.Fatal(err)
-	}
+	must(t, v.ReadSpans([]uint64{1}, hourAndDay, row.AllParts, got.add))
 	for j, what := range []string{"hour", "day"} {
 		if !bytes.Equal(got.rows[[2]int{0, j}], rowOf(two)) {
 			t.Errorf("%s: got %x, want %x", what, got.rows[[2]int{0, j}], rowOf(two))
@@ -206,9 +204,8 @@ func TestRollUpResumesAfterACrashBetweenAnyTwoChunks(t *testing.T) {
 	crashes := 0
 	for more := true; more; crashes++ {
 		var err error
-		if more, err = s.RollUp(upTo(200)); err != nil {
-			t.Fatal(err)
-		}
+		more, err = s.RollUp(upTo(200))
+		must(t, err)
 		check(s)
 		mem = mem.CrashClone(loseAll())
 		closeStore(t, s)
@@ -219,9 +216,7 @@ func TestRollUpResumesAfterACrashBetweenAnyTwoChunks(t *testing.T) {
 	if crashes != 11 {
 		t.Errorf("got %d chunks, want 2 × (3 + 2) and one of nothing", crashes)
 	}
-	if got := len(rows(t, s, row.TableOwnerDays)); got != 5000 {
-		t.Errorf("owner days: got %d rows, want 5000", got)
-	}
+	wantEqual(t, len(rows(t, s, row.TableOwnerDays)), 5000, "owner days: rows")
 	for key, value := range rows(t, s, row.TableOwnerDays) {
 		if hits, err := row.DecodeTallyHits([]byte(value)); err != nil || hits != 2 && hits != 4 {
 			t.Fatalf("owner day %x: got %d hits, %v", key, hits, err)
@@ -244,9 +239,7 @@ func TestRollUpWaitsLongBeforeWritesStall(t *testing.T) {
 	} {
 		m := &pebble.Metrics{}
 		m.Levels[0].Sublevels, m.MemTable.Size = c.sublevels, uint64(c.memTables)*DefaultMemTableBytes
-		if got := behind(m, DefaultMemTableBytes); got != c.want {
-			t.Errorf("%d sublevels, %d memtables: got %v, want %v", c.sublevels, c.memTables, got, c.want)
-		}
+		wantEqual(t, behind(m, DefaultMemTableBytes), c.want, "%d sublevels, %d memtables", c.sublevels, c.memTables)
 	}
 }
 
@@ -302,12 +295,9 @@ func TestACorruptRowStopsTheRollUpWithoutLoss(t *testing.T) {
 	flush(t, s, 1, f)
 	b := s.db.NewBatch()
 	kv.Set(b, row.AppendLinkHourKey(nil, 10, 2), []byte{1, 1})
-	if err := s.writer.Sync(b, "test"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.RollUp(upTo(11)); !errors.Is(err, ErrCorrupt) {
-		t.Errorf("got %v, want ErrCorrupt", err)
-	}
+	must(t, s.writer.Sync(b, "test"))
+	_, err := s.RollUp(upTo(11))
+	wantErr(t, err, ErrCorrupt, "the error")
 	if got := rows(t, s, row.TableLinkLives); len(got) != 0 {
 		t.Errorf("got life rows %x", got)
 	}
@@ -338,15 +328,12 @@ func TestTalliesMatchAPlainMapThroughAnyHistory(t *testing.T) {
 				flush(t, s, seq, f)
 			case 3:
 				hour += rapid.SampledFrom([]uint32{1, 2, 60}).Draw(rt, "hours")
-				if _, err := s.RollUp(upTo(hour)); err != nil {
-					t.Fatal(err)
-				}
+				_, err := s.RollUp(upTo(hour))
+				must(t, err)
 			case 4:
 				rollUpAll(t, s, upTo(hour), nil)
 			case 5:
-				if err := s.db.Compact(t.Context(), []byte{0}, []byte{0xff}, false); err != nil {
-					t.Fatal(err)
-				}
+				must(t, s.db.Compact(t.Context(), []byte{0}, []byte{0xff}, false))
 			case 6:
 				mem = mem.CrashClone(loseAll())
 				closeStore(t, s)
@@ -376,9 +363,7 @@ func TestReadersDuringFlushAndRollUpNeverMissAHit(t *testing.T) {
 		for i := range uint64(flushes) {
 			f := rowtest.NewFlush()
 			f.Add(uint32(i), 1, 7, rowtest.Hit(rowtest.Visitor(i)))
-			if err := s.Flush(f.Batch(engine.Positions{FlushSeq: i + 1})); err != nil {
-				t.Errorf("Flush: %v", err)
-			}
+			wantErr(t, s.Flush(f.Batch(engine.Positions{FlushSeq: i + 1})), nil, "Flush")
 			if _, err := s.RollUp(upTo(uint32(i))); err != nil {
 				t.Errorf("RollUp: %v", err)
 			}
@@ -410,9 +395,7 @@ func TestReopeningFindsTheHoursWithRows(t *testing.T) {
 	rollUpAll(t, s, upTo(12), nil)
 	b := s.db.NewBatch() // an hour in which only an owner has a row
 	kv.Merge(b, row.AppendOwnerHourKey(nil, 30, 1), rowOf(rowtest.Hit(1)))
-	if err := s.db.Apply(b, pebble.Sync); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.db.Apply(b, pebble.Sync))
 	closeStore(t, s)
 	s = openMem(t, mem)
 	defer closeStore(t, s)
@@ -430,17 +413,13 @@ func TestWhatIsKeptIsLoweredForGood(t *testing.T) {
 	b := s.db.NewBatch()
 	kv.Set(b, row.MetaKey(row.MetaFirstHour), binary.BigEndian.AppendUint32(nil, 5000))
 	kv.Set(b, row.MetaKey(row.MetaSweep), row.AppendSweep(nil, row.Sweep{FirstDay: 300, Stage: row.StageDone}))
-	if err := s.writer.Sync(b, "test"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.writer.Sync(b, "test"))
 	closeStore(t, s)
 	s = openMem(t, mem)
 	if hour, day := s.Kept(); hour != 5000 || day != 300 {
 		t.Fatalf("got hours from %d and days from %d", hour, day)
 	}
-	if err := s.LowerKept(4000, 400); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.LowerKept(4000, 400))
 	closeStore(t, s)
 	s = openMem(t, mem)
 	defer closeStore(t, s)

@@ -26,9 +26,7 @@ import (
 func writes(t *testing.T, s *Store) row.Sequence {
 	t.Helper()
 	q, err := kv.ReadSequence(s.db)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return q
 }
 
@@ -61,9 +59,8 @@ func TestEveryWriteIsNumberedInTheOrderOfTheLog(t *testing.T) {
 		t.Errorf("got %+v after %+v", after, before)
 	}
 	closeStore(t, s)
-	if s = openMem(t, mem); writes(t, s) != after {
-		t.Errorf("opened again: got %+v, want %+v", writes(t, s), after)
-	}
+	s = openMem(t, mem)
+	wantEqual(t, writes(t, s), after, "opened again")
 	closeStore(t, s)
 }
 
@@ -105,15 +102,9 @@ func TestCommitWaitIsTheTimeWithoutAnAnswer(t *testing.T) {
 func setSequence(t *testing.T, dir string, q row.Sequence) {
 	t.Helper()
 	db, err := pebble.Open(filepath.Join(dir, disk.DBName), pebbleOptions(vfs.Default, &Options{Logger: quiet}, nil, false))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := db.Set(row.MetaKey(row.MetaSequence), row.AppendSequence(nil, q), pebble.Sync); err != nil {
-		t.Fatal(err)
-	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, db.Set(row.MetaKey(row.MetaSequence), row.AppendSequence(nil, q), pebble.Sync))
+	must(t, db.Close())
 }
 
 func TestLostWritesAreRefusedUnlessTheLossIsAccepted(t *testing.T) {
@@ -128,9 +119,8 @@ func TestLostWritesAreRefusedUnlessTheLossIsAccepted(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "store")
 			s := open(t, dir, Options{})
 			for range 8 {
-				if _, err := s.AllocateIDs(1); err != nil {
-					t.Fatal(err)
-				}
+				_, err := s.AllocateIDs(1)
+				must(t, err)
 			}
 			had := writes(t, s)
 			closeStore(t, s)
@@ -140,9 +130,7 @@ func TestLostWritesAreRefusedUnlessTheLossIsAccepted(t *testing.T) {
 
 			bound := uint64(9) // of eight ids
 			s, err := Open(dir, Options{AcceptLoss: true, Logger: quiet})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if q := writes(t, s); q.Count != q.Last || q.Last <= had.Last {
 				t.Errorf("got %+v, and there were %+v", q, had)
 			}
@@ -173,14 +161,10 @@ func TestADamagedOrMissingAckedFileIsLoggedAndReplaced(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "store")
 			closeStore(t, open(t, dir, Options{}))
 			path := filepath.Join(dir, disk.AckedName)
-			if err := damage(path); err != nil {
-				t.Fatal(err)
-			}
+			must(t, damage(path))
 			var log strings.Builder
 			s, err := Open(dir, Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			want := writes(t, s).Last
 			closeStore(t, s)
 			if !strings.Contains(log.String(), "it is not known which writes were acknowledged") {
@@ -203,20 +187,14 @@ func TestAnOlderCopyOfTheDatabaseIsRefused(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
 	closeStore(t, open(t, dir, Options{}))
 	earlier := filepath.Join(t.TempDir(), "db")
-	if err := os.CopyFS(earlier, os.DirFS(filepath.Join(dir, disk.DBName))); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.CopyFS(earlier, os.DirFS(filepath.Join(dir, disk.DBName))))
 	s := open(t, dir, Options{})
 	stop := start(t, s)
 	apply(t, s, rowtest.Creation(rowtest.Link("acknowledged", 1, 1)))
 	stop()
 	closeStore(t, s)
-	if err := os.RemoveAll(filepath.Join(dir, disk.DBName)); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.CopyFS(filepath.Join(dir, disk.DBName), os.DirFS(earlier)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.RemoveAll(filepath.Join(dir, disk.DBName)))
+	must(t, os.CopyFS(filepath.Join(dir, disk.DBName), os.DirFS(earlier)))
 	wantUntouched(t, dir, false, kv.ErrLostWrites)
 }
 
@@ -235,9 +213,7 @@ func TestAFlippedBitInLogOrManifestLosesNothingSilently(t *testing.T) {
 	closeStore(t, s)
 
 	names, err := killed.List("/data/store/" + disk.DBName)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	flips, bySequence := 0, 0
 	for _, name := range names {
 		if !strings.HasSuffix(name, ".log") && !strings.HasPrefix(name, "MANIFEST") {
@@ -278,14 +254,10 @@ func btoi(b bool) int {
 func content(t *testing.T, fs vfs.FS, name string) string {
 	t.Helper()
 	f, err := fs.Open("/data/store/" + disk.DBName + "/" + name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer f.Close()
 	b, err := io.ReadAll(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return strings.TrimRight(string(b), "\x00")
 }
 
@@ -293,11 +265,8 @@ func flip(t *testing.T, fs vfs.FS, name string, at int) {
 	t.Helper()
 	flipped := content(t, fs, name)[at] ^ 1<<(at%8)
 	f, err := fs.OpenReadWrite("/data/store/"+disk.DBName+"/"+name, vfs.WriteCategoryUnspecified)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer f.Close()
-	if _, err := f.WriteAt([]byte{flipped}, int64(at)); err != nil {
-		t.Fatal(err)
-	}
+	_, err = f.WriteAt([]byte{flipped}, int64(at))
+	must(t, err)
 }

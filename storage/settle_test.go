@@ -16,17 +16,13 @@ import (
 func lastLogBytes(t *testing.T, fs vfs.FS, dir string) int64 {
 	t.Helper()
 	names, err := fs.List(fs.PathJoin(dir, disk.DBName))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	names = slices.DeleteFunc(names, func(name string) bool { return !strings.HasSuffix(name, ".log") })
 	if len(names) == 0 {
 		t.Fatal("there is no log")
 	}
 	info, err := fs.Stat(fs.PathJoin(dir, disk.DBName, slices.Max(names)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return info.Size()
 }
 

@@ -41,9 +41,7 @@ func TestTheFloorIsTheSmallerOfItsLimits(t *testing.T) {
 		{Floor{Bytes: 7, Percent: 5}, 100, 5},
 		{Floor{Off: true}, 100, 0},
 	} {
-		if got := c.floor.of(c.total); got != c.want {
-			t.Errorf("%+v of %d: got %d, want %d", c.floor, c.total, got, c.want)
-		}
+		wantEqual(t, c.floor.of(c.total), c.want, "%+v of %d", c.floor, c.total)
 	}
 }
 
@@ -210,9 +208,7 @@ func closeOnAFullDisk(t *testing.T) {
 	stop()
 	full.Store(true)
 	_, err := s.db.AsyncFlush()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	synctest.Wait() // until the writing of the table waits for space
 	if !s.ReadOnly() {
 		t.Error("the table was written without space")

@@ -30,9 +30,8 @@ func TestALinkIsReadAsItWasApplied(t *testing.T) {
 	if got, err := s.ReadRecord(keyOf("promo")); err != nil || !reflect.DeepEqual(got, rec) {
 		t.Errorf("got %+v, %v, want %+v", got, err, rec)
 	}
-	if _, err := s.ReadRecord(keyOf("Promo")); !errors.Is(err, engine.ErrNotFound) {
-		t.Errorf("another code: got %v, want ErrNotFound", err)
-	}
+	_, err := s.ReadRecord(keyOf("Promo"))
+	wantErr(t, err, engine.ErrNotFound, "another code")
 }
 
 func TestATombstoneKeepsTheColdRecord(t *testing.T) {
@@ -194,12 +193,8 @@ func TestACorruptIndexRowIsAnErrorOfTheList(t *testing.T) {
 		s := openMem(t, vfs.NewMem())
 		b := s.db.NewBatch()
 		kv.Set(b, put[0], put[1])
-		if err := s.writer.Sync(b, "test"); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.ListLinks(7, "", func(uint64, engine.Key) bool { return true }); !errors.Is(err, ErrCorrupt) {
-			t.Errorf("%s: got %v, want ErrCorrupt", name, err)
-		}
+		must(t, s.writer.Sync(b, "test"))
+		wantErr(t, s.ListLinks(7, "", func(uint64, engine.Key) bool { return true }), ErrCorrupt, "%s", name)
 		closeStore(t, s)
 	}
 }
@@ -234,18 +229,15 @@ func TestAllocatedIDsAreNeverGivenTwice(t *testing.T) {
 
 func TestIDsRunOutWithAnError(t *testing.T) {
 	s := openTemp(t)
-	if _, err := s.AllocateIDs(1<<48 - 2); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.AllocateIDs(2); !errors.Is(err, ErrNoIDs) {
-		t.Errorf("got %v, want ErrNoIDs", err)
-	}
+	_, err := s.AllocateIDs(1<<48 - 2)
+	must(t, err)
+	_, err = s.AllocateIDs(2)
+	wantErr(t, err, ErrNoIDs, "the error")
 	if first, err := s.AllocateIDs(1); err != nil || first != 1<<48-1 {
 		t.Errorf("the last id: got %d, %v", first, err)
 	}
-	if _, err := s.AllocateIDs(1); !errors.Is(err, ErrNoIDs) {
-		t.Errorf("got %v, want ErrNoIDs", err)
-	}
+	_, err = s.AllocateIDs(1)
+	wantErr(t, err, ErrNoIDs, "the error")
 }
 
 func TestEveryLinkIsLoadedOnceOnSeveralGoroutines(t *testing.T) {
@@ -294,9 +286,7 @@ func TestLoadingStopsAtTheFirstErrorAndWithItsContext(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if err := s.LoadLinks(ctx, engine.EachLink(func(engine.HotView) error { return nil })); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, want context.Canceled", err)
-	}
+	wantErr(t, s.LoadLinks(ctx, engine.EachLink(func(engine.HotView) error { return nil })), context.Canceled, "the error")
 }
 
 func TestAnEmptyStoreLoadsNothing(t *testing.T) {
@@ -321,9 +311,7 @@ func TestMetricsCountCommitsAndBytes(t *testing.T) {
 	done := make(chan error)
 	s.ApplyAll(engine.Bulk{Creations: []engine.Mutation{rowtest.Creation(rowtest.Link("b", 2, 1)), rowtest.Creation(rowtest.Link("c", 3, 1)), rowtest.Creation(rowtest.Link("d", 4, 1))}},
 		func(err error) { done <- err })
-	if err := <-done; err != nil {
-		t.Fatal(err)
-	}
+	must(t, <-done)
 	m = s.Metrics()
 	commits := uint64(0)
 	for _, n := range m.CommitSeconds.Counts {
@@ -338,16 +326,11 @@ func TestACorruptRecordIsAnErrorThatNamesItsCode(t *testing.T) {
 	s := openTemp(t)
 	b := s.db.NewBatch()
 	kv.Set(b, row.AppendHotKey(nil, keyOf("bad")), []byte{1, 0})
-	if err := s.writer.Sync(b, "test"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.ReadRecord(keyOf("bad")); !errors.Is(err, ErrCorrupt) {
-		t.Errorf("ReadRecord: got %v, want ErrCorrupt", err)
-	}
-	err := s.LoadLinks(context.Background(), engine.EachLink(func(engine.HotView) error { return nil }))
-	if !errors.Is(err, ErrCorrupt) {
-		t.Errorf("LoadLinks: got %v, want ErrCorrupt", err)
-	}
+	must(t, s.writer.Sync(b, "test"))
+	_, err := s.ReadRecord(keyOf("bad"))
+	wantErr(t, err, ErrCorrupt, "ReadRecord")
+	err = s.LoadLinks(context.Background(), engine.EachLink(func(engine.HotView) error { return nil }))
+	wantErr(t, err, ErrCorrupt, "LoadLinks")
 }
 
 func TestLinksWithTheLongestTargetsAreLoadedWhole(t *testing.T) {

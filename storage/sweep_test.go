@@ -1,7 +1,6 @@
 package storage
 
 import (
-	"errors"
 	"maps"
 	"testing"
 
@@ -19,9 +18,7 @@ func daysLeft(t testing.TB, s *Store, table byte) map[uint32]int {
 	found := map[uint32]int{}
 	for key := range rows(t, s, table) {
 		_, day, err := row.SplitDayKey([]byte(key))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		found[day]++
 	}
 	return found
@@ -61,9 +58,8 @@ func TestASweepResumesAfterACrashBetweenAnyTwoChunks(t *testing.T) {
 	crashes := 0
 	for more := true; more; crashes++ {
 		var err error
-		if more, err = s.RollUp(limits); err != nil {
-			t.Fatal(err)
-		}
+		more, err = s.RollUp(limits)
+		must(t, err)
 		mem = mem.CrashClone(loseAll())
 		closeStore(t, s)
 		s = openMem(t, mem)
@@ -73,9 +69,7 @@ func TestASweepResumesAfterACrashBetweenAnyTwoChunks(t *testing.T) {
 		t.Errorf("got %d chunks, want 2 × 3 and one of nothing", crashes)
 	}
 	wantDays(t, s, map[uint32]int{10: links}, map[uint32]int{10: links})
-	if got := len(rows(t, s, row.TableLinkLives)); got != links {
-		t.Errorf("got %d life rows, want %d", got, links)
-	}
+	wantEqual(t, len(rows(t, s, row.TableLinkLives)), links, "life rows")
 	three := &rowtest.Model{}
 	for _, day := range []uint32{8, 9, 10} {
 		three.Add(f.Links[rowtest.LinkHour{Hour: day * row.HoursPerDay, ID: 5}])
@@ -112,9 +106,7 @@ func TestDaysAreSweptOnceForEachFirstDay(t *testing.T) {
 		{100, 2, all()},
 	} {
 		rollUpAll(t, s, upTo(1000), nil)
-		if got := rollUpAll(t, s, engine.RollUpLimits{OpenHour: 1000, FirstDay: c.firstDay}, nil); got != c.chunks {
-			t.Errorf("first day %d: got %d chunks, want %d", c.firstDay, got, c.chunks)
-		}
+		wantEqual(t, rollUpAll(t, s, engine.RollUpLimits{OpenHour: 1000, FirstDay: c.firstDay}, nil), c.chunks, "first day %d: chunks", c.firstDay)
 		wantDays(t, s, c.left, c.left)
 	}
 }
@@ -190,13 +182,8 @@ func TestACorruptKeyStopsTheSweep(t *testing.T) {
 	s := openTemp(t)
 	b := s.db.NewBatch()
 	kv.Merge(b, append(row.AppendLinkDayKey(nil, 1, 1), 0), rowOf(rowtest.Hit(1)))
-	if err := s.writer.Sync(b, "test"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.RollUp(engine.RollUpLimits{FirstDay: 10}); !errors.Is(err, ErrCorrupt) {
-		t.Errorf("got %v, want ErrCorrupt", err)
-	}
-	if got := len(rows(t, s, row.TableLinkDays)); got != 1 {
-		t.Errorf("got %d rows, want 1", got)
-	}
+	must(t, s.writer.Sync(b, "test"))
+	_, err := s.RollUp(engine.RollUpLimits{FirstDay: 10})
+	wantErr(t, err, ErrCorrupt, "the error")
+	wantEqual(t, len(rows(t, s, row.TableLinkDays)), 1, "rows")
 }

@@ -47,16 +47,13 @@ func (h *history) step(rt *rapid.T) {
 		h.flush(rt)
 	case 4:
 		h.hour += rapid.SampledFrom([]uint32{1, 2, 23, 60}).Draw(rt, "hours")
-		if _, err := h.s.RollUp(upTo(h.hour)); err != nil {
-			h.t.Fatal(err)
-		}
+		_, err := h.s.RollUp(upTo(h.hour))
+		must(h.t, err)
 	case 5:
 		h.limits.OpenHour = h.hour
 		rollUpAll(h.t, h.s, h.limits, nil)
 	case 6:
-		if err := h.s.db.Compact(h.t.Context(), []byte{0}, []byte{0xff}, false); err != nil {
-			h.t.Fatal(err)
-		}
+		must(h.t, h.s.db.Compact(h.t.Context(), []byte{0}, []byte{0xff}, false))
 	case 7:
 		h.mem = h.mem.CrashClone(loseAll())
 		closeStore(h.t, h.s)
@@ -149,9 +146,7 @@ func (h *history) check(rt *rapid.T) {
 		slices.SortFunc(spans, func(a, b engine.Span) int { return int(a.FromHour) - int(b.FromHour) })
 	}
 	got, wantRows := seen{rows: map[[2]int][]byte{}}, map[[2]int][]byte{}
-	if err := v.ReadSpans(ids, spans, wanted, got.add); err != nil {
-		h.t.Fatalf("ReadSpans: %v", err)
-	}
+	must(h.t, v.ReadSpans(ids, spans, wanted, got.add))
 	for i, id := range ids {
 		for j, span := range spans {
 			if value := want(h.links, id, span, wanted); value != nil {
@@ -175,9 +170,7 @@ func (h *history) check(rt *rapid.T) {
 func (h *history) checkOwner(v engine.View, owner uint32, spans []engine.Span, wanted engine.Parts) {
 	got, wantRows := seen{rows: map[[2]int][]byte{}}, map[[2]int][]byte{}
 	err := v.ReadOwnerSpans(owner, spans, wanted, func(j int, t *engine.Tally) error { return got.add(0, j, t) })
-	if err != nil {
-		h.t.Fatalf("ReadOwnerSpans: %v", err)
-	}
+	must(h.t, err)
 	for j, span := range spans {
 		if value := want(h.owners, uint64(owner), span, wanted); value != nil {
 			wantRows[[2]int{0, j}] = value
@@ -247,9 +240,7 @@ func TestManyLinksAreReadLikeFew(t *testing.T) {
 	defer closeView(t, v)
 	for _, wanted := range []engine.Parts{0, engine.Breakdowns, engine.Visitors, row.AllParts} {
 		got, wantRows := seen{rows: map[[2]int][]byte{}}, map[[2]int][]byte{}
-		if err := v.ReadSpans(ids, spans, wanted, got.add); err != nil {
-			t.Fatal(err)
-		}
+		must(t, v.ReadSpans(ids, spans, wanted, got.add))
 		byID := map[uint64]map[rowtest.LinkHour]*rowtest.Model{}
 		for key, m := range all {
 			if byID[key.ID] == nil {
@@ -350,9 +341,7 @@ func TestYieldedReferrerNamesMayBeKept(t *testing.T) {
 		return nil
 	})
 	life, lifeErr := v.ReadLife(3, row.AllParts)
-	if err := errors.Join(err, lifeErr); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(err, lifeErr))
 	closeView(t, v)
 	wantTally(t, s, 9, f.Links[rowtest.LinkHour{Hour: 100, ID: 9}])
 	for _, name := range kept {
@@ -368,10 +357,7 @@ func TestACorruptRowIsAnErrorToItsReader(t *testing.T) {
 	b := s.db.NewBatch()
 	kv.Merge(b, row.AppendLinkLifeKey(nil, 1), rowOf(rowtest.Hit(1)))
 	kv.Merge(b, row.AppendLinkLifeKey(nil, 1), []byte{9, 9})
-	if err := s.writer.Sync(b, "test"); err != nil {
-		t.Fatal(err)
-	}
-	if _, _, err := readLife(t, s, 1); !errors.Is(err, ErrCorrupt) {
-		t.Errorf("got %v, want ErrCorrupt", err)
-	}
+	must(t, s.writer.Sync(b, "test"))
+	_, _, err := readLife(t, s, 1)
+	wantErr(t, err, ErrCorrupt, "the error")
 }

@@ -43,7 +43,7 @@ func TestResolveAndHitTakeNoLock(t *testing.T) {
 	must(t, j.Close())
 }
 
-func must(t *testing.T, err error) {
+func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)

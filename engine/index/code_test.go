@@ -15,14 +15,10 @@ func TestValidCodeAcceptsExactlyTheBytesOfTheContract(t *testing.T) {
 	const allowed = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_-"
 	for b := range 256 {
 		got, want := ValidCode([]byte{byte(b)}), strings.IndexByte(allowed, byte(b)) >= 0
-		if got != want {
-			t.Errorf("ValidCode(%#x): got %v, want %v", b, got, want)
-		}
+		wantEqual(t, got, want, "ValidCode(%#x)", b)
 	}
 	for length, want := range map[int]bool{0: false, 1: true, 64: true, 65: false} {
-		if got := ValidCode(bytes.Repeat([]byte("x"), length)); got != want {
-			t.Errorf("a code of %d bytes: got %v, want %v", length, got, want)
-		}
+		wantEqual(t, ValidCode(bytes.Repeat([]byte("x"), length)), want, "a code of %d bytes", length)
 	}
 }
 
@@ -90,7 +86,6 @@ func TestDrawCodeDiscardsBytesThatWouldBiasIt(t *testing.T) {
 }
 
 func TestDrawCodeReportsAFailingReader(t *testing.T) {
-	if _, err := DrawCode(bytes.NewReader(nil)); !errors.Is(err, io.EOF) {
-		t.Errorf("got %v, want %v", err, io.EOF)
-	}
+	_, err := DrawCode(bytes.NewReader(nil))
+	wantErr(t, err, io.EOF, "the error")
 }

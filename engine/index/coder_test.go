@@ -258,13 +258,11 @@ func TestALookUpOfACodedTargetAllocatesNothing(t *testing.T) {
 	trained(t, x, nil)
 	putTargets(t, x, 0, symbols.MaxSamples, shopTarget)
 	code, room := codeOf(7), make([]byte, 0, len(shopTarget(7))+16)
-	if n := testing.AllocsPerRun(100, func() {
+	wantEqual(t, testing.AllocsPerRun(100, func() {
 		l, _ := x.Resolve(viewOf(code))
 		_ = l.AppendTarget(room)
 		l.Release()
-	}); n != 0 {
-		t.Errorf("%v allocations", n)
-	}
+	}), 0, "allocations")
 	if invariants.Enabled {
 		return // the checks of a put allocate
 	}

@@ -36,9 +36,7 @@ func TestTheIndexKnowsEveryRecordOfTheStore(t *testing.T) {
 }
 
 func (r *rows) put(rt *rapid.T, v HotView) {
-	if err := r.x.Put(&v); err != nil {
-		rt.Fatal(err)
-	}
+	must(rt, r.x.Put(&v))
 	r.has[string(v.Code)] = v
 }
 

@@ -1,6 +1,7 @@
 package index
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"runtime"
@@ -23,9 +24,7 @@ func newIndex() *Index {
 func (x *Index) put(t testing.TB, h HotView) {
 	t.Helper()
 	p := placeOf(&x.key, h.KeyView)
-	if err := x.shards[p.shard].put(p.tag, &h); err != nil {
-		t.Fatal(err)
-	}
+	must(t, x.shards[p.shard].put(p.tag, &h))
 }
 
 // get looks a code up without the fast path, so that codes of eight bytes take the same path as
@@ -226,9 +225,7 @@ func TestMemoryOfRewrittenArenasIsReturned(t *testing.T) {
 	if got := x.memory.arenaBytes.Load(); got > 1<<20 {
 		t.Errorf("%d bytes are mapped for one link after 20,000 edits of 1,000 bytes", got)
 	}
-	if s.links.Load() != 1 {
-		t.Errorf("%d links, want 1", s.links.Load())
-	}
+	wantEqual(t, s.links.Load(), 1, "links")
 }
 
 // TestAPurgedCodeIsNotCountedAndGoesWithTheNextRewrite checks the slot after each step, and the
@@ -339,7 +336,10 @@ func TestALookUpAndAHitTakeNoLock(t *testing.T) {
 	}
 }
 
-func must(t *testing.T, err error) {
+func must(t interface {
+	Helper()
+	Fatal(...any)
+}, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -351,3 +351,19 @@ func keyOf(code string) Key { return Key{Domain: DefaultDomain, Code: code} }
 
 // viewOf returns a view of the same.
 func viewOf(code []byte) KeyView { return KeyView{Domain: DefaultDomain, Code: code} }
+
+// wantEqual notes that what a format says is got, if that is not what is wanted.
+func wantEqual[T comparable](t testing.TB, got, want T, format string, args ...any) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s: got %v, want %v", fmt.Sprintf(format, args...), got, want)
+	}
+}
+
+// wantErr notes that what a format says has ended with err, if that is not the error that is wanted.
+func wantErr(t testing.TB, err, want error, format string, args ...any) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Errorf("%s: got %v, want %v", fmt.Sprintf(format, args...), err, want)
+	}
+}

@@ -104,9 +104,7 @@ func (m *modelOfDomains) step(t *testing.T) {
 		h.CountsAtOnce = true // wide too
 	}
 	m.next++
-	if err := m.x.PutAll([]HotView{h}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, m.x.PutAll([]HotView{h}))
 	m.all[k] = h
 }
 

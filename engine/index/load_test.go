@@ -32,9 +32,7 @@ func TestManyLinksAreLoadedAsIfOneByOne(t *testing.T) {
 			t.Errorf("%s: got %v, want link %d", code, ok, id)
 		}
 		x.AddHits(id, id)
-		if got := x.Hits(id); got != id {
-			t.Errorf("%s: got %d hits, want %d", code, got, id)
-		}
+		wantEqual(t, x.Hits(id), id, "%s: hits", code)
 	}
 	if got := x.Figures().Links; got != uint64(len(want)) {
 		t.Errorf("got %d links, want %d", got, len(want))
@@ -51,9 +49,7 @@ func TestLoadingStopsAtALinkThatCannotBePut(t *testing.T) {
 	if err := x.PutAll(links); err == nil {
 		t.Error("an id beyond the limit was accepted")
 	}
-	if got := x.Figures().Links; got != 0 {
-		t.Errorf("%d links of the same batch were put, want 0", got)
-	}
+	wantEqual(t, x.Figures().Links, 0, "links of the same batch were put")
 }
 
 // TestALoadPutsALockedShardLast locks the first shard that gets links. It waits without limit for all other
@@ -76,9 +72,7 @@ func TestALoadPutsALockedShardLast(t *testing.T) {
 			runtime.Gosched()
 		}
 	}
-	if s.mu.used != 0 {
-		t.Errorf("%d links were put into a shard that is locked", s.mu.used)
-	}
+	wantEqual(t, s.mu.used, 0, "links were put into a shard that is locked")
 	s.mu.Unlock()
 	must(t, <-loaded)
 	for i := codes; i < len(links); i++ {
@@ -134,9 +128,7 @@ func TestALinkThatIsFoundDuringALoadIsWhole(t *testing.T) {
 			t.Errorf("link %d is missing", id+1)
 		}
 	}
-	if got := x.Figures().Links; got != loaders*links {
-		t.Errorf("got %d links, want %d", got, loaders*links)
-	}
+	wantEqual(t, x.Figures().Links, loaders*links, "links")
 }
 
 // wholeLink returns a link all of which follows from its id.
@@ -166,9 +158,7 @@ func TestALoadThatIsExpectedMakesNoLargerTables(t *testing.T) {
 				x.Expect(expected)
 			}
 			h := HotView{KeyView: viewOf(fmt.Appendf(nil, "%08x", id)), ID: id, Owner: 1, Target: []byte("https://www.example.com/")}
-			if err := x.Put(&h); err != nil {
-				t.Fatal(err)
-			}
+			must(t, x.Put(&h))
 		}
 		return x.Figures().IndexBytes
 	}

@@ -31,9 +31,7 @@ func growing(t *testing.T) (j *Journal, in Folder, room *atomic.Int64) {
 	j, err := Create(in, Spec{
 		Epoch: 1, Rings: 2, Records: 2 * startRecords, Now: time.Now, Disk: Disk{Write: write},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = j.Close() })
 	return j, in, room
 }
@@ -44,9 +42,7 @@ func onDisk(t *testing.T, in Folder) (bytes int64) {
 	paths, _ := filepath.Glob(filepath.Join(in.path, "*"))
 	for _, path := range paths {
 		var s unix.Stat_t
-		if err := unix.Stat(path, &s); err != nil {
-			t.Fatal(err)
-		}
+		must(t, unix.Stat(path, &s))
 		bytes += s.Blocks * 512
 	}
 	return bytes
@@ -109,9 +105,7 @@ func TestAJournalGrowsWhenHitsNeedIt(t *testing.T) {
 		}
 		cancel()
 		<-ended
-		if err := j.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, j.Close())
 		p := Positions{Epoch: 1, Rings: make([]uint64, RingCount(2, 2*startRecords))}
 		res, err := in.Replay(p, func([]uint64, *Record) error { return nil })
 		if err != nil || res.Records != 2*few+1+more || len(res.Faults) > 0 {

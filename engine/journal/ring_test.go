@@ -15,9 +15,7 @@ import (
 func testRing(t *testing.T, records int) *Ring {
 	t.Helper()
 	r, err := createRing(new(Disk), t.TempDir(), ringHeader{epoch: 7, rings: 1, records: uint32(records)}, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = r.close() })
 	return r
 }
@@ -170,9 +168,7 @@ func FuzzRingHeader(f *testing.F) {
 // FuzzRecord decodes slots with a right checksum.
 func FuzzRecord(f *testing.F) {
 	r, err := createRing(new(Disk), f.TempDir(), ringHeader{epoch: 1, rings: 1, records: 256}, false)
-	if err != nil {
-		f.Fatal(err)
-	}
+	must(f, err)
 	f.Add(uint64(1), uint64(2), uint64(3), uint32(4), uint64(5))
 	f.Fuzz(func(t *testing.T, a, b, c uint64, d uint32, seq uint64) {
 		w := Words{a, b, c, uint64(d) &^ 0b1000} // without the void bit
@@ -227,7 +223,10 @@ func TestAVoidRecordIsReadAsOne(t *testing.T) {
 	}
 }
 
-func must(t *testing.T, err error) {
+func must(t interface {
+	Helper()
+	Fatal(...any)
+}, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)

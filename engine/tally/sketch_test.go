@@ -274,15 +274,3 @@ func BenchmarkCountDense(b *testing.B) {
 		}
 	})
 }
-
-// BenchmarkUniteDense unites two dense sketches.
-func BenchmarkUniteDense(b *testing.B) {
-	var s [2]Sketch
-	for i := range uint64(100_000) {
-		s[i%2].Add(hash.Mix(i+1, 0x9e3779b97f4a7c15))
-	}
-	for b.Loop() {
-		union := s[0].Clone()
-		union.Unite(s[1])
-	}
-}

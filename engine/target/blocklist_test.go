@@ -137,16 +137,6 @@ func BenchmarkBlocks(b *testing.B) {
 	}
 }
 
-// BenchmarkReadBlockList measures how long a list of a million hosts takes.
-func BenchmarkReadBlockList(b *testing.B) {
-	text := []byte(millionHosts())
-	for b.Loop() {
-		if _, err := new(BlockList).Replace(text); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
 // FuzzBlocks checks that the list can be asked about every target that Parse accepts, and that a
 // target whose own host is listed is blocked.
 func FuzzBlocks(f *testing.F) {

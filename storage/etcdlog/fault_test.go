@@ -80,9 +80,7 @@ func TestAnEntryThatWasTrimmedMeanwhileStaysUnknown(t *testing.T) {
 		t.Fatalf("the head of the next leader is %v", next.Head())
 	}
 	next.mustAppend("third")
-	if err := next.Trim(within(t), 2); err != nil {
-		t.Fatal(err)
-	}
+	must(t, next.Trim(within(t), 2))
 	for _, p := range proxies {
 		p.DropAnswers(false)
 	}
@@ -166,9 +164,7 @@ func TestALeaderWithoutServersStopsBeforeItsLeaseEnds(t *testing.T) {
 	if r.Valid() {
 		t.Error("it is valid")
 	}
-	if err := r.stop(); !errors.Is(err, clusterlog.ErrDeposed) {
-		t.Errorf("got %v, want %v", err, clusterlog.ErrDeposed)
-	}
+	wantErr(t, r.stop(), clusterlog.ErrDeposed, "the error")
 	next := s.lead(s.open(), "b")
 	if took := time.Since(start); took > leaseTTL+3*time.Second {
 		t.Errorf("the next leads after %v", took)
@@ -215,9 +211,7 @@ func TestAFollowerOfAPausedServerGetsEntriesFromAnother(t *testing.T) {
 		proxies[i].Hold(false)
 	}
 	cancel()
-	if err := <-ended; !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
-	}
+	wantErr(t, <-ended, context.Canceled, "the error")
 }
 
 func TestAByteThatAServerChangesIsReadElsewhere(t *testing.T) {
@@ -249,15 +243,12 @@ func TestAnEntryThatIsWrongEverywhereIsNeverApplied(t *testing.T) {
 	defer client.Close()
 	key := l.keys.entry(3)
 	right, err := client.Get(within(t), key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	good := right.Kvs[0].Value
 	wrong := bytes.Clone(good)
 	wrong[40] ^= 1
-	if _, err := client.Put(within(t), key, string(wrong)); err != nil {
-		t.Fatal(err)
-	}
+	_, err = client.Put(within(t), key, string(wrong))
+	must(t, err)
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
 	var got []clusterlog.Entry

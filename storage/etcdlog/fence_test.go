@@ -49,9 +49,7 @@ func (s *site) stopALeader(round int) {
 		p.Hold(true)
 	}
 	time.Sleep(time.Duration(round%5) * 300 * time.Millisecond) // repeats at other servers are held, too
-	if err := old.Process.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	must(t, old.Process.Signal(syscall.SIGSTOP))
 	own := s.open()
 	next := s.lead(own, "next")
 	for i := range 5 {
@@ -62,9 +60,7 @@ func (s *site) stopALeader(round int) {
 			}
 		}
 	}
-	if err := old.Process.Signal(syscall.SIGCONT); err != nil {
-		t.Fatal(err)
-	}
+	must(t, old.Process.Signal(syscall.SIGCONT))
 	await(t, "the child ends", old.ended)
 	next.mustAppend("last")
 	s.compare(own, old, next)

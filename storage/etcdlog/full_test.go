@@ -33,9 +33,8 @@ func TestAppendsToFullServersAreWrittenOnceOrNotAtAll(t *testing.T) {
 		t.Errorf("after %d entries: %v, want %v, and no doubt", written, failed, clusterlog.ErrNoSpace)
 	}
 	for range 2 {
-		if _, err := r.Append(within(t), clusterlog.NewBatchID(), payload, nil); !errors.Is(err, clusterlog.ErrNoSpace) {
-			t.Errorf("again: %v, want %v", err, clusterlog.ErrNoSpace)
-		}
+		_, err := r.Append(within(t), clusterlog.NewBatchID(), payload, nil)
+		wantErr(t, err, clusterlog.ErrNoSpace, "again")
 	}
 	if found := s.all(l); len(found) != written {
 		t.Errorf("the log has %d entries; %d were acknowledged", len(found), written)

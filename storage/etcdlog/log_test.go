@@ -2,7 +2,6 @@ package etcdlog
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -48,9 +47,8 @@ func TestTheLargestEntriesAreRead(t *testing.T) {
 		r.mustAppend(want[i])
 	}
 	s.wantPayloads(l, want...)
-	if _, err := r.Append(within(t), clusterlog.NewBatchID(), make([]byte, clusterlog.MaxPayloadBytes+1), nil); !errors.Is(err, clusterlog.ErrTooLarge) {
-		t.Errorf("got %v, want %v", err, clusterlog.ErrTooLarge)
-	}
+	_, err := r.Append(within(t), clusterlog.NewBatchID(), make([]byte, clusterlog.MaxPayloadBytes+1), nil)
+	wantErr(t, err, clusterlog.ErrTooLarge, "the error")
 }
 
 func TestAnIdleFollowerLearnsThatItIsUpToDate(t *testing.T) {
@@ -104,9 +102,7 @@ func TestALeaderThatResignsHandsOverAtOnce(t *testing.T) {
 	waiting.Go(func() { second = s.lead(b, "b") })
 	time.Sleep(time.Second) // b has seen the leader
 	start := time.Now()
-	if err := first.stop(); err != nil {
-		t.Errorf("Run: %v", err)
-	}
+	wantErr(t, first.stop(), nil, "Run")
 	waiting.Wait()
 	took := time.Since(start)
 	if took > time.Second || second.Head() != head || second.Epoch() <= first.Epoch() {
@@ -116,9 +112,8 @@ func TestALeaderThatResignsHandsOverAtOnce(t *testing.T) {
 	if first.Valid() {
 		t.Error("a leader that has resigned is valid")
 	}
-	if _, err := first.Append(within(t), clusterlog.NewBatchID(), nil, nil); !errors.Is(err, clusterlog.ErrDeposed) {
-		t.Errorf("got %v, want %v", err, clusterlog.ErrDeposed)
-	}
+	_, err := first.Append(within(t), clusterlog.NewBatchID(), nil, nil)
+	wantErr(t, err, clusterlog.ErrDeposed, "the error")
 }
 
 func TestConcurrentAppendsAllHaveAPlace(t *testing.T) {
@@ -155,29 +150,17 @@ func TestAFollowerBelowTheFloorIsTold(t *testing.T) {
 		t.Error("entries that are not there can be trimmed")
 	}
 	for range 2 { // a repeat changes nothing
-		if err := r.Trim(within(t), 20); err != nil {
-			t.Fatalf("Trim: %v", err)
-		}
+		must(t, r.Trim(within(t), 20))
 	}
 	if status, err := l.Status(within(t)); err != nil || status.Floor != 21 || status.Head != at[29] {
 		t.Errorf("got %+v, %v", status, err)
 	}
 	nothing := func(p clusterlog.Progress) error { return errEnough }
-	if err := l.Follow(within(t), at[18], nothing); !errors.Is(err, clusterlog.ErrBelowFloor) {
-		t.Errorf("from entry 19: got %v, want %v", err, clusterlog.ErrBelowFloor)
-	}
-	if err := l.Follow(within(t), at[19], nothing); err != errEnough {
-		t.Errorf("from entry 20: got %v", err)
-	}
-	if err := r.Trim(within(t), 30); err != nil {
-		t.Fatalf("Trim: %v", err)
-	}
-	if err := l.Follow(within(t), at[29], nothing); err != errEnough {
-		t.Errorf("from the head of an empty log: got %v", err)
-	}
-	if n := l.counts.compactions.Load(); n != 1 {
-		t.Errorf("%d compactions", n)
-	}
+	wantErr(t, l.Follow(within(t), at[18], nothing), clusterlog.ErrBelowFloor, "from entry 19")
+	wantEqual(t, l.Follow(within(t), at[19], nothing), errEnough, "from entry 20")
+	must(t, r.Trim(within(t), 30))
+	wantEqual(t, l.Follow(within(t), at[29], nothing), errEnough, "from the head of an empty log")
+	wantEqual(t, l.counts.compactions.Load(), 1, "compactions")
 	r.mustAppend("after it")
 }
 
@@ -186,17 +169,11 @@ func TestALeaderOfAnOlderEpochCannotTrim(t *testing.T) {
 	a, b := s.open(), s.open()
 	first := s.lead(a, "a")
 	first.mustAppend("x")
-	if err := first.stop(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, first.stop())
 	second := s.lead(b, "b")
-	if err := first.Trim(within(t), 1); !errors.Is(err, clusterlog.ErrDeposed) {
-		t.Errorf("got %v, want %v", err, clusterlog.ErrDeposed)
-	}
+	wantErr(t, first.Trim(within(t), 1), clusterlog.ErrDeposed, "the error")
 	if status, err := b.Status(within(t)); err != nil || status.Floor != 1 {
 		t.Errorf("got %+v, %v", status, err)
 	}
-	if err := second.Trim(within(t), 1); err != nil {
-		t.Errorf("the new leader: %v", err)
-	}
+	wantErr(t, second.Trim(within(t), 1), nil, "the new leader")
 }

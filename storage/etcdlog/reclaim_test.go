@@ -44,9 +44,8 @@ func TestNodesWhoseRowsAreDeletedClaimTheirNamesAgain(t *testing.T) {
 	defer client.Close()
 	for range 3 {
 		ops := []clientv3.Op{clientv3.OpDelete(l.keys.names, below(l.keys.names)), clientv3.OpDelete(l.keys.nodes, below(l.keys.nodes))}
-		if _, err := client.Txn(within(t)).Then(ops...).Commit(); err != nil {
-			t.Fatal(err)
-		}
+		_, err := client.Txn(within(t)).Then(ops...).Commit()
+		must(t, err)
 		deleted := time.Now()
 		eventually(t, "all are live again", all)
 		t.Logf("after %v", time.Since(deleted))
@@ -56,12 +55,8 @@ func TestNodesWhoseRowsAreDeletedClaimTheirNamesAgain(t *testing.T) {
 		})
 	}
 	for i, p := range running {
-		if err := p.stop(); err != nil {
-			t.Errorf("%s: %v", names[i], err)
-		}
-		if err := l.Forget(within(t), names[i]); err != nil {
-			t.Errorf("to forget %s: %v", names[i], err)
-		}
+		wantErr(t, p.stop(), nil, "%s", names[i])
+		wantErr(t, l.Forget(within(t), names[i]), nil, "to forget %s", names[i])
 		if m, ok := s.member(l, names[i]); ok {
 			t.Errorf("it was forgotten, and is %+v", m)
 		}
@@ -75,9 +70,7 @@ func TestANodeWhoseNameWasGivenAwayStops(t *testing.T) {
 			s := newSite(t, 1)
 			l := s.open()
 			announced, err := l.Announce(within(t), testNode("a"), clusterlog.Claim{1})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			client := s.Client()
 			defer client.Close()
 			want := clusterlog.ErrNameTaken
@@ -86,16 +79,12 @@ func TestANodeWhoseNameWasGivenAwayStops(t *testing.T) {
 			} else {
 				_, err = client.Delete(within(t), l.keys.name("a"))
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			s.announce(s.open(), testNode("a"), clusterlog.Claim{2})
 			eventually(t, "the other is live", func() bool { return s.live(l, "a") })
 			old := s.run(announced)
 			await(t, "it ends", old.ended)
-			if err := old.stop(); !errors.Is(err, want) {
-				t.Errorf("got %v, want %v", err, want)
-			}
+			wantErr(t, old.stop(), want, "the error")
 		})
 	}
 }
@@ -104,19 +93,15 @@ func TestANodeWhoseNameWasGivenAwayStops(t *testing.T) {
 func TestAMarkIsOnlyOfClaimsBeforeIt(t *testing.T) {
 	s := newSite(t, 1)
 	l := s.open()
-	if _, err := l.Announce(within(t), testNode("a"), clusterlog.Claim{1}); err != nil {
-		t.Fatal(err)
-	}
-	if err := l.Forget(within(t), "a"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := l.Announce(within(t), testNode("a"), clusterlog.Claim{1})
+	must(t, err)
+	must(t, l.Forget(within(t), "a"))
 	s.announce(s.open(), testNode("a"), clusterlog.Claim{1})
 	eventually(t, "it is live", func() bool { return s.live(l, "a") })
 	client := s.Client()
 	defer client.Close()
-	if _, err := client.Delete(within(t), l.keys.name("a")); err != nil {
-		t.Fatal(err)
-	}
+	_, err = client.Delete(within(t), l.keys.name("a"))
+	must(t, err)
 	eventually(t, "it has claimed its name again", func() bool {
 		resp, err := client.Get(within(t), l.keys.name("a"))
 		return err == nil && len(resp.Kvs) == 1
@@ -132,16 +117,12 @@ func TestMarksHaveALimit(t *testing.T) {
 	client := s.Client()
 	defer client.Close()
 	for i := range maxMarks + 3 {
-		if _, err := client.Put(within(t), l.keys.mark(fmt.Sprintf("n%d", i)), ""); err != nil {
-			t.Fatal(err)
-		}
+		_, err := client.Put(within(t), l.keys.mark(fmt.Sprintf("n%d", i)), "")
+		must(t, err)
 	}
-	if _, err := l.Announce(within(t), testNode("a"), clusterlog.Claim{1}); err != nil {
-		t.Fatal(err)
-	}
-	if err := l.Forget(within(t), "a"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := l.Announce(within(t), testNode("a"), clusterlog.Claim{1})
+	must(t, err)
+	must(t, l.Forget(within(t), "a"))
 	resp, err := client.Get(within(t), l.keys.marks, below(l.keys.marks), clientv3.WithKeysOnly())
 	if err != nil || len(resp.Kvs) != maxMarks {
 		t.Fatalf("%d marks, %v; want %d", len(resp.Kvs), err, maxMarks)
@@ -198,9 +179,7 @@ func TestMoreRowsThanNodes(t *testing.T) {
 	for i := range clusterlog.MaxNodes + 5 {
 		n := testNode(fmt.Sprintf("n%04d", i))
 		claim, err := clusterlog.EncodeClaim(&n, clusterlog.Claim{1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		names = append(names, &mvccpb.KeyValue{Key: []byte(k.name(n.Name)), Value: claim}, &mvccpb.KeyValue{Key: []byte(k.name(n.Name + "/x")), Value: claim})
 	}
 	members, bad := k.members(names, nil)

@@ -29,9 +29,7 @@ type presence struct {
 func (s *site) announce(l *Log, n clusterlog.Node, claim clusterlog.Claim) *presence {
 	s.t.Helper()
 	a, err := l.Announce(within(s.t), n, claim)
-	if err != nil {
-		s.t.Fatalf("Announce: %v", err)
-	}
+	must(s.t, err)
 	return s.run(a)
 }
 
@@ -49,9 +47,7 @@ func (s *site) run(a clusterlog.Announcement) *presence {
 func (s *site) member(l *Log, name string) (m clusterlog.Member, ok bool) {
 	s.t.Helper()
 	members, err := l.Nodes(within(s.t))
-	if err != nil {
-		s.t.Fatalf("Nodes: %v", err)
-	}
+	must(s.t, err)
 	at := slices.IndexFunc(members, func(m clusterlog.Member) bool { return m.Name == name })
 	if at < 0 {
 		return m, false
@@ -83,12 +79,8 @@ func TestANameIsGivenToOneNode(t *testing.T) {
 		}
 	}
 	taken()
-	if err := l.Forget(within(t), "a"); !errors.Is(err, clusterlog.ErrStillLive) {
-		t.Errorf("to forget a live node: got %v, want %v", err, clusterlog.ErrStillLive)
-	}
-	if err := first.stop(); err != nil {
-		t.Fatalf("Run: %v", err)
-	}
+	wantErr(t, l.Forget(within(t), "a"), clusterlog.ErrStillLive, "to forget a live node")
+	must(t, first.stop())
 	if m, ok := s.member(l, "a"); !ok || m.Live || m.Node != testNode("a") {
 		t.Errorf("a node that has ended is %+v, %v", m, ok)
 	}
@@ -100,20 +92,12 @@ func TestANameIsGivenToOneNode(t *testing.T) {
 		m, _ := s.member(l, "a")
 		return m == clusterlog.Member{Node: again, Live: true}
 	})
-	if err := first.stop(); err != nil {
-		t.Fatalf("Run: %v", err)
-	}
-	if err := l.Forget(within(t), "a"); err != nil {
-		t.Fatalf("Forget: %v", err)
-	}
-	if err := l.Forget(within(t), "a"); !errors.Is(err, clusterlog.ErrUnknownNode) {
-		t.Errorf("to forget it again: got %v, want %v", err, clusterlog.ErrUnknownNode)
-	}
+	must(t, first.stop())
+	must(t, l.Forget(within(t), "a"))
+	wantErr(t, l.Forget(within(t), "a"), clusterlog.ErrUnknownNode, "to forget it again")
 	second := s.announce(l, testNode("a"), clusterlog.Claim{2})
 	eventually(t, "the next of its name is live", func() bool { return s.live(l, "a") })
-	if err := second.stop(); err != nil {
-		t.Fatalf("Run: %v", err)
-	}
+	must(t, second.stop())
 }
 
 func TestOfNodesThatRaceForANameOneGetsIt(t *testing.T) {
@@ -160,9 +144,7 @@ func (s *site) observe(l *Log) *journal {
 	}()
 	s.t.Cleanup(func() {
 		cancel()
-		if err := <-ended; !errors.Is(err, context.Canceled) {
-			s.t.Errorf("Members: %v", err)
-		}
+		wantErr(s.t, <-ended, context.Canceled, "Members")
 	})
 	return j
 }
@@ -200,19 +182,13 @@ func TestThreeNodesSeeEachOthersChangesWithinASecond(t *testing.T) {
 	nodes[1].Applied(42)
 	want[1].Applied = 42
 	seen("one has applied entries")
-	if err := nodes[2].Update(func(n *clusterlog.Node) { n.Role, n.Reads = clusterlog.Edge, 2 }); err != nil {
-		t.Fatal(err)
-	}
+	must(t, nodes[2].Update(func(n *clusterlog.Node) { n.Role, n.Reads = clusterlog.Edge, 2 }))
 	want[2].Role, want[2].Reads = clusterlog.Edge, 2
 	seen("one has another role")
-	if err := nodes[0].stop(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, nodes[0].stop())
 	want[0].Live = false
 	seen("one has ended")
-	if err := s.open().Forget(within(t), "a"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.open().Forget(within(t), "a"))
 	want = want[1:]
 	seen("one was forgotten")
 }
@@ -248,9 +224,8 @@ func TestWhatOthersWroteAmongTheNodesIsSkippedAndReported(t *testing.T) {
 	defer client.Close()
 	for name, row := range foreign(&l.keys) {
 		key, value := row[0], row[1]
-		if _, err := client.Put(within(t), key, value); err != nil {
-			t.Fatal(err)
-		}
+		_, err := client.Put(within(t), key, value)
+		must(t, err)
 		members, err := l.Nodes(within(t))
 		if err != nil || len(members) != 1 || members[0].Name != "a" {
 			t.Errorf("%s: got %+v, %v, want node a alone", name, members, err)
@@ -287,18 +262,15 @@ func TestANodeReplacesWhatOthersWroteInPlaceOfItsClaim(t *testing.T) {
 	defer client.Close()
 	put := func(key, value string) {
 		t.Helper()
-		if _, err := client.Put(within(t), key, value); err != nil {
-			t.Fatal(err)
-		}
+		_, err := client.Put(within(t), key, value)
+		must(t, err)
 	}
 	put(l.keys.name("a"), "hello")
 	a := s.announce(l, testNode("a"), clusterlog.Claim{1})
 	eventually(t, "it is live", func() bool { return s.live(l, "a") })
 	put(l.keys.name("a"), "hello")
 	_, err := s.open().Announce(within(t), testNode("a"), clusterlog.Claim{2}) // once the first has written it again
-	if !errors.Is(err, clusterlog.ErrNameTaken) {
-		t.Errorf("another node: got %v, want %v", err, clusterlog.ErrNameTaken)
-	}
+	wantErr(t, err, clusterlog.ErrNameTaken, "another node")
 	select {
 	case <-a.ended:
 		t.Errorf("the first ended: %v", a.stop())
@@ -315,9 +287,8 @@ func TestRowsThatAreTooLargeTogetherAreSkipped(t *testing.T) {
 	client := s.Client()
 	defer client.Close()
 	for i := range 5 {
-		if _, err := client.Put(within(t), l.keys.name(fmt.Sprintf("b%d", i)), strings.Repeat("x", 1400<<10)); err != nil {
-			t.Fatal(err)
-		}
+		_, err := client.Put(within(t), l.keys.name(fmt.Sprintf("b%d", i)), strings.Repeat("x", 1400<<10))
+		must(t, err)
 	}
 	members, err := l.Nodes(within(t))
 	if err != nil || len(members) != 1 || !members[0].Live || len(l.BadRows()) != 5 {
@@ -330,15 +301,11 @@ func TestAClaimIsMadeOnlyIfTheCountIsStillRight(t *testing.T) {
 	s := newSite(t, 1)
 	l := s.open()
 	counted, err := l.claimOf(within(t), "a")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, name := range []string{"a", "b"} {
 		n := testNode(name)
 		value, _ := clusterlog.EncodeClaim(&n, clusterlog.Claim{1})
-		if err := l.makeClaim(within(t), name, string(value), counted.revision); err != nil {
-			t.Fatal(err)
-		}
+		must(t, l.makeClaim(within(t), name, string(value), counted.revision))
 	}
 	if members, err := l.Nodes(within(t)); err != nil || len(members) != 1 || members[0].Name != "a" {
 		t.Errorf("got %+v, %v", members, err)

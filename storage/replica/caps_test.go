@@ -263,9 +263,7 @@ func TestACapThatIsChangedAdmitsNoMoreAndNoLess(t *testing.T) {
 			t.Errorf("%d hits were admitted, the cap is %d, and it is used up: %t", hits, limit, s.usedUp("x"))
 		}
 	}
-	if hits != 600 {
-		t.Errorf("%d hits were admitted, and the highest cap was 600", hits)
-	}
+	wantEqual(t, hits, 600, "hits were admitted, and the highest cap was 600")
 }
 
 // TestAGrantOfACapThatWasTakenAwayIsNotUsed has the cap of a link taken away while an answer of the leader is on its way.
@@ -296,9 +294,7 @@ func TestAGrantOfACapThatWasTakenAwayIsNotUsed(t *testing.T) {
 		}
 		return s.usedUp("x")
 	})
-	if hits != 3 {
-		t.Errorf("%d hits were admitted, and the cap is 3", hits)
-	}
+	wantEqual(t, hits, 3, "hits were admitted, and the cap is 3")
 }
 
 // pulled has all members pull everything.

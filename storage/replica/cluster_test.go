@@ -113,9 +113,7 @@ func (m *member) start(log clusterlog.Log) {
 	running, stopRunning := context.WithCancel(context.Background())
 	var replica, rest sync.WaitGroup
 	replica.Go(func() {
-		if err := m.replica.Run(replicating); err != nil {
-			m.t.Errorf("%s: %v", m.name, err)
-		}
+		wantErr(m.t, m.replica.Run(replicating), nil, "%s", m.name)
 	})
 	rest.Go(func() { _ = m.store.Run(running) })
 	rest.Go(func() { _ = m.engine.Run(running) })
@@ -124,9 +122,7 @@ func (m *member) start(log clusterlog.Log) {
 		replica.Wait()
 		stopRunning()
 		rest.Wait()
-		if err := errors.Join(m.engine.Close(), m.store.Close()); err != nil {
-			m.t.Errorf("%s: closing: %v", m.name, err)
-		}
+		wantErr(m.t, errors.Join(m.engine.Close(), m.store.Close()), nil, "%s: closing", m.name)
 	})
 	m.t.Cleanup(m.stop)
 }
@@ -296,9 +292,7 @@ func TestANodeThatIsSucceededBeforeItLeadsGoesOn(t *testing.T) {
 	}
 	_, _, beyond := won.Head().Next(won.Epoch(), clusterlog.BatchID{1}, []byte("entry"), nil)
 	lead := &leadership{Leadership: won}
-	if err := lead.reached(beyond); !errors.Is(err, clusterlog.ErrAhead) {
-		t.Errorf("while it leads: got %v, want %v", err, clusterlog.ErrAhead)
-	}
+	wantErr(t, lead.reached(beyond), clusterlog.ErrAhead, "while it leads")
 	log.depose()
 	next, err := log.Campaign(within(t), "b")
 	if err != nil {
@@ -308,12 +302,8 @@ func TestANodeThatIsSucceededBeforeItLeadsGoesOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := lead.reached(after); !errors.Is(err, errSucceeded) {
-		t.Errorf("after another was elected: got %v, want %v", err, errSucceeded)
-	}
-	if err := lead.reached(won.Head()); !errors.Is(err, errElected) {
-		t.Errorf("at its own election: got %v, want %v", err, errElected)
-	}
+	wantErr(t, lead.reached(after), errSucceeded, "after another was elected")
+	wantErr(t, lead.reached(won.Head()), errElected, "at its own election")
 }
 
 // client makes links at random nodes, each alias once, until stop is closed. It changes and deletes some of
@@ -459,4 +449,20 @@ var keyOf = rowtest.Key
 // viewOf returns a view of the same.
 func viewOf(code []byte) engine.KeyView {
 	return engine.KeyView{Domain: engine.DefaultDomain, Code: code}
+}
+
+// wantEqual notes that what a format says is got, if that is not what is wanted.
+func wantEqual[T comparable](t testing.TB, got, want T, format string, args ...any) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s: got %v, want %v", fmt.Sprintf(format, args...), got, want)
+	}
+}
+
+// wantErr notes that what a format says has ended with err, if that is not the error that is wanted.
+func wantErr(t testing.TB, err, want error, format string, args ...any) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Errorf("%s: got %v, want %v", fmt.Sprintf(format, args...), err, want)
+	}
 }

@@ -2,7 +2,6 @@ package replica
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"time"
 
@@ -46,7 +45,5 @@ func TestAStopDoesNotWaitForALogThatIsGone(t *testing.T) {
 	time.Sleep(50 * time.Millisecond) // it is under way
 	log.depose()
 	m.stop()
-	if err := <-outcome; !errors.Is(err, engine.ErrOutcomeUnknown) {
-		t.Errorf("the write: %v, want ErrOutcomeUnknown", err)
-	}
+	wantErr(t, <-outcome, engine.ErrOutcomeUnknown, "the write")
 }

@@ -26,8 +26,6 @@ func TestEntriesAreOfAVersionThatAllNodesRead(t *testing.T) {
 		"one that is newer":    {reads(1, 1, 2), 1},
 		"an older one is down": {down, 1},
 	} {
-		if got := oldestReader(c.nodes); got != c.want {
-			t.Errorf("%s: got %d, want %d", name, got, c.want)
-		}
+		wantEqual(t, oldestReader(c.nodes), c.want, "%s", name)
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/engine"
-	"shunt/storage/clusterlog"
 	"shunt/storage/row"
 )
 
@@ -23,9 +22,7 @@ func capped(id uint64, c engine.Cap) engine.Mutation {
 func wantCaps(t *testing.T, s *Store, want map[uint64]engine.Cap) {
 	t.Helper()
 	got := make(map[uint64]engine.Cap)
-	if err := s.Rows.LoadCaps(context.Background(), func(id uint64, c engine.Cap) { got[id] = c }); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Rows.LoadCaps(context.Background(), func(id uint64, c engine.Cap) { got[id] = c }))
 	if !maps.Equal(got, want) {
 		t.Errorf("the store has caps %+v, want %+v", got, want)
 	}
@@ -37,7 +34,7 @@ func wantCaps(t *testing.T, s *Store, want map[uint64]engine.Cap) {
 // TestCapsAreSharedRows makes, changes and purges caps at the node that leads and at one that learns it, restarts, and
 // leaves the cluster.
 func TestCapsAreSharedRows(t *testing.T) {
-	log := &chainLog{head: clusterlog.Origin(clusterlog.ID{1}), failAt: -1}
+	log := newLog()
 	disk := vfs.NewMem()
 	s, other := openMember(t, disk), openMember(t, vfs.NewMem())
 	stop := start(t, s)
@@ -46,9 +43,7 @@ func TestCapsAreSharedRows(t *testing.T) {
 		t.Helper()
 		done := make(chan error, 1)
 		s.Apply(m, func(err error) { done <- err })
-		if err := <-done; err != nil {
-			t.Fatal(err)
-		}
+		must(t, <-done)
 	}
 	apply(capped(1, engine.Cap{Generation: 1, Open: true}))
 	apply(capped(2, engine.Cap{Generation: 1, Used: 7, Open: true}))
@@ -73,9 +68,7 @@ func TestCapsAreSharedRows(t *testing.T) {
 
 	s = openMem(t, disk)
 	wantCaps(t, s, want)
-	if err := s.LeaveLog(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.LeaveLog())
 	wantCaps(t, s, nil)
 	closeStore(t, s)
 }

@@ -18,17 +18,13 @@ func TestCopiesAreRememberedByTheirHistoryAlone(t *testing.T) {
 	open := func() *Store {
 		t.Helper()
 		s, err := Open("data", Options{Create: true, FS: fs, Logger: slog.New(slog.DiscardHandler)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return s
 	}
 	s := open()
 	join := func(id clusterlog.ID) {
 		t.Helper()
-		if err := s.JoinLog(id, clusterlog.Origin(id)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.JoinLog(id, clusterlog.Origin(id)))
 	}
 	join(clusterlog.ID{1})
 	check := func(when string, want []Copy) {
@@ -44,14 +40,10 @@ func TestCopiesAreRememberedByTheirHistoryAlone(t *testing.T) {
 		{Name: "c", BegunMs: 1767225600999, Others: map[clusterlog.OutboxID]uint64{}},
 	}
 	for _, now := range [][]Copy{copies[:1], copies} {
-		if err := s.NoteCopies(now); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.NoteCopies(now))
 		check("noted", now)
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Close())
 	s = open()
 	defer func() {
 		if err := s.Close(); err != nil {
@@ -59,18 +51,12 @@ func TestCopiesAreRememberedByTheirHistoryAlone(t *testing.T) {
 		}
 	}()
 	check("after a restart", copies)
-	if err := s.folder.WriteSynced(disk.CopiesName, `{"outbox":`); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.folder.WriteSynced(disk.CopiesName, `{"outbox":`))
 	if _, err := s.Copies(); err == nil {
 		t.Error("half of the file is no error")
 	}
-	if err := s.NoteCopies(copies); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.LeaveLog(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.NoteCopies(copies))
+	must(t, s.LeaveLog())
 	join(clusterlog.ID{2})
 	check("of another history", nil)
 }

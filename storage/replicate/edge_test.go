@@ -24,23 +24,15 @@ import (
 func edgeOf(t testing.TB, full *Store) *vfs.MemFS {
 	t.Helper()
 	made, err := full.LinksToStream(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	disk := vfs.Root(full.folder.FS).(*vfs.MemFS)
-	if _, err := Restore(t.Context(), made.Dir, otherDir, RestoreOptions{FS: disk, Logger: quiet}); err != nil {
-		t.Fatal(err)
-	}
+	_, err = Restore(t.Context(), made.Dir, otherDir, RestoreOptions{FS: disk, Logger: quiet})
+	must(t, err)
 	edge := vfs.NewMem()
-	if _, err := vfs.Clone(disk, edge, otherDir, storeDir, vfs.CloneSync); err != nil {
-		t.Fatal(err)
-	}
-	if err := disk.RemoveAll(otherDir); err != nil {
-		t.Fatal(err)
-	}
-	if err := full.RemoveStream(); err != nil {
-		t.Fatal(err)
-	}
+	_, err = vfs.Clone(disk, edge, otherDir, storeDir, vfs.CloneSync)
+	must(t, err)
+	must(t, disk.RemoveAll(otherDir))
+	must(t, full.RemoveStream())
 	return edge
 }
 
@@ -50,9 +42,8 @@ func linksOf(t testing.TB, s *Store, wantEdge bool) string {
 	v := s.Inspect()
 	defer closeInspection(t, v)
 	faults := new(engine.Faults)
-	if _, err := v.Check(t.Context(), CheckOptions{Faults: faults}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := v.Check(t.Context(), CheckOptions{Faults: faults})
+	must(t, err)
 	if found, total := faults.Found(); total > 0 {
 		t.Errorf("edge: %v: %d faults, the first: %v", wantEdge, total, found[0])
 	}
@@ -123,9 +114,7 @@ func (m *edgeModel) step() {
 	default:
 		done := make(chan error, 1)
 		m.s.Accounts().Write([][2][]byte{{fmt.Appendf(nil, "user-%d", m.rng.IntN(5)), []byte("secret-account")}}, nil, nil, func(err error) { done <- err })
-		if err := <-done; err != nil {
-			m.t.Fatal(err)
-		}
+		must(m.t, <-done)
 	}
 }
 
@@ -134,13 +123,12 @@ func (m *edgeModel) step() {
 // the full node at the end, and no other row.
 func TestAnEdgeHasTheLinksOfAFullNodeAndNothingElse(t *testing.T) {
 	for seed := range uint64(5) {
-		log := &chainLog{head: clusterlog.Origin(clusterlog.ID{1}), failAt: -1}
+		log := newLog()
 		full := openMember(t, vfs.NewMem())
 		stop := start(t, full)
 		full.Lead(log)
-		if _, err := full.AllocateIDs(1000); err != nil {
-			t.Fatal(err)
-		}
+		_, err := full.AllocateIDs(1000)
+		must(t, err)
 		m := &edgeModel{
 			t: t, rng: rand.New(rand.NewPCG(seed, 1)), s: full, next: 1, links: make(map[uint64]engine.Record), dead: make(map[uint64]engine.Record),
 		}
@@ -213,9 +201,7 @@ func wantEdgeOf(t *testing.T, m *edgeModel, log *chainLog, disk *vfs.MemFS, want
 func everyFile(t *testing.T, disk vfs.FS, dir string) (all []string) {
 	t.Helper()
 	names, err := disk.List(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, name := range names {
 		path := disk.PathJoin(dir, name)
 		info, err := disk.Stat(path)
@@ -234,14 +220,10 @@ func everyFile(t *testing.T, disk vfs.FS, dir string) (all []string) {
 func bytesOf(t *testing.T, disk vfs.FS, path string) []byte {
 	t.Helper()
 	f, err := disk.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer f.Close()
 	info, err := f.Stat()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	b := make([]byte, info.Size())
 	if n, err := f.ReadAt(b, 0); n != len(b) {
 		t.Fatal(err)
@@ -251,7 +233,7 @@ func bytesOf(t *testing.T, disk vfs.FS, path string) []byte {
 
 // TestHitsOfAnEdgeAreInItsOutboxOnly flushes at an edge, restarts it, and has a full node pull.
 func TestHitsOfAnEdgeAreInItsOutboxOnly(t *testing.T) {
-	full := openMem(t, newCluster(t, newTestLog(), 1)[0])
+	full := openMem(t, newCluster(t, newLog(), 1)[0])
 	defer closeStore(t, full)
 	disk := edgeOf(t, full)
 	edge := openMem(t, disk)
@@ -288,16 +270,13 @@ func TestHitsOfAnEdgeAreInItsOutboxOnly(t *testing.T) {
 	p := posted(t, edge, 0)
 	for next := p.First; next < p.First+uint64(len(p.Records)); {
 		done, err := full.ApplyPulled(p.ID, p.First, p.Records)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		next = done.Next
 	}
 	for more := true; more; {
 		var err error
-		if more, err = full.RollUp(engine.RollUpLimits{OpenHour: 24 * 900}); err != nil {
-			t.Fatal(err)
-		}
+		more, err = full.RollUp(engine.RollUpLimits{OpenHour: 24 * 900})
+		must(t, err)
 	}
 	for id, want := range total {
 		wantTally(t, full, id, want)
@@ -305,7 +284,7 @@ func TestHitsOfAnEdgeAreInItsOutboxOnly(t *testing.T) {
 }
 
 func TestAnEdgeIsNeverAnythingElse(t *testing.T) {
-	full := openMem(t, newCluster(t, newTestLog(), 1)[0])
+	full := openMem(t, newCluster(t, newLog(), 1)[0])
 	defer closeStore(t, full)
 	edge := openMem(t, edgeOf(t, full))
 	defer closeStore(t, edge)
@@ -346,9 +325,7 @@ func BenchmarkFlushOfAnEdge(b *testing.B) {
 			s := open(b, filepath.Join(b.TempDir(), "store"), Options{})
 			defer closeStore(b, s)
 			defer start(b, s)()
-			if err := s.JoinLog(clusterlog.ID{1}, clusterlog.Origin(clusterlog.ID{1})); err != nil {
-				b.Fatal(err)
-			}
+			must(b, s.JoinLog(clusterlog.ID{1}, clusterlog.Origin(clusterlog.ID{1})))
 			s.shared.edge = edge
 			for seq := uint64(1); b.Loop(); seq++ {
 				b.StopTimer()
@@ -360,9 +337,8 @@ func BenchmarkFlushOfAnEdge(b *testing.B) {
 				flush(b, s, seq, f)
 				for more := true; more; {
 					var err error
-					if more, err = s.DropOutbox(s.outbox.next.Load() - 1); err != nil {
-						b.Fatal(err)
-					}
+					more, err = s.DropOutbox(s.outbox.next.Load() - 1)
+					must(b, err)
 				}
 				for more := true; more; {
 					var err error

@@ -8,7 +8,6 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/engine"
-	"shunt/storage/clusterlog"
 )
 
 // accountsWatcher notes what it is told, and what the store shows at that moment.
@@ -49,9 +48,8 @@ func (w *accountsWatcher) wantTold(when string, want ...string) {
 // and made another link: four entries. disk has a store of the same cluster, which has none of them.
 func accountEntries(t *testing.T) (log *chainLog, disk *vfs.MemFS) {
 	t.Helper()
-	origin := clusterlog.Origin(clusterlog.ID{1})
-	disks := newCluster(t, &testLog{head: origin}, 2)
-	log = &chainLog{head: origin, failAt: -1}
+	log = newLog()
+	disks := newCluster(t, log, 2)
 	leader := openMem(t, disks[0])
 	defer closeStore(t, leader)
 	defer start(t, leader)()
@@ -98,8 +96,6 @@ func TestANodeIsToldOnceOfTheAccountsOfSeveralEntries(t *testing.T) {
 	s := openMem(t, disk)
 	defer closeStore(t, s)
 	w := &accountsWatcher{t: t, s: s, disk: disk}
-	if err := s.Learn(log.entries, log.head, w); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Learn(log.entries, log.head, w))
 	w.wantTold("all entries at once", "accounts [b=2]; entry 0 is shown", "links; entry 0 is shown")
 }

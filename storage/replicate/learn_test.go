@@ -23,6 +23,8 @@ type chainLog struct {
 	failAt  int // appends that are left until one fails with ErrDeposed; negative: none fails
 }
 
+func newLog() *chainLog { return &chainLog{head: clusterlog.Origin(clusterlog.ID{1}), failAt: -1} }
+
 func (l *chainLog) Append(_ context.Context, batch clusterlog.BatchID, payload, private []byte) (clusterlog.Position, error) {
 	if l.failAt == 0 {
 		return l.head, clusterlog.ErrDeposed
@@ -38,6 +40,24 @@ func (l *chainLog) Append(_ context.Context, batch clusterlog.BatchID, payload, 
 	}
 	l.entries, l.head = append(l.entries, e), after
 	return after, nil
+}
+
+// newRunningLeader returns a store that leads and runs until the test ends, and its log.
+func newRunningLeader(t testing.TB) (*Store, *chainLog) {
+	t.Helper()
+	log, s := newLog(), openMember(t, vfs.NewMem())
+	t.Cleanup(func() { closeStore(t, s) })
+	t.Cleanup(start(t, s))
+	s.Lead(log)
+	return s, log
+}
+
+// newFollower returns a store of the same cluster until the test ends.
+func newFollower(t testing.TB) *Store {
+	t.Helper()
+	s := openMember(t, vfs.NewMem())
+	t.Cleanup(func() { closeStore(t, s) })
+	return s
 }
 
 // told keeps what a store tells of what it learned.
@@ -63,9 +83,7 @@ func (t *told) AccountsChanged() { t.accounts++ }
 func openMember(t testing.TB, disk vfs.FS) *Store {
 	t.Helper()
 	s := openMem(t, disk)
-	if err := s.JoinLog(clusterlog.ID{1}, clusterlog.Origin(clusterlog.ID{1})); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.JoinLog(clusterlog.ID{1}, clusterlog.Origin(clusterlog.ID{1})))
 	return s
 }
 
@@ -96,15 +114,8 @@ func madeLinks(from, n uint64, targetBytes int) (all []engine.Mutation) {
 // replaced in the middle of them. Another node applies the first whole and nothing of the second, also if
 // it is restarted between any two entries.
 func TestALargeBatchIsAppliedWholeOrNotAtAll(t *testing.T) {
-	log := &chainLog{head: clusterlog.Origin(clusterlog.ID{1}), failAt: -1}
-	leader := openMember(t, vfs.NewMem())
-	defer closeStore(t, leader)
-	stop := start(t, leader)
-	defer stop()
-	leader.Lead(log)
-	if err := writeBulk(t, leader, madeLinks(1, 200, 4000)); err != nil {
-		t.Fatal(err)
-	}
+	leader, log := newRunningLeader(t)
+	must(t, writeBulk(t, leader, madeLinks(1, 200, 4000)))
 	whole := len(log.entries)
 	if whole < 3 {
 		t.Fatalf("a bulk of 800 KB took %d entries, want several", whole)
@@ -117,21 +128,15 @@ func TestALargeBatchIsAppliedWholeOrNotAtAll(t *testing.T) {
 		t.Fatalf("%d entries, want %d: two parts without an end", len(log.entries), whole+2)
 	}
 	log.failAt = -1
-	if err := writeBulk(t, leader, madeLinks(2000, 1, 10)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, writeBulk(t, leader, madeLinks(2000, 1, 10)))
 	leader.StopLeading()
 	want, err := leader.SharedHash()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for restartAfter := range len(log.entries) {
 		disk := vfs.NewMem()
 		s, seen := openMember(t, disk), &told{}
 		learnEach(t, s, log, restartAfter, seen)
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Close())
 		s = openMem(t, disk)
 		learnEach(t, s, log, len(log.entries), seen)
 		if got, err := s.SharedHash(); err != nil || got != want {
@@ -145,14 +150,12 @@ func TestALargeBatchIsAppliedWholeOrNotAtAll(t *testing.T) {
 		if at, _ := s.LogPosition(); at != log.head {
 			t.Errorf("restarted after entry %d: it is at %v, the log at %v", restartAfter, at, log.head)
 		}
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Close())
 	}
 }
 
 // learnEach gives a store the entries after its position, one at a time, up to a number of all.
-func learnEach(t *testing.T, s *Store, log *chainLog, until int, to Learner) {
+func learnEach(t testing.TB, s *Store, log *chainLog, until int, to Learner) {
 	t.Helper()
 	at, _ := s.LogPosition()
 	for i := int(at.Sequence); i < until; i++ {
@@ -168,28 +171,17 @@ func learnEach(t *testing.T, s *Store, log *chainLog, until int, to Learner) {
 }
 
 func TestAStoreThatDoesNotLeadWritesNoSharedRow(t *testing.T) {
-	s := openMember(t, vfs.NewMem())
-	defer closeStore(t, s)
-	stop := start(t, s)
-	defer stop()
+	s := newFollower(t)
+	defer start(t, s)()
 	before, err := s.SharedHash()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := writeBulk(t, s, madeLinks(1, 1, 10)); !errors.Is(err, engine.ErrNotLeader) {
-		t.Errorf("a link: %v, want ErrNotLeader", err)
-	}
-	if _, err := s.AllocateIDs(10); !errors.Is(err, engine.ErrNotLeader) {
-		t.Errorf("ids: %v, want ErrNotLeader", err)
-	}
+	must(t, err)
+	wantErr(t, writeBulk(t, s, madeLinks(1, 1, 10)), engine.ErrNotLeader, "a link")
+	_, err = s.AllocateIDs(10)
+	wantErr(t, err, engine.ErrNotLeader, "ids")
 	done := make(chan error, 1)
 	s.Accounts().Write([][2][]byte{{{'u'}, {1}}}, nil, nil, func(err error) { done <- err })
-	if err := <-done; !errors.Is(err, engine.ErrNotLeader) {
-		t.Errorf("an account: %v, want ErrNotLeader", err)
-	}
-	if err := s.NoteBaseURL("https://sho.rt"); err != nil {
-		t.Errorf("a row of its own: %v", err)
-	}
+	wantErr(t, <-done, engine.ErrNotLeader, "an account")
+	wantErr(t, s.NoteBaseURL("https://sho.rt"), nil, "a row of its own")
 	if after, err := s.SharedHash(); err != nil || after != before {
 		t.Errorf("the shared rows have changed: %x, %v, want %x", after, err, before)
 	}
@@ -211,23 +203,14 @@ func (w *watcher) AccountsChanged() {}
 // TestAnEntryIsAppliedWhenTheEngineKnowsIt: else a client of this node, whose write the leader has answered, could
 // not read it yet.
 func TestAnEntryIsAppliedWhenTheEngineKnowsIt(t *testing.T) {
-	leader, s := openMember(t, vfs.NewMem()), openMember(t, vfs.NewMem())
-	defer closeStore(t, leader)
-	defer closeStore(t, s)
-	log := &chainLog{head: clusterlog.Origin(clusterlog.ID{1}), failAt: -1}
-	stop := start(t, leader)
-	defer stop()
-	leader.Lead(log)
+	s := newFollower(t)
+	leader, log := newRunningLeader(t)
 	for i := range uint64(3) {
-		if err := writeBulk(t, leader, madeLinks(1+i, 1, 10)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, writeBulk(t, leader, madeLinks(1+i, 1, 10)))
 	}
 	w := &watcher{s: s}
 	learnEach(t, s, log, 1, &told{})
-	if err := s.Learn(log.entries[1:2], clusterlog.Position{Sequence: 2, Epoch: 1, Hash: log.entries[2].Previous}, w); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Learn(log.entries[1:2], clusterlog.Position{Sequence: 2, Epoch: 1, Hash: log.entries[2].Previous}, w))
 	if len(w.seen) != 1 || w.seen[0] != 1 || s.AppliedSequence() != 2 {
 		t.Errorf("while the second entry was told of, %v was applied, and then %d", w.seen, s.AppliedSequence())
 	}
@@ -235,14 +218,10 @@ func TestAnEntryIsAppliedWhenTheEngineKnowsIt(t *testing.T) {
 
 // TestLearningDoesNotWaitForWhoeverAllocatesIDs: that one may wait for the turn that learning has.
 func TestLearningDoesNotWaitForWhoeverAllocatesIDs(t *testing.T) {
-	leader, s := openMember(t, vfs.NewMem()), openMember(t, vfs.NewMem())
-	defer closeStore(t, leader)
-	defer closeStore(t, s)
-	log := &chainLog{head: clusterlog.Origin(clusterlog.ID{1}), failAt: -1}
-	leader.Lead(log)
-	if _, err := leader.AllocateIDs(10); err != nil {
-		t.Fatal(err)
-	}
+	s := newFollower(t)
+	leader, log := newLeader(t)
+	_, err := leader.AllocateIDs(10)
+	must(t, err)
 	learnEach(t, s, log, len(log.entries), &told{})
 	if got, want := s.IDBound(), leader.IDBound(); got != want {
 		t.Errorf("ids are given up to %d, want %d", got, want)
@@ -251,18 +230,11 @@ func TestLearningDoesNotWaitForWhoeverAllocatesIDs(t *testing.T) {
 
 // TestAnEntryOfANewerVersionChangesNothing has a node read what a newer program wrote.
 func TestAnEntryOfANewerVersionChangesNothing(t *testing.T) {
-	log := &chainLog{head: clusterlog.Origin(clusterlog.ID{1}), failAt: -1}
-	leader, follower := openMember(t, vfs.NewMem()), openMember(t, vfs.NewMem())
-	defer closeStore(t, follower)
-	stop := start(t, leader)
-	leader.Lead(log)
+	follower := newFollower(t)
+	leader, log := newRunningLeader(t)
 	leader.WriteEntries(ReadsEntries + 1) // more than it can write
-	if err := writeBulk(t, leader, madeLinks(1, 1, 30)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, writeBulk(t, leader, madeLinks(1, 1, 30)))
 	leader.StopLeading()
-	stop()
-	closeStore(t, leader)
 	seen := &told{}
 	learnEach(t, follower, log, 1, seen)
 	at, _ := follower.LogPosition()
@@ -279,7 +251,7 @@ func TestAnEntryOfANewerVersionChangesNothing(t *testing.T) {
 
 // FuzzLearn gives a store any payload: it is an error that changes nothing, or rows that all nodes share.
 func FuzzLearn(f *testing.F) {
-	log := &chainLog{head: clusterlog.Origin(clusterlog.ID{1}), failAt: -1}
+	log := newLog()
 	f.Add([]byte{})
 	f.Add([]byte{1, 3})
 	f.Add([]byte{2, 3, 0})
@@ -289,9 +261,7 @@ func FuzzLearn(f *testing.F) {
 	f.Cleanup(func() { closeStore(f, s) })
 	stop := start(f, s)
 	s.Lead(log)
-	if err := writeBulk(f, s, madeLinks(1, 1, 30)); err != nil {
-		f.Fatal(err)
-	}
+	must(f, writeBulk(f, s, madeLinks(1, 1, 30)))
 	s.StopLeading()
 	stop()
 	f.Add(bytes.Clone(log.entries[0].Payload))
@@ -319,13 +289,8 @@ var secretWords = []string{"title-of-a-link", "tag-of-a-link", "name-of-a-user",
 // What an edge may read of the log has no row that it does not keep, and no part of a record that it does not
 // keep; and a full node that reads both parts has what the leader has.
 func TestWhatAnEdgeReadsOfTheLogHasNothingElse(t *testing.T) {
-	log := &chainLog{head: clusterlog.Origin(clusterlog.ID{1}), failAt: -1}
-	leader, follower := openMember(t, vfs.NewMem()), openMember(t, vfs.NewMem())
-	defer closeStore(t, leader)
-	defer closeStore(t, follower)
-	stop := start(t, leader)
-	defer stop()
-	leader.Lead(log)
+	follower := newFollower(t)
+	leader, log := newRunningLeader(t)
 	link := madeLink(1, 30)
 	link.Cold.Title, link.Cold.Tags = secretWords[0], []string{secretWords[1]}
 	if err := writeBulk(t, leader, append(madeLinks(2, 60, 7000), link)); err != nil { // more than an entry
@@ -335,9 +300,7 @@ func TestWhatAnEdgeReadsOfTheLogHasNothingElse(t *testing.T) {
 	defer b.Close()
 	kv.Set(b, append([]byte{row.TableAccounts}, "user"...), []byte(secretWords[2]))
 	kv.Set(b, row.AppendAuditKey(nil, 7), []byte(secretWords[3]))
-	if err := leader.share(b, "test"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, leader.share(b, "test"))
 	leader.StopLeading()
 	var open, private []byte
 	for i := range log.entries {
@@ -358,9 +321,7 @@ func TestWhatAnEdgeReadsOfTheLogHasNothingElse(t *testing.T) {
 	cut := log.entries[len(log.entries)-1]
 	cut.Private = nil
 	at, _ := follower.LogPosition()
-	if err := follower.Learn([]clusterlog.Entry{cut}, at, deafLearner{}); !errors.Is(err, ErrCorrupt) {
-		t.Errorf("an entry without its private part: got %v, want %v", err, ErrCorrupt)
-	}
+	wantErr(t, follower.Learn([]clusterlog.Entry{cut}, at, deafLearner{}), ErrCorrupt, "an entry without its private part")
 }
 
 // A batch may set a record several times: only the last one counts, on both sides.

@@ -64,6 +64,8 @@ var (
 	closeStore, start, apply, flush, tell   = storetest.Close, storetest.Start, storetest.Apply, storetest.Flush, storetest.Tell
 	readLife, wantTally, hitsOf, rowOf      = storetest.ReadLife, storetest.WantTally, storetest.HitsOf, storetest.RowOf
 	rollUpAll, number, deletedAt, keyOf     = storetest.RollUpAll, storetest.Number, storetest.DeletedAt, rowtest.Key
+	must                                    = storetest.Must
+	wantErr                                 = storetest.WantErr
 	cloneStore, loseAll, loseNothing, quiet = storetest.CloneStore, storetest.LoseAll, storetest.LoseNothing, slog.New(slog.DiscardHandler)
 )
 
@@ -82,9 +84,7 @@ func allRows(t testing.TB, v *Inspection) map[string]string {
 
 func closeInspection(t testing.TB, v *Inspection) {
 	t.Helper()
-	if err := v.Close(); err != nil {
-		t.Errorf("closing the inspection: %v", err)
-	}
+	wantErr(t, v.Close(), nil, "closing the inspection")
 }
 
 func delRow(key []byte) func(*pebble.Batch) { return func(b *pebble.Batch) { kv.Remove(b, key) } }
@@ -92,9 +92,7 @@ func delRow(key []byte) func(*pebble.Batch) { return func(b *pebble.Batch) { kv.
 func inspect(t testing.TB, dir string, fs vfs.FS) *Inspection {
 	t.Helper()
 	v, err := Inspect(dir, Options{Logger: quiet, FS: fs})
-	if err != nil {
-		t.Fatalf("Inspect: %v", err)
-	}
+	must(t, err)
 	return v
 }
 
@@ -109,9 +107,7 @@ func open(t testing.TB, dir string, o Options) *Store {
 		o.Logger = quiet
 	}
 	s, err := Open(dir, o)
-	if err != nil {
-		t.Fatalf("Open: %v", err)
-	}
+	must(t, err)
 	return s
 }
 
@@ -125,9 +121,7 @@ func plant(t testing.TB, fs vfs.FS, write func(*pebble.Batch)) {
 	defer closeStore(t, s)
 	b := s.db.NewBatch()
 	write(b)
-	if err := s.db.Apply(b, pebble.Sync); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.db.Apply(b, pebble.Sync))
 }
 
 func purgeOf(d engine.Deletion, freesCode bool) engine.Mutation {
@@ -146,9 +140,7 @@ func scanAccounts(t *testing.T, table *accounts.Table, prefix string) (found []s
 		found = append(found, string(key)+"="+string(value))
 		return true, nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return found
 }
 
@@ -159,9 +151,8 @@ func wantNoFaults(t *testing.T, v *Inspection) {
 	t.Helper()
 	defer closeInspection(t, v)
 	faults := new(engine.Faults)
-	if _, err := v.Check(t.Context(), CheckOptions{Faults: faults}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := v.Check(t.Context(), CheckOptions{Faults: faults})
+	must(t, err)
 	if first, total := faults.Found(); total > 0 {
 		t.Errorf("got %d faults:\n%s", total, tell(first))
 	}
@@ -172,4 +163,10 @@ func writeAccounts(table *accounts.Table, sets [][2][]byte, deletes [][]byte) er
 	done := make(chan error, 1)
 	table.Write(sets, deletes, nil, func(err error) { done <- err })
 	return <-done
+}
+
+// wantEqual is storetest.WantEqual.
+func wantEqual[T comparable](t testing.TB, got, want T, format string, args ...any) {
+	t.Helper()
+	storetest.WantEqual(t, got, want, format, args...)
 }

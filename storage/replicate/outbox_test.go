@@ -2,7 +2,6 @@ package replicate
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -21,44 +20,10 @@ import (
 	"shunt/storage/row/rowtest"
 )
 
-// testLog is a cluster's log in memory with one leader, which always succeeds.
-type testLog struct {
-	head    clusterlog.Position
-	entries [][]byte
-	sealed  [][]byte // of each entry: its private part
-}
-
-func newTestLog() *testLog { return &testLog{head: clusterlog.Origin(clusterlog.NewID())} }
-
-// Append implements Appender.
-func (l *testLog) Append(_ context.Context, batch clusterlog.BatchID, payload, private []byte) (clusterlog.Position, error) {
-	encoded, sealed, after := l.head.Next(1, batch, payload, private)
-	l.entries, l.sealed, l.head = append(l.entries, encoded), append(l.sealed, sealed), after
-	return after, nil
-}
-
 type deafLearner struct{}
 
 func (deafLearner) Learn(*engine.Learned) error { return nil }
 func (deafLearner) AccountsChanged()            {}
-
-// feed has s apply the whole log.
-func (l *testLog) feed(t testing.TB, s *Store) {
-	t.Helper()
-	for at, _ := s.LogPosition(); at.Sequence < l.head.Sequence; {
-		e, next, err := at.Follow(l.entries[at.Sequence])
-		if sealed := l.sealed[at.Sequence]; err == nil && sealed != nil && !s.Edge() {
-			err = e.Attach(sealed)
-		}
-		if err == nil {
-			err = s.Learn([]clusterlog.Entry{e}, next, deafLearner{})
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		at = next
-	}
-}
 
 // clusterLinks is the number of links of newCluster: link n has id n and the owner n%3+1.
 const clusterLinks = 12
@@ -67,40 +32,32 @@ func clusterOwner(id uint64) uint32 { return uint32(id%3) + 1 }
 
 // newCluster returns the file systems of n nodes of one cluster, with the same links and outboxes of
 // their own.
-func newCluster(t testing.TB, log *testLog, n int) (disks []*vfs.MemFS) {
+func newCluster(t testing.TB, log *chainLog, n int) (disks []*vfs.MemFS) {
 	t.Helper()
 	mem := vfs.NewMem()
 	s := openMem(t, mem)
 	stop := start(t, s)
-	if _, err := s.AllocateIDs(100); err != nil {
-		t.Fatal(err)
-	}
+	_, err := s.AllocateIDs(100)
+	must(t, err)
 	for id := uint64(1); id <= clusterLinks; id++ {
 		apply(t, s, rowtest.Creation(rowtest.Link(fmt.Sprintf("code%d", id), id, clusterOwner(id))))
 	}
 	stop()
-	if err := s.JoinLog(clusterlog.ID{1}, log.head); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.JoinLog(clusterlog.ID{1}, log.head))
 	closeStore(t, s)
 	for range n {
 		disk := vfs.NewCrashableMem()
-		if _, err := vfs.Clone(mem, disk, "/data/store", "/data/store", vfs.CloneSync); err != nil {
-			t.Fatal(err)
-		}
+		_, err := vfs.Clone(mem, disk, "/data/store", "/data/store", vfs.CloneSync)
+		must(t, err)
 		for _, dir := range []string{"/", "/data", "/data/store", "/data/store/db"} { // else a crash loses their names
 			d, err := disk.OpenDir(dir)
 			if err == nil {
 				err = errors.Join(d.Sync(), d.Close())
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 		}
 		s := openMem(t, disk)
-		if err := s.RenewOutbox(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.RenewOutbox())
 		closeStore(t, s)
 		disks = append(disks, disk)
 	}
@@ -108,7 +65,7 @@ func newCluster(t testing.TB, log *testLog, n int) (disks []*vfs.MemFS) {
 }
 
 // openCluster opens all nodes of a new cluster until the test ends.
-func openCluster(t testing.TB, log *testLog, n int) (nodes []*Store) {
+func openCluster(t testing.TB, log *chainLog, n int) (nodes []*Store) {
 	t.Helper()
 	for _, disk := range newCluster(t, log, n) {
 		s := openMem(t, disk)
@@ -133,17 +90,13 @@ func pull(t testing.TB, to, from *Store) (hits uint64) {
 	t.Helper()
 	for {
 		next, err := to.PulledNext(posted(t, from, 0).ID)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		p := posted(t, from, next-1)
 		if len(p.Records) == 0 {
 			return hits
 		}
 		got, err := to.ApplyPulled(p.ID, p.First, p.Records)
-		if err != nil {
-			t.Fatalf("ApplyPulled: %v", err)
-		}
+		must(t, err)
 		for _, h := range got.Hits {
 			hits += h.Hits
 		}
@@ -162,7 +115,7 @@ func everything(t testing.TB, s *Store) map[string]string {
 }
 
 func TestAFlushLeavesItsRowsInTheOutbox(t *testing.T) {
-	s := openCluster(t, newTestLog(), 1)[0]
+	s := openCluster(t, newLog(), 1)[0]
 	f := rowtest.NewFlush()
 	f.Add(100, 1, 2, rowtest.HitFrom(1, "a.example", 5, 2, 1))
 	f.Add(100, 4, 2, &rowtest.Model{Bots: 3})
@@ -206,15 +159,12 @@ func TestAStoreOfNoClusterHasNoOutbox(t *testing.T) {
 	f := rowtest.NewFlush()
 	f.Add(100, 1, 1, rowtest.Hit(1))
 	flush(t, s, 1, f)
-	if n := len(rows(t, s, row.TableOutbox)) + len(rows(t, s, row.TablePulled)); n != 0 {
-		t.Errorf("got %d rows", n)
-	}
+	wantEqual(t, len(rows(t, s, row.TableOutbox))+len(rows(t, s, row.TablePulled)), 0, "rows")
 	if _, err := s.Outbox(0, 1); err == nil {
 		t.Error("it has an outbox")
 	}
-	if _, err := s.ApplyPulled([16]byte{1}, 1, nil); !errors.Is(err, ErrOwnOutbox) {
-		t.Errorf("ApplyPulled: got %v", err)
-	}
+	_, err := s.ApplyPulled([16]byte{1}, 1, nil)
+	wantErr(t, err, ErrOwnOutbox, "ApplyPulled")
 	if err := s.RenewOutbox(); err == nil {
 		t.Error("an outbox was renewed")
 	}
@@ -241,7 +191,7 @@ func denseFlush(hour uint32, links uint64) *rowtest.Flush {
 }
 
 func TestALargeFlushMakesSeveralRecordsOfBoundedSize(t *testing.T) {
-	nodes := openCluster(t, newTestLog(), 2)
+	nodes := openCluster(t, newLog(), 2)
 	s := nodes[0]
 	for hour := range uint32(20) {
 		flush(t, s, uint64(hour+1), denseFlush(hour, clusterLinks))
@@ -287,7 +237,7 @@ func TestALargeFlushMakesSeveralRecordsOfBoundedSize(t *testing.T) {
 }
 
 func TestTheOutboxIsDroppedAndContinuesAfterARestart(t *testing.T) {
-	disk := newCluster(t, newTestLog(), 1)[0]
+	disk := newCluster(t, newLog(), 1)[0]
 	s := openMem(t, disk)
 	restart := func() {
 		t.Helper()
@@ -319,15 +269,13 @@ func TestTheOutboxIsDroppedAndContinuesAfterARestart(t *testing.T) {
 		}
 		restart()
 	}
-	if _, err := s.Outbox(40, 1); !errors.Is(err, ErrOutboxDropped) {
-		t.Errorf("after 40: got %v, want ErrOutboxDropped", err)
-	}
+	_, err := s.Outbox(40, 1)
+	wantErr(t, err, ErrOutboxDropped, "after 40")
 	if p, err := s.Outbox(60, 1); err != nil || len(p.Records) != 0 || p.More {
 		t.Errorf("after 60: got %+v, %v", p, err)
 	}
-	if _, err := s.Outbox(61, 1); !errors.Is(err, ErrOutboxUnknown) {
-		t.Errorf("after 61: got %v, want ErrOutboxUnknown", err)
-	}
+	_, err = s.Outbox(61, 1)
+	wantErr(t, err, ErrOutboxUnknown, "after 61")
 	if more, err := s.DropOutbox(1000); err != nil || more {
 		t.Fatalf("DropOutbox of all: %v, %v", more, err)
 	}
@@ -345,16 +293,15 @@ func TestTheOutboxIsDroppedAndContinuesAfterARestart(t *testing.T) {
 }
 
 func TestADropOfManyBytesTakesSeveralCalls(t *testing.T) {
-	s := openCluster(t, newTestLog(), 1)[0]
+	s := openCluster(t, newLog(), 1)[0]
 	for seq := range uint64(100) {
 		flush(t, s, seq+1, denseFlush(100, clusterLinks)) // 200 KB
 	}
 	calls := 0
 	for more := true; more; calls++ {
 		var err error
-		if more, err = s.DropOutbox(99); err != nil {
-			t.Fatal(err)
-		}
+		more, err = s.DropOutbox(99)
+		must(t, err)
 		if m := s.Rows.Metrics(); m.OutboxOldest.IsZero() {
 			t.Error("there is no oldest record")
 		}
@@ -374,7 +321,7 @@ func wantSound(t *testing.T, s *Store) {
 // TestARecordThatIsNotDurableIsNotGivenAway holds the sync of a flush back, and looks at the outbox when
 // its rows can be read already.
 func TestARecordThatIsNotDurableIsNotGivenAway(t *testing.T) {
-	disk := newCluster(t, newTestLog(), 1)[0]
+	disk := newCluster(t, newLog(), 1)[0]
 	var hold chan struct{} // set while nothing else syncs
 	s := openMem(t, errorfs.Wrap(disk, errorfs.InjectorFunc(func(op errorfs.Op) error {
 		if c := hold; c != nil && (op.Kind == errorfs.OpFileSync || op.Kind == errorfs.OpFileSyncData || op.Kind == errorfs.OpFileSyncTo) {
@@ -398,19 +345,16 @@ func TestARecordThatIsNotDurableIsNotGivenAway(t *testing.T) {
 		t.Errorf("got %d records, more: %v", len(p.Records), p.More)
 	}
 	close(hold)
-	if err := <-flushed; err != nil {
-		t.Fatal(err)
-	}
+	must(t, <-flushed)
 	hold = nil
-	if p := posted(t, s, 0); len(p.Records) != 1 {
-		t.Errorf("got %d records after the sync", len(p.Records))
-	}
+	p := posted(t, s, 0)
+	wantEqual(t, len(p.Records), 1, "records after the sync")
 	closeStore(t, s)
 }
 
 // TestAFullOutboxLosesDetailsAndNeverCounts fills a small outbox that nobody pulls from.
 func TestAFullOutboxLosesDetailsAndNeverCounts(t *testing.T) {
-	disks := newCluster(t, newTestLog(), 2)
+	disks := newCluster(t, newLog(), 2)
 	const bound = 400_000
 	s := open(t, "/data/store", Options{FS: disks[0]})
 	s.outbox.maxBytes = bound
@@ -451,9 +395,8 @@ func TestAFullOutboxLosesDetailsAndNeverCounts(t *testing.T) {
 	if m.OutboxWithoutBreakdowns != withoutBreakdowns || m.OutboxWithoutVisitors != withoutVisitors {
 		t.Errorf("counted %d and %d, want %d and %d", m.OutboxWithoutBreakdowns, m.OutboxWithoutVisitors, withoutBreakdowns, withoutVisitors)
 	}
-	if _, err := s.DropOutbox(m.OutboxNext); err != nil {
-		t.Fatal(err)
-	}
+	_, err := s.DropOutbox(m.OutboxNext)
+	must(t, err)
 	flush(t, s, 31, denseFlush(200, 1))
 	if got := s.Rows.Metrics(); got.OutboxWithoutBreakdowns != withoutBreakdowns {
 		t.Error("a row was reduced although there was room again")
@@ -464,7 +407,7 @@ func TestAFullOutboxLosesDetailsAndNeverCounts(t *testing.T) {
 
 // TestAFlushThatIsTooLargePostsNothing has a flush fail after some of its records were made.
 func TestAFlushThatIsTooLargePostsNothing(t *testing.T) {
-	nodes := openCluster(t, newTestLog(), 2)
+	nodes := openCluster(t, newLog(), 2)
 	s := nodes[0]
 	before := s.MaxFlushBytes
 	s.MaxFlushBytes = 1 << 20
@@ -479,9 +422,7 @@ func TestAFlushThatIsTooLargePostsNothing(t *testing.T) {
 	if !errors.Is(err, engine.ErrFlushTooLarge) {
 		t.Fatalf("got %v", err)
 	}
-	if n := len(rows(t, s, row.TableOutbox)); n != 0 {
-		t.Errorf("%d records were posted", n)
-	}
+	wantEqual(t, len(rows(t, s, row.TableOutbox)), 0, "records were posted")
 	flush(t, s, 1, f)
 	pull(t, nodes[1], s)
 	if !maps.Equal(rows(t, s, row.TableLinkHours), rows(t, nodes[1], row.TableLinkHours)) {
@@ -491,7 +432,7 @@ func TestAFlushThatIsTooLargePostsNothing(t *testing.T) {
 }
 
 func TestACopyOfAStoreHasAnOutboxOfItsOwn(t *testing.T) {
-	s := openCluster(t, newTestLog(), 1)[0]
+	s := openCluster(t, newLog(), 1)[0]
 	f := rowtest.NewFlush()
 	f.Add(100, 1, 2, rowtest.Hit(1))
 	flush(t, s, 1, f)
@@ -499,18 +440,13 @@ func TestACopyOfAStoreHasAnOutboxOfItsOwn(t *testing.T) {
 	dir := t.TempDir()
 	backup, restored := filepath.Join(dir, "backup"), filepath.Join(dir, "restored")
 	disk := vfs.NewMem()
-	if err := disk.MkdirAll(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.Backup(t.Context(), "/backup"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := vfs.Clone(vfs.Root(s.folder.FS), disk, "/backup", backup); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Restore(t.Context(), backup, restored, RestoreOptions{FS: disk, Logger: quiet}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, disk.MkdirAll(dir, 0o700))
+	_, err := s.Backup(t.Context(), "/backup")
+	must(t, err)
+	_, err = vfs.Clone(vfs.Root(s.folder.FS), disk, "/backup", backup)
+	must(t, err)
+	_, err = Restore(t.Context(), backup, restored, RestoreOptions{FS: disk, Logger: quiet})
+	must(t, err)
 	other := open(t, restored, Options{FS: disk})
 	defer closeStore(t, other)
 	if p := posted(t, other, 0); p.ID == original.ID || len(p.Records) != 0 {
@@ -529,7 +465,7 @@ func TestACopyOfAStoreHasAnOutboxOfItsOwn(t *testing.T) {
 }
 
 func TestAStoreThatLeavesItsClusterHasNoOutbox(t *testing.T) {
-	nodes := openCluster(t, newTestLog(), 2)
+	nodes := openCluster(t, newLog(), 2)
 	for i, s := range nodes {
 		f := rowtest.NewFlush()
 		f.Add(100, 1, 2, rowtest.Hit(uint64(i)))
@@ -537,16 +473,10 @@ func TestAStoreThatLeavesItsClusterHasNoOutbox(t *testing.T) {
 	}
 	pull(t, nodes[0], nodes[1])
 	id := posted(t, nodes[0], 0).ID
-	if err := nodes[0].LeaveLog(); err != nil {
-		t.Fatal(err)
-	}
-	if n := len(rows(t, nodes[0], row.TableOutbox)) + len(rows(t, nodes[0], row.TablePulled)); n != 0 {
-		t.Errorf("%d rows are left", n)
-	}
+	must(t, nodes[0].LeaveLog())
+	wantEqual(t, len(rows(t, nodes[0], row.TableOutbox))+len(rows(t, nodes[0], row.TablePulled)), 0, "rows are left")
 	wantSound(t, nodes[0])
-	if err := nodes[0].JoinLog(clusterlog.ID{1}, newTestLog().head); err != nil {
-		t.Fatal(err)
-	}
+	must(t, nodes[0].JoinLog(clusterlog.ID{1}, newLog().head))
 	if p := posted(t, nodes[0], 0); p.ID == id || len(p.Records) != 0 {
 		t.Error("it has its old outbox again")
 	}
@@ -555,7 +485,7 @@ func TestAStoreThatLeavesItsClusterHasNoOutbox(t *testing.T) {
 
 func TestEachFaultOfAnOutboxIsFound(t *testing.T) {
 	t.Parallel()
-	disks := newCluster(t, newTestLog(), 2)
+	disks := newCluster(t, newLog(), 2)
 	s, other := openMem(t, disks[0]), openMem(t, disks[1])
 	for seq := range uint64(3) {
 		f := rowtest.NewFlush()
@@ -564,9 +494,8 @@ func TestEachFaultOfAnOutboxIsFound(t *testing.T) {
 		flush(t, other, seq+1, f)
 	}
 	pull(t, s, other)
-	if _, err := s.DropOutbox(1); err != nil {
-		t.Fatal(err)
-	}
+	_, err := s.DropOutbox(1)
+	must(t, err)
 	wantSound(t, s)
 	record, state := posted(t, s, 1).Records[0], s.outbox.state
 	closeStore(t, s)
@@ -601,9 +530,8 @@ func TestEachFaultOfAnOutboxIsFound(t *testing.T) {
 			v := inspect(t, "/data/store", damaged)
 			defer closeInspection(t, v)
 			faults := new(engine.Faults)
-			if _, err := v.Check(t.Context(), CheckOptions{Faults: faults}); err != nil {
-				t.Fatal(err)
-			}
+			_, err := v.Check(t.Context(), CheckOptions{Faults: faults})
+			must(t, err)
 			if first, total := faults.Found(); total == 0 || !strings.Contains(tell(first), c.want) {
 				t.Errorf("got %d faults\n%swant %q", total, tell(first), c.want)
 			}

@@ -1,7 +1,6 @@
 package replicate
 
 import (
-	"errors"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -14,16 +13,13 @@ import (
 func TestAProgramWithoutClustersLeavesAStoreOfOneAlone(t *testing.T) {
 	disk := vfs.NewMem()
 	s := openMember(t, disk)
-	if _, err := s.Backup(t.Context(), "/backup"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := s.Backup(t.Context(), "/backup")
+	must(t, err)
 	closeStore(t, s)
-	if _, err := storage.Open(storeDir, storage.Options{FS: disk, Logger: quiet}); !errors.Is(err, storage.ErrOfCluster) {
-		t.Errorf("opening: got %v, want ErrOfCluster", err)
-	}
-	if _, err := storage.Restore(t.Context(), "/backup", otherDir, storage.RestoreOptions{FS: disk, Logger: quiet}); !errors.Is(err, storage.ErrOfCluster) {
-		t.Errorf("restoring: got %v, want ErrOfCluster", err)
-	}
+	_, err = storage.Open(storeDir, storage.Options{FS: disk, Logger: quiet})
+	wantErr(t, err, storage.ErrOfCluster, "opening")
+	_, err = storage.Restore(t.Context(), "/backup", otherDir, storage.RestoreOptions{FS: disk, Logger: quiet})
+	wantErr(t, err, storage.ErrOfCluster, "restoring")
 	reader, err := storage.Open(storeDir, storage.Options{FS: disk, Logger: quiet, ReadOnly: true})
 	if err != nil {
 		t.Fatalf("reading: %v", err)

@@ -33,6 +33,7 @@ func TestAllNodesGetEqualFigures(t *testing.T) {
 			}
 			c.settle()
 			c.compare()
+			c.compareHits("after it")
 			if c.crashes == 0 || c.repeats == 0 {
 				t.Errorf("%d crashes, %d repeated records", c.crashes, c.repeats)
 			}
@@ -76,7 +77,7 @@ type pulledNode struct {
 
 func newPulledCluster(t *testing.T, seed uint64) *pulledCluster {
 	c := &pulledCluster{t: t, rng: rand.New(rand.NewPCG(seed, 4)), ledger: rowtest.NewFlush()}
-	for _, disk := range newCluster(t, newTestLog(), 3) {
+	for _, disk := range newCluster(t, newLog(), 3) {
 		n := &pulledNode{c: c, open: pulledHour}
 		n.start(disk)
 		c.nodes = append(c.nodes, n)
@@ -154,9 +155,7 @@ func (n *pulledNode) crashing(f func()) {
 	closeStore(n.c.t, n.store)
 	n.start(clone)
 	p, err := n.store.Positions()
-	if err != nil {
-		n.c.t.Fatal(err)
-	}
+	must(n.c.t, err)
 	if p.FlushSeq != n.seq { // as from the journal
 		n.commit()
 	}
@@ -202,9 +201,7 @@ func (n *pulledNode) flush() {
 
 func (n *pulledNode) commit() {
 	err := n.store.Flush(n.pending.Batch(engine.Positions{Epoch: 1, FlushSeq: n.seq, OpenHour: n.open, Rings: []uint64{n.seq}}))
-	if err != nil {
-		n.c.t.Fatalf("Flush: %v", err)
-	}
+	must(n.c.t, err)
 }
 
 func (n *pulledNode) rollUp(chunks int) {
@@ -213,9 +210,7 @@ func (n *pulledNode) rollUp(chunks int) {
 		l := engine.RollUpLimits{OpenHour: p.OpenHour, FirstHour: n.open - keptHours, FirstDay: n.open/24 - keptDays}
 		_, err = n.store.RollUp(l)
 	}
-	if err != nil {
-		n.c.t.Fatalf("RollUp: %v", err)
-	}
+	must(n.c.t, err)
 }
 
 // drop drops what all other nodes have applied.
@@ -224,15 +219,12 @@ func (n *pulledNode) drop() {
 	for _, other := range n.c.nodes {
 		if other != n {
 			next, err := other.store.PulledNext(id)
-			if err != nil {
-				n.c.t.Fatal(err)
-			}
+			must(n.c.t, err)
 			through = min(through, next-1)
 		}
 	}
-	if _, err := n.store.DropOutbox(through); err != nil {
-		n.c.t.Fatalf("DropOutbox: %v", err)
-	}
+	_, err := n.store.DropOutbox(through)
+	must(n.c.t, err)
 }
 
 // pull asks another node for records, and applies some answer: this one, or one that comes late, or one
@@ -240,9 +232,7 @@ func (n *pulledNode) drop() {
 func (n *pulledNode) pull(from *pulledNode) {
 	rng := n.c.rng
 	next, err := n.store.PulledNext(*from.store.outbox.id.Load())
-	if err != nil {
-		n.c.t.Fatal(err)
-	}
+	must(n.c.t, err)
 	p, err := from.store.Outbox(next-1, rng.IntN(2)<<20)
 	if err != nil {
 		n.c.t.Fatalf("Outbox(%d): %v", next-1, err)
@@ -251,14 +241,27 @@ func (n *pulledNode) pull(from *pulledNode) {
 	for range rng.IntN(3) {
 		p := n.late[max(rng.IntN(len(n.late)), len(n.late)-1-rng.IntN(8))]
 		before, err := n.store.PulledNext(p.ID)
-		if err != nil {
-			n.c.t.Fatal(err)
-		}
+		must(n.c.t, err)
 		if p.First < before && len(p.Records) > 0 {
 			n.c.repeats++
 		}
 		if _, err := n.store.ApplyPulled(p.ID, p.First, p.Records); err != nil && (p.First <= before || !errors.Is(err, ErrOutboxGap)) {
 			n.c.t.Fatalf("ApplyPulled(from %d, the next is %d): %v", p.First, before, err)
+		}
+	}
+}
+
+// compareHits compares the hits that an engine would show of each link with the ledger.
+func (c *pulledCluster) compareHits(when string) {
+	want := map[uint64]uint64{}
+	for key, m := range c.ledger.Links {
+		if m.Hits > 0 {
+			want[key.ID] += m.Hits
+		}
+	}
+	for i, n := range c.nodes {
+		if got := hitsOf(c.t, n.store); !maps.Equal(got, want) {
+			c.t.Errorf("%s node %d has hits %v, want %v", when, i, got, want)
 		}
 	}
 }
@@ -276,12 +279,11 @@ func (c *pulledCluster) settle() {
 					pulled, err = n.store.ApplyPulled(p.ID, p.First, p.Records)
 					next = pulled.Next
 				}
-				if err != nil {
-					c.t.Fatal(err)
-				}
+				must(c.t, err)
 			}
 		}
 	}
+	c.compareHits("before the last roll-up")
 	for _, n := range c.nodes {
 		n.open, n.seq, n.pending = last+24, n.seq+1, rowtest.NewFlush()
 		n.commit()
@@ -342,9 +344,7 @@ func addModel(to map[rowtest.LinkHour]*rowtest.Model, key rowtest.LinkHour, m *r
 func compareRows(t *testing.T, node int, got, want map[string]string) {
 	t.Helper()
 	for key, value := range want {
-		if got[key] != value {
-			t.Errorf("node %d, row %x: got %x, want %x", node, key, got[key], value)
-		}
+		wantEqual(t, got[key], value, "node %d, row %x", node, key)
 	}
 	for key := range got {
 		if _, ok := want[key]; !ok {
@@ -357,25 +357,21 @@ func compareRows(t *testing.T, node int, got, want map[string]string) {
 // hours whose rows or days are deleted.
 func TestALateRowIsWhereTheRollUpWouldHavePutIt(t *testing.T) {
 	const hour, day = 24 * 1000, 1000
-	nodes := openCluster(t, newTestLog(), 2)
+	nodes := openCluster(t, newLog(), 2)
 	s := nodes[0]
 	f := rowtest.NewFlush()
 	f.Add(hour, 4, 2, rowtest.Hit(1))
 	f.Add(hour, 9, 1, rowtest.Hit(1))
 	f.Add(hour-1000, 4, 2, rowtest.Hit(1)) // of a day that is deleted, and an hour
 	f.Add(hour-30, 4, 2, rowtest.Hit(1))   // of a deleted hour
-	if err := s.Flush(f.Batch(engine.Positions{Epoch: 1, FlushSeq: 1, OpenHour: hour + 1})); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Flush(f.Batch(engine.Positions{Epoch: 1, FlushSeq: 1, OpenHour: hour + 1})))
 	rollUpAll(t, s, engine.RollUpLimits{OpenHour: hour, FirstHour: hour - 20, FirstDay: day - 10}, nil)
 	mark := row.Mark{Hour: hour, Stage: row.StageLinks, Next: 5} // as a chunk that ended after link 4
 	merged := s.db.NewBatch()
 	kv.Merge(merged, row.AppendLinkDayKey(nil, 4, day), rowOf(rowtest.Hit(1)))
 	kv.Merge(merged, row.AppendLinkLifeKey(nil, 4), rowOf(rowtest.Hit(1)))
 	kv.Set(merged, row.MetaKey(row.MetaMark), row.AppendMark(nil, &mark))
-	if err := errors.Join(s.writer.Sync(merged, "the chunk"), s.hits.Start()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(s.writer.Sync(merged, "the chunk"), s.hits.Start()))
 
 	late := rowtest.NewFlush()
 	for id := range uint64(2) {
@@ -386,9 +382,7 @@ func TestALateRowIsWhereTheRollUpWouldHavePutIt(t *testing.T) {
 	late.Add(hour-10, 4, 2, rowtest.Hit(2))
 	late.Add(hour+5, 4, 2, rowtest.Hit(2))
 	flush(t, nodes[1], 1, late)
-	if hits := pull(t, s, nodes[1]); hits != 6 {
-		t.Errorf("got %d hits of links, want 6", hits)
-	}
+	wantEqual(t, pull(t, s, nodes[1]), 6, "hits of links")
 	two := &rowtest.Model{Hits: 2, Visitors: map[uint64]bool{1: true, 2: true}}
 	life := &rowtest.Model{Hits: 7, Visitors: two.Visitors}
 	for name, c := range map[string]struct {
@@ -432,7 +426,7 @@ func TestALateRowIsWhereTheRollUpWouldHavePutIt(t *testing.T) {
 
 // TestRefusedRecordsChangeNothing gives records that cannot be applied, each with a good one before it.
 func TestRefusedRecordsChangeNothing(t *testing.T) {
-	log := newTestLog()
+	log := newLog()
 	nodes := openCluster(t, log, 2)
 	s := nodes[0]
 	for seq := range uint64(3) {
@@ -499,7 +493,7 @@ func TestRefusedRecordsChangeNothing(t *testing.T) {
 
 // TestRecordsBeyondTheLogAreAppliedUpToThere has two good records before one that must wait.
 func TestRecordsBeyondTheLogAreAppliedUpToThere(t *testing.T) {
-	log := newTestLog()
+	log := newLog()
 	nodes := openCluster(t, log, 2)
 	maker, s := nodes[0], nodes[1]
 	stop := start(t, maker)
@@ -519,21 +513,18 @@ func TestRecordsBeyondTheLogAreAppliedUpToThere(t *testing.T) {
 	if err != nil || got.Next != 3 || len(got.Hits) != 2 {
 		t.Fatalf("before the log: got %+v, %v", got, err)
 	}
-	if _, err = s.ApplyPulled(p.ID, 3, p.Records[2:]); !errors.Is(err, ErrOutboxEarly) {
-		t.Errorf("a link that is not there yet: got %v, want ErrOutboxEarly", err)
-	}
+	_, err = s.ApplyPulled(p.ID, 3, p.Records[2:])
+	wantErr(t, err, ErrOutboxEarly, "a link that is not there yet")
 	wantSound(t, s)
-	log.feed(t, s)
-	if hits := pull(t, s, maker); hits != 1 {
-		t.Errorf("got %d hits", hits)
-	}
+	learnEach(t, s, log, len(log.entries), deafLearner{})
+	wantEqual(t, pull(t, s, maker), 1, "hits")
 	wantTally(t, s, 50, rowtest.Hit(3))
 	wantSound(t, s)
 }
 
 // TestAPurgedLinkGetsNoRowsAgain pulls hits of a link that was purged meanwhile.
 func TestAPurgedLinkGetsNoRowsAgain(t *testing.T) {
-	log := newTestLog()
+	log := newLog()
 	disks := newCluster(t, log, 3)
 	leader, maker, s := openMem(t, disks[0]), openMem(t, disks[1]), openMem(t, disks[2])
 	stop := start(t, leader)
@@ -544,12 +535,10 @@ func TestAPurgedLinkGetsNoRowsAgain(t *testing.T) {
 	flush(t, maker, 1, f)
 	flush(t, s, 1, f)
 	apply(t, leader, rowtest.Deletion(rowtest.Link("code1", 1, 2)))
-	log.feed(t, s)
-	if hits := pull(t, leader, maker); hits != 2 {
-		t.Errorf("a deleted link that is not purged: got %d hits of both", hits)
-	}
+	learnEach(t, s, log, len(log.entries), deafLearner{})
+	wantEqual(t, pull(t, leader, maker), 2, "a deleted link that is not purged: hits of both")
 	apply(t, leader, engine.Mutation{Purge: &engine.Purge{Deletion: engine.Deletion{Key: keyOf("code1"), ID: 1}, FreesCode: true}})
-	log.feed(t, s)
+	learnEach(t, s, log, len(log.entries), deafLearner{})
 	check := func(when string, s *Store) {
 		t.Helper()
 		if tally, _, err := readLife(t, s, 1); err != nil || tally.Hits != 0 {
@@ -582,7 +571,7 @@ func TestAPurgedLinkGetsNoRowsAgain(t *testing.T) {
 }
 
 func TestFlushesRollUpsPullsAndDropsMayRunAtOnce(t *testing.T) {
-	nodes := openCluster(t, newTestLog(), 2)
+	nodes := openCluster(t, newLog(), 2)
 	const flushes = 150
 	var running sync.WaitGroup
 	for i, s := range nodes {
@@ -633,7 +622,5 @@ func TestFlushesRollUpsPullsAndDropsMayRunAtOnce(t *testing.T) {
 	for _, hits := range hitsOf(t, nodes[0]) {
 		total += hits
 	}
-	if total != 2*flushes {
-		t.Errorf("got %d hits, want %d", total, 2*flushes)
-	}
+	wantEqual(t, total, 2*flushes, "hits")
 }

@@ -55,9 +55,7 @@ func writeTogether(t *testing.T, s *Store, all []anyWrite) {
 		all[i].to(s, func(err error) { errs[i] = err })
 	}
 	start(t, s)()
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(errs...))
 }
 
 func TestMutationsOfACodeInACommitTakeEffectInTheirOrder(t *testing.T) {
@@ -80,9 +78,7 @@ func TestMutationsOfACodeInACommitTakeEffectInTheirOrder(t *testing.T) {
 			if live != (c.want != 0) || live && got.Hot.ID != c.want {
 				t.Errorf("got %+v, %v, want link %d", got.Hot, err, c.want)
 			}
-			if got := len(rows(t, s, row.TableByOwner)); got != c.indexed {
-				t.Errorf("got %d rows by owner, want %d", got, c.indexed)
-			}
+			wantEqual(t, len(rows(t, s, row.TableByOwner)), c.indexed, "rows by owner")
 			closeStore(t, s)
 		})
 	}
@@ -130,19 +126,15 @@ func writesOfAllKinds() []anyWrite {
 // newLeader returns a store that leads, without running, and its log.
 func newLeader(t *testing.T) (*Store, *chainLog) {
 	t.Helper()
-	log := &chainLog{head: clusterlog.Origin(clusterlog.ID{1}), failAt: -1}
-	s := openMember(t, vfs.NewMem())
+	log, s := newLog(), newFollower(t)
 	s.Lead(log)
-	t.Cleanup(func() { closeStore(t, s) })
 	return s, log
 }
 
 func hashOf(t *testing.T, s *Store) [sha256.Size]byte {
 	t.Helper()
 	sum, err := s.SharedHash()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return sum
 }
 
@@ -162,14 +154,11 @@ func TestWritesOfAllKindsHaveTheSameEffectTogetherAsOneByOneAndOnAFollower(t *te
 
 	leader, log := newLeader(t)
 	writeTogether(t, leader, all)
-	if len(log.entries) != 1 {
-		t.Errorf("got %d entries, want one", len(log.entries))
-	}
+	wantEqual(t, len(log.entries), 1, "entries")
 	if hashOf(t, leader) != want {
 		t.Errorf("together they leave\n%q, one by one\n%q", rows(t, leader), rows(t, single))
 	}
-	follower := openMember(t, vfs.NewMem())
-	defer closeStore(t, follower)
+	follower := newFollower(t)
 	learnEach(t, follower, log, len(log.entries), &told{})
 	if hashOf(t, follower) != want {
 		t.Errorf("a follower has\n%q, the leader\n%q", rows(t, follower), rows(t, leader))
@@ -216,9 +205,7 @@ func TestTheLargestCreationsOfACommitAreEachWholeInAnEntry(t *testing.T) {
 			t.Errorf("entry %d has %d bytes and %d private ones only", i, len(p.Part), len(log.entries[i].Private))
 		}
 	}
-	if got := len(rows(t, leader, row.TableHot)); got != len(all) {
-		t.Errorf("got %d links, want %d", got, len(all))
-	}
+	wantEqual(t, len(rows(t, leader, row.TableHot)), len(all), "links")
 }
 
 func TestTheBytesThatWaitAreThoseOfTheRowsOrALittleMore(t *testing.T) {

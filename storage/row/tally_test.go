@@ -118,46 +118,6 @@ func TestTalliesAreReadAsTheyWereWritten(t *testing.T) {
 	})
 }
 
-func TestMalformedTallyRowsAreRefusedAsCorrupt(t *testing.T) {
-	for name, value := range map[string]string{
-		"of a newer format":                    "03 00",
-		"with an unknown flag":                 "01 40 01",
-		"with a count of zero":                 "01 01 00",
-		"with bytes after it":                  "01 01 05 00",
-		"with an empty sketch":                 "01 10 00",
-		"whose sketch is missing":              "01 10",
-		"with an unknown sketch":               "01 10 03 00",
-		"with descending hashes":               "01 10 01 02 0200000000000000 0100000000000000",
-		"with a repeated hash":                 "01 10 01 02 0100000000000000 0100000000000000",
-		"with half a hash":                     "01 10 01 01 01000000",
-		"with a dense sketch of v1":            "01 10 02 01 0e 00 00 00004000" + strings.Repeat("00", 1<<14),
-		"without the breakdowns of its flag":   "01 21 01",
-		"with empty breakdowns":                "01 21 01 00",
-		"with breakdowns by nothing":           "01 21 01 01 00",
-		"with an unknown dimension":            "01 21 01 03 10 00 05",
-		"with breakdowns that are cut off":     "01 21 01 03 02 00",
-		"with bytes after its breakdowns":      "01 21 01 04 02 00 05 00",
-		"with a dimension without values":      "01 21 01 01 02",
-		"with a value without hits":            "01 21 02 03 02 01 05",
-		"with a value of 0 hits":               "01 21 02 04 02 01 05 00",
-		"with a value that has all hits":       "01 21 02 04 02 01 05 02",
-		"with a value of hits that are none":   "01 21 02 04 02 01 05 03",
-		"with values of more hits than it has": "01 21 03 06 02 02 05 02 06 02",
-		"with values of 2^64 hits and 1":       "01 21 03 0f 02 02 05 ffffffffffffffffff01 06 02",
-		"with a value and no hits":             "01 30 03 02 00 05 01 01 0100000000000000",
-		"with descending values":               "01 21 03 06 02 02 05 01 04 01",
-		"with a repeated value":                "01 21 03 06 02 02 05 01 05 01",
-		"with descending referrers":            "01 21 03 09 01 02 0162 01 026161 01 ",
-		"with a referrer of 254 bytes":         "01 21 01 8202 01 00 fe01" + strings.Repeat("61", 254),
-		"with 257 values":                      "01 21 8010 8504 02 8102" + strings.Repeat("00 01", 257),
-	} {
-		wantCorrupt(t, name, "tally", unhex(t, value))
-		if err := CheckTally(unhex(t, value)); !errors.Is(err, ErrCorrupt) {
-			t.Errorf("%s: checkTally: got %v, want ErrCorrupt", name, err)
-		}
-	}
-}
-
 func TestBreakdownsThatCannotBeReadBackAreRefused(t *testing.T) {
 	long := strings.Repeat("a", engine.MaxReferrerBytes+1)
 	for name, d := range map[string]engine.Dimensions{

@@ -99,18 +99,3 @@ func FuzzAppend(f *testing.F) {
 		}
 	})
 }
-
-// BenchmarkAppend is what a redirect costs more.
-func BenchmarkAppend(b *testing.B) {
-	for name, address := range map[string]string{
-		"form=plain": "https://www.example.com/articles/2026/11/some-title.html", "form=utf8": "https://ja.example/wiki/メインページ?q=é",
-	} {
-		b.Run(name, func(b *testing.B) {
-			room, text := make([]byte, 0, 512), []byte(address)
-			b.ReportAllocs()
-			for b.Loop() {
-				Append(room, text)
-			}
-		})
-	}
-}
