@@ -120,14 +120,14 @@ func (a *access) revokedToken() string {
 	if err == nil {
 		err = a.accounts.RevokeToken(account.Caller{}, a.owner.ID, t.ID)
 	}
-	check(a.t, err)
+	expect.NoError(a.t, err)
 	return text
 }
 
 func (a *access) expiredToken() string {
 	end := a.Server.now.Time().Add(time.Minute)
 	_, text, err := a.accounts.IssueToken(account.CallerOf(a.owner), account.TokenDraft{Name: "expired", ExpiresAt: end})
-	check(a.t, err)
+	expect.NoError(a.t, err)
 	a.now.Store(end.UnixMilli())
 	return text
 }
@@ -157,13 +157,13 @@ func (a *access) fresh(path string) (there, missing string) {
 	}
 	if strings.Contains(path, "{token}") {
 		t, text, err := a.accounts.IssueToken(account.CallerOf(a.owner), account.TokenDraft{Name: "secret"})
-		check(a.t, err)
+		expect.NoError(a.t, err)
 		a.secret(text)
 		replace("{token}", t.ID, strings.Repeat("a", len(t.ID)))
 	}
 	if strings.Contains(path, "{user}") {
 		u, err := a.accounts.AddUser(account.UserDraft{Email: "secret" + n + "@example.com", Role: account.RoleMember})
-		check(a.t, err)
+		expect.NoError(a.t, err)
 		replace("{user}", strconv.Itoa(int(u.ID)), strconv.Itoa(int(u.ID)+1))
 	}
 	replace("{owner}", strconv.Itoa(int(a.owner.ID)), strconv.Itoa(int(a.owner.ID)))

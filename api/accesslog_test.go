@@ -19,14 +19,14 @@ func accessLogOf(t *testing.T, o accesslog.Options) (change func(*Options), line
 	t.Helper()
 	o.Path = filepath.Join(t.TempDir(), "access")
 	log, err := accesslog.Open(o)
-	must(t, err)
+	expect.OK(t, err)
 	return func(so *Options) { so.Access = log }, func(st *site) []string {
 		st.shutDown()
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		_ = log.Run(ctx) // writes what is left
 		text, err := os.ReadFile(o.Path)
-		must(t, err)
+		expect.OK(t, err)
 		return strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
 	}
 }

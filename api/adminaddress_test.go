@@ -29,7 +29,7 @@ func (l arrivedAt) Accept() (net.Conn, error) {
 func (st *site) adminAddress(local string) string {
 	st.t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	must(st.t, err)
+	expect.OK(st.t, err)
 	st.serveOn(arrivedAt{ln, tcpAddr(local)}, st.ServeAdmin)
 	st.t.Cleanup(st.shutDown)
 	return ln.Addr().String()

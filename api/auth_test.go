@@ -14,10 +14,10 @@ import (
 func TestWithoutAValidTokenNothingHappens(t *testing.T) {
 	st := newSite(t, nil)
 	admin, _, err := st.accounts.EnsureAdmin()
-	must(t, err)
+	expect.OK(t, err)
 	dead, revoked, err := st.accounts.IssueToken(account.CallerOf(admin), account.TokenDraft{Name: "dead"})
-	must(t, err)
-	must(t, st.accounts.RevokeToken(account.Caller{}, admin.ID, dead.ID))
+	expect.OK(t, err)
+	expect.OK(t, st.accounts.RevokeToken(account.Caller{}, admin.ID, dead.ID))
 	wrong := []byte(st.token)
 	wrong[10] ^= 1
 	for name, lines := range map[string][]string{
@@ -52,7 +52,7 @@ func TestATokenMayDoWhatItsScopesAllow(t *testing.T) {
 	all := st.member("all@example.com", account.LinksRead, account.LinksWrite, account.StatsRead, account.TokensWrite)
 	st.callAs(all, "POST", "/shorten", `{"url":"http://a/","alias":"x"}`).need(t, "", 201)
 	u, err := st.accounts.UserByName("ALL@example.com")
-	must(t, err)
+	expect.OK(t, err)
 	for _, c := range []struct {
 		scope              account.Scope
 		method, path, body string

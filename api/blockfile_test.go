@@ -23,7 +23,7 @@ func blocking(t testing.TB, o *Options, lines string) *blockList {
 	t.Helper()
 	path := writeTo(t, "list", []byte(lines))
 	list, err := blocklist.Open(path, o.Logger)
-	must(t, err)
+	expect.OK(t, err)
 	o.Blocks = list
 	return &blockList{list, path}
 }
@@ -31,9 +31,9 @@ func blocking(t testing.TB, o *Options, lines string) *blockList {
 // write puts other lines in force.
 func (l *blockList) write(t testing.TB, lines string) {
 	t.Helper()
-	check(t, os.WriteFile(l.path, []byte(lines), 0o600))
+	expect.NoError(t, os.WriteFile(l.path, []byte(lines), 0o600))
 	commit, err := l.Prepare()
-	check(t, err)
+	expect.NoError(t, err)
 	commit()
 }
 
@@ -84,6 +84,6 @@ func (st *site) wantState(code, want string) {
 func writeTo(t testing.TB, name string, content []byte) (path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), name)
-	must(t, os.WriteFile(path, content, 0o600))
+	expect.OK(t, os.WriteFile(path, content, 0o600))
 	return path
 }

@@ -118,7 +118,7 @@ func wantTime(value json.RawMessage, of func(day time.Time) time.Time) (*time.Ti
 // are judged by themselves, as when the finding is made smaller.
 func (st *site) emptied(t *testing.T) {
 	var all struct{ Links []linkObject }
-	must(t, json.Unmarshal(st.handle("GET", "/links", nil).Body(), &all))
+	expect.OK(t, json.Unmarshal(st.handle("GET", "/links", nil).Body(), &all))
 	for _, l := range all.Links {
 		st.handle("DELETE", "/links/"+l.Code, nil)
 	}

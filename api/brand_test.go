@@ -14,7 +14,7 @@ const testLogo = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"><scr
 // newBrandedSite returns a site with a name that has markup, and a link "live".
 func newBrandedSite(t *testing.T, change func(*Options)) *site {
 	logo, err := brand.ParseLogo([]byte(testLogo))
-	check(t, err)
+	expect.NoError(t, err)
 	st := newSite(t, func(o *Options) {
 		o.Brand = brand.Brand{Name: `<b>"A&B'`, SupportURL: "mailto:help@example.org?subject=a&b", Logo: logo}
 		change(o)

@@ -22,7 +22,7 @@ func (st *site) bulk(contentType, body string, lines ...string) (string, bulkAns
 	if r.status != 200 {
 		return "", answer, r
 	}
-	must(st.t, json.Unmarshal([]byte(r.body), &answer))
+	expect.OK(st.t, json.Unmarshal([]byte(r.body), &answer))
 	text := fmt.Sprintf("%d %d %d:", answer.Created, answer.Existing, answer.Failed)
 	for i, item := range answer.Results {
 		expect.That(st.t, item.Index == i && (item.Link == nil) != (item.Problem == nil) && (item.Problem == nil || item.Problem.Status == item.Status),

@@ -72,7 +72,7 @@ func (st *site) goClient(token string, dial func() (net.Conn, error)) (*client.C
 	r.DialContext = func(context.Context, string, string) (net.Conn, error) { return dial() }
 	st.t.Cleanup(r.CloseIdleConnections)
 	c, err := client.New("http://127.0.0.1:8080", token, &client.Options{Transport: r, Retry: client.Retry{BaseWait: time.Millisecond}})
-	must(st.t, err)
+	expect.OK(st.t, err)
 	return c, r
 }
 
@@ -87,7 +87,7 @@ type tour struct {
 // must fails the test if a call did.
 func (t *tour) must(err error) {
 	t.Helper()
-	must(t, err)
+	expect.OK(t, err)
 }
 
 func (t *tour) want(what string, got, want any) {

@@ -33,7 +33,7 @@ func newClusteredSite(t *testing.T) (*site, *clusterState) {
 	st := newSiteOn(t, func(o *engine.Options) { o.Cluster = true }, func(o *Options) {
 		o.Cluster = Cluster{State: state, TLS: &tls.Config{MinVersion: tls.VersionTLS13}}
 	})
-	must(t, st.engine.Lead(t.Context(), func() {}))
+	expect.OK(t, st.engine.Lead(t.Context(), func() {}))
 	return st, state
 }
 
@@ -118,7 +118,7 @@ func TestANodeWithoutItsClusterOnlyRedirects(t *testing.T) {
 	state.stale.Store(true)
 	st := newSite(t, func(o *Options) { o.Cluster.State = state })
 	_, _, err := st.engine.Create(t.Context(), engine.Draft{Alias: "x", Owner: 1, Target: "http://a/"})
-	must(t, err)
+	expect.OK(t, err)
 	for _, path := range []string{"/links", "/links/x", "/export", "/stats", "/stats/x", "/stats/x/live", "/misses", "/audit", "/tokens", "/users", "/me", "/openapi.json", "/openapi-3.0.json"} {
 		st.call("GET", path, "").expect(t, "GET "+path, 503, problemOf("stale"), header("Retry-After", "1"))
 	}

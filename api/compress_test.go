@@ -22,7 +22,7 @@ func TestEveryPublicPageIsCompressedForBrowsers(t *testing.T) {
 		}
 		expect.Contains(t, strings.Join(zipped.header.Values("Vary"), ", "), "Accept-Encoding", path)
 		r, err := gzip.NewReader(strings.NewReader(zipped.body))
-		must(t, err)
+		expect.OK(t, err)
 		body, err := io.ReadAll(r)
 		expect.That(t, err == nil && string(body) == plain.body, "%s: the page is another one when it is compressed (%v)", path, err)
 	}

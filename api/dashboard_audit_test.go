@@ -104,7 +104,7 @@ func TestTheAuditLogSaysTheWayInOfEachActor(t *testing.T) {
 	st.shorten(`{"url":"https://a.example/","alias":"token"}`)
 	invited := st.person("new@example.com", account.RoleMember)
 	code, _, err := st.accounts.NewSetupCode(account.Caller{}, invited.ID)
-	check(t, err)
+	expect.NoError(t, err)
 	guest := st.visitor()
 	guest.follow(guest.open("/_/setup?code="+code).form("/_/setup").with("password", password))
 	b.open("/_/audit").want("owner@example.com in the dashboard", "Somebody on the server by a local command", "Somebody with a setup link used a setup link")

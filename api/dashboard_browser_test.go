@@ -64,7 +64,7 @@ func (b *plainBrowser) ask(method, path, contentType, body string) *shown {
 	expect.That(b.st.t, r.status < 500 || r.status == 503, "%s %s: got %d %s", method, path, r.status, r.body)
 	b.keepCookie(r)
 	doc, err := html.Parse(strings.NewReader(r.body))
-	must(b.st.t, err)
+	expect.OK(b.st.t, err)
 	p := &shown{r, b.st.t, path, doc}
 	p.wantGuarded()
 	return p

@@ -22,7 +22,7 @@ func (st *site) visits(at time.Time, n int, codes ...string) {
 			st.get("/"+code, fmt.Sprintf("User-Agent: Firefox/%d", i), "Referer: https://"+code+".example/").need(st.t, "", 302)
 		}
 	}
-	must(st.t, st.engine.Flush())
+	expect.OK(st.t, st.engine.Flush())
 }
 
 // stats returns the figures that the API has.
@@ -62,7 +62,7 @@ func (st *site) ownFigures() *plainBrowser {
 	if err == nil {
 		_, err = st.accounts.EditUser(account.CallerOf(admin), admin.ID, account.UserEdit{Email: &email, Password: &chosen})
 	}
-	must(st.t, err)
+	expect.OK(st.t, err)
 	return st.browse(email)
 }
 
@@ -164,7 +164,7 @@ func TestPagesOfFiguresBearAnyTime(t *testing.T) {
 	b := st.ownFigures()
 	for _, now := range []string{"2025-12-31T23:59:59.999Z", "2026-01-01T00:00:00Z", "2026-01-01T12:00:00Z", "2026-01-02T00:00:00Z"} {
 		at, err := time.Parse(time.RFC3339Nano, now)
-		must(t, err)
+		expect.OK(t, err)
 		st.now.Store(at.UnixMilli())
 		for _, path := range []string{"/_/", "/_/link/x"} {
 			for _, period := range []string{"24h", "48h", "30d", "400d"} {

@@ -50,13 +50,13 @@ var everyField = url.Values{
 func (st *site) state() string {
 	st.t.Helper()
 	users, err := st.accounts.ListUsers()
-	check(st.t, err)
+	expect.NoError(st.t, err)
 	var text strings.Builder
 	for _, u := range users {
 		sessions, err := st.accounts.ListSessions(u.ID)
-		check(st.t, err)
+		expect.NoError(st.t, err)
 		tokens, err := st.accounts.ListTokens(u.ID)
-		check(st.t, err)
+		expect.NoError(st.t, err)
 		fmt.Fprint(&text, u, len(sessions), len(tokens))
 	}
 	return text.String() + fmt.Sprint(st.engine.Metrics().Links) + st.call("GET", "/links/x?owner=2", "").body
@@ -72,10 +72,10 @@ func everyRow(t *testing.T, do func(t *testing.T, st *site, admin *plainBrowser,
 	expect.MustThat(t, p.status == 303, "%v", p.reply)
 	admin.open("/_/link/x") // which shows the notice of the form
 	u, err := st.accounts.UserByName("owner@example.com")
-	check(t, err)
+	expect.NoError(t, err)
 	st.issue(account.CallerOf(u), account.LinksRead)
 	tokens, err := st.accounts.ListTokens(u.ID)
-	check(t, err)
+	expect.NoError(t, err)
 	for _, p := range dashboard.Pages() {
 		t.Run(p.Method+" "+p.Path, func(t *testing.T) { do(t, st, admin, p, pathOf(p, tokens[0].ID)) })
 	}

@@ -10,7 +10,7 @@ import (
 
 func TestTheFirstSetupLeadsToATokenThatWorks(t *testing.T) {
 	st := newSite(t, nil)
-	check(t, st.accounts.RevokeToken(account.Caller{}, 1, st.tokenID()))
+	expect.NoError(t, st.accounts.RevokeToken(account.Caller{}, 1, st.tokenID()))
 	_, code := st.setupLink(`{}`)
 	b := st.visitor()
 	path := "/_/setup?code=" + code

@@ -75,7 +75,7 @@ func TestSigningInHasTheMessagesAndLimitsOfTheAPI(t *testing.T) {
 	for i, want := range []int{401, 401, 429} {
 		p, r := b.submit(form), api.ask("POST", "/api/v1/session", `{"email":"ann@example.com","password":"wrong \"<b>"}`)
 		var body problem.Body
-		check(t, json.Unmarshal([]byte(r.body), &body))
+		expect.NoError(t, json.Unmarshal([]byte(r.body), &body))
 		expect.That(t, p.status == want && r.status == want && p.header.Get("Retry-After") == r.header.Get("Retry-After") && b.cookie == "",
 			"%d: got %d and %d, want %d; Retry-After %q and %q", i, p.status, r.status, want, p.header.Get("Retry-After"), r.header.Get("Retry-After"))
 		p.want(body.Detail[1:])

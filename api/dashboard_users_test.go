@@ -101,7 +101,7 @@ func TestAnAdminChangesAddressAndRole(t *testing.T) {
 func TestTheLastAdminStays(t *testing.T) {
 	st := newSite(t, nil)
 	b := st.browseAs("owner@example.com", account.RoleAdmin)
-	check(t, st.calls.RemoveUser(account.Caller{}, 1, ops.LinksOfRemoved{Keep: true}))
+	expect.NoError(t, st.calls.RemoveUser(account.Caller{}, 1, ops.LinksOfRemoved{Keep: true}))
 	p := b.fill(b.open("/_/users/2"), "/_/users/2", "role", "member")
 	want := "This is the last admin; make somebody else an admin first."
 	expect.That(t, p.status == 422 && p.at("role-error") == want, "demoted: got %d %q, want %q", p.status, p.at("role-error"), want)
@@ -148,7 +148,7 @@ func TestLinksAreCountedUpToALimit(t *testing.T) {
 		st.shorten(`{"url":"http://a/"}`)
 	}
 	admin, err := st.accounts.OldestAdmin()
-	check(t, err)
+	expect.NoError(t, err)
 	for limit, want := range map[uint64]string{2: "2 true", 3: "3 false", 4: "3 false"} {
 		n, more, err := st.calls.CountLinks(account.CallerOf(admin), admin.ID, limit)
 		got := fmt.Sprint(n, more)
@@ -163,7 +163,7 @@ func TestManyUsersAreShownByPages(t *testing.T) {
 	b := st.browseAs("owner@example.com", account.RoleAdmin)
 	for i := range 120 {
 		_, err := st.accounts.AddUser(account.UserDraft{Email: fmt.Sprintf("user%d@example.com", i), Role: account.RoleMember})
-		check(t, err)
+		expect.NoError(t, err)
 	}
 	count := func(p *shown) int { return strings.Count(p.body, `data-label="Number"`) }
 	p := b.open("/_/users")

@@ -49,7 +49,7 @@ func gatherLive(t *testing.T) *liveMetrics {
 func readDeploy(t *testing.T, path string) string {
 	t.Helper()
 	text, err := os.ReadFile(path)
-	must(t, err)
+	expect.OK(t, err)
 	return string(text)
 }
 
@@ -90,7 +90,7 @@ func dashboardQueries(t *testing.T) (queries []query) {
 			List []struct{ Name, Type, Definition string }
 		}
 	}
-	must(t, json.Unmarshal([]byte(readDeploy(t, dashboardFile)), &dashboard))
+	expect.OK(t, json.Unmarshal([]byte(readDeploy(t, dashboardFile)), &dashboard))
 	ids := map[int]bool{}
 	for _, p := range dashboard.Panels {
 		expect.That(t, !ids[p.ID] && (p.Type != "row") == (len(p.Targets) > 0 && p.Description != ""),

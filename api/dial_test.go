@@ -17,10 +17,10 @@ const patienceOfTests = 20 * time.Second
 func dial(t *testing.T, addr, raw string) (net.Conn, *bufio.Reader) {
 	t.Helper()
 	c, err := net.Dial("tcp", addr)
-	must(t, err)
+	expect.OK(t, err)
 	t.Cleanup(func() { _ = c.Close() })
-	check(t, c.SetDeadline(time.Now().Add(patienceOfTests)))
-	must(t, expect.Err(io.WriteString(c, raw)))
+	expect.NoError(t, c.SetDeadline(time.Now().Add(patienceOfTests)))
+	expect.OK(t, expect.Err(io.WriteString(c, raw)))
 	return c, bufio.NewReader(c)
 }
 
@@ -29,7 +29,7 @@ func dial(t *testing.T, addr, raw string) (net.Conn, *bufio.Reader) {
 func sendRaw(t testing.TB, addr, raw string) []byte {
 	t.Helper()
 	c, err := net.Dial("tcp", addr)
-	must(t, err)
+	expect.OK(t, err)
 	return exchangeOn(t, c, raw)
 }
 
@@ -38,7 +38,7 @@ func sendRaw(t testing.TB, addr, raw string) []byte {
 func exchangeOn(t testing.TB, c net.Conn, raw string) []byte {
 	t.Helper()
 	defer c.Close()
-	must(t, c.SetDeadline(time.Now().Add(patienceOfTests)))
+	expect.OK(t, c.SetDeadline(time.Now().Add(patienceOfTests)))
 	go func() { _, _ = io.WriteString(c, raw) }() // the server may close before it has read all
 	answers, err := io.ReadAll(c)
 	expect.MustThat(t, err == nil, "the connection was not closed: %v; got %q", err, answers)

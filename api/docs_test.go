@@ -151,8 +151,8 @@ func (st *site) prepare(line string) string {
 		return line
 	}
 	admin, err := st.accounts.UserByName(account.AdminName)
-	check(st.t, err)
+	expect.NoError(st.t, err)
 	made, _, err := st.accounts.IssueToken(account.CallerOf(admin), account.TokenDraft{Name: "t"})
-	check(st.t, err)
+	expect.NoError(st.t, err)
 	return strings.Replace(line, exampleID, made.ID, 1)
 }

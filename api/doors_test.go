@@ -92,13 +92,13 @@ func (d *twoDoors) ask(from, raw string) (answer string, closes bool) {
 func (d *twoDoors) exchange(from, raw string) (answer []byte, closed bool) {
 	d.t.Helper()
 	c, err := d.dial(from)
-	must(d.t, err)
+	expect.OK(d.t, err)
 	defer c.Close()
 	go io.WriteString(c, raw)
 	var read bytes.Buffer
 	res, err := http.ReadResponse(bufio.NewReader(io.TeeReader(c, &read)), &http.Request{Method: raw[:strings.IndexByte(raw, ' ')]})
 	expect.OK(d.t, err, "%.60q", raw)
-	must(d.t, expect.Err(io.Copy(io.Discard, res.Body)))
+	expect.OK(d.t, expect.Err(io.Copy(io.Discard, res.Body)))
 	answer = bytes.Clone(read.Bytes())
 	if !res.Close {
 		return answer, false

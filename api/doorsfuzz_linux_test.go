@@ -80,13 +80,13 @@ func openDoors(t testing.TB) (all []*doorway) {
 			st.shorten(link)
 		}
 		admin, _, err := st.accounts.EnsureAdmin()
-		check(t, err)
+		expect.NoError(t, err)
 		token, text, err := st.accounts.IssueToken(account.CallerOf(admin), account.TokenDraft{Name: "t", Scopes: []account.Scope{account.LinksRead, account.StatsRead}})
-		check(t, err)
+		expect.NoError(t, err)
 		expect.MustEqual(t, len(text), len(tokenHere), "a token bytes")
 		name := fmt.Sprintf("@shunt-test-%d-%s", os.Getpid(), d.name) // not a file
 		ln, err := net.Listen("unix", name)
-		must(t, err)
+		expect.OK(t, err)
 		st.serveOn(ln, st.ServePublic)
 		t.Cleanup(st.shutDown)
 		all = append(all, &doorway{d, st, []byte(text), []byte(token.ID), unix.SockaddrUnix{Name: name}})
@@ -105,7 +105,7 @@ func (w *doorway) figures(t testing.TB) (f figures) {
 	f.front = w.redirects.Counts()
 	var err error
 	f.keep, err = w.engine.Stats(context.Background(), keyOf("keep")) // folds
-	check(t, err)
+	expect.NoError(t, err)
 	f.classes = w.engine.Metrics().Redirects
 	return f
 }
@@ -209,8 +209,8 @@ type doorClient struct {
 
 func (w *doorway) dial(t testing.TB) *doorClient {
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
-	must(t, err)
-	must(t, unix.Connect(fd, &w.addr))
+	expect.OK(t, err)
+	expect.OK(t, unix.Connect(fd, &w.addr))
 	return &doorClient{t: t, door: w.name, fd: fd}
 }
 
@@ -335,7 +335,7 @@ func TestDoorsBreakHitsDownAlike(t *testing.T) {
 	var want string
 	for _, w := range all {
 		r, err := w.engine.LinkReport(t.Context(), keyOf("keep"), engine.Query{AllTime: true, Parts: tally.Visitors | tally.Breakdowns})
-		check(t, err)
+		expect.NoError(t, err)
 		if got := fmt.Sprint(r.Stats, r.Dimensions); w == all[0] {
 			want = got
 		} else if got != want {

@@ -22,7 +22,7 @@ func TestALateHeadIsRefusedAlikeThroughEveryDoor(t *testing.T) {
 			want, counted := "", ""
 			everyDoor(t, nil, func(t *testing.T, st *site, dial func() net.Conn) {
 				c := dial()
-				must(t, expect.Err(io.WriteString(c, head)))
+				expect.OK(t, expect.Err(io.WriteString(c, head)))
 				answered := make(chan string)
 				go func() {
 					answer, err := io.ReadAll(c)
@@ -66,9 +66,9 @@ func TestALoadingServerAnswersAlikeThroughEveryDoor(t *testing.T) {
 			st.plantAll()
 			click, prefetch := requestText("GET", "/capped", ""), requestText("GET", "/capped", "", prefetchLines[0])
 			answer := func(c net.Conn, ask string) string {
-				must(t, expect.Err(io.WriteString(c, ask+strings.Replace(ask, "\r\n\r\n", "\r\nConnection: close\r\n\r\n", 1))))
+				expect.OK(t, expect.Err(io.WriteString(c, ask+strings.Replace(ask, "\r\n\r\n", "\r\nConnection: close\r\n\r\n", 1))))
 				all, err := io.ReadAll(c)
-				check(t, err)
+				expect.NoError(t, err)
 				return undated(all)
 			}
 			open := d.open(t, st)

@@ -15,10 +15,10 @@ func TestShutdownDoesNotWaitForSilentConnections(t *testing.T) {
 	st := newSite(t, nil)
 	for _, serve := range []func(net.Listener) error{st.ServePublic, st.ServeAdmin} {
 		ln, err := net.Listen("tcp", "127.0.0.1:0")
-		must(t, err)
+		expect.OK(t, err)
 		st.serveOn(ln, serve)
 		c, err := net.Dial("tcp", ln.Addr().String())
-		must(t, err)
+		expect.OK(t, err)
 		defer c.Close()
 	}
 	for st.public.Open() == 0 || st.admin.Open() == 0 {
@@ -39,9 +39,9 @@ func TestWhatDoesNotEndIsCutOff(t *testing.T) {
 	body := "POST /api/v1/shorten HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer " + st.token + "\r\nContent-Type: application/json\r\nContent-Length: 50\r\n\r\n{"
 	for _, sent := range []string{"GET /x HTTP/1.1\r\nHo", body} {
 		c, err := st.publicAt.Dial()
-		must(t, err)
+		expect.OK(t, err)
 		defer c.Close()
-		must(t, expect.Err(io.WriteString(c, sent)))
+		expect.OK(t, expect.Err(io.WriteString(c, sent)))
 		defer func() {
 			n, err := io.Copy(io.Discard, c)
 			expect.That(t, n <= 0, "%q got %d bytes, %v, want none", sent, n, err)

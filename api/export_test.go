@@ -34,9 +34,9 @@ func (st *site) exported(token string) int {
 func (st *site) export(token, query string) (net.Conn, io.Reader) {
 	st.t.Helper()
 	c, err := st.publicAt.Dial()
-	must(st.t, err)
+	expect.OK(st.t, err)
 	st.t.Cleanup(func() { _ = c.Close() })
-	must(st.t, expect.Err(io.WriteString(c, requestText("GET", "/api/v1/export"+query, "", "Authorization: Bearer "+token))))
+	expect.OK(st.t, expect.Err(io.WriteString(c, requestText("GET", "/api/v1/export"+query, "", "Authorization: Bearer "+token))))
 	res, err := http.ReadResponse(bufio.NewReader(c), &http.Request{Method: "GET"})
 	expect.MustThat(st.t, err == nil && res.StatusCode == 200 && res.Header.Get("Content-Type") == "application/x-ndjson", "got %+v, %v", res, err)
 	return c, res.Body
@@ -81,7 +81,7 @@ func TestAnExportHasEachLinkOfItsFirstMomentOnce(t *testing.T) {
 	st.callAs(st.member("ann@example.com"), "POST", "/shorten", `{"url":"https://a.example/"}`)
 	_, body := st.export(st.token, "")
 	first := make([]byte, 100)
-	must(t, expect.Err(io.ReadFull(body, first)))
+	expect.OK(t, expect.Err(io.ReadFull(body, first)))
 	st.shorten(`{"url":"https://a.example/","alias":"late"}`)
 	links, problem, err := readLines(t, io.MultiReader(bytes.NewReader(first), body))
 	seen := map[string]bool{}
@@ -106,14 +106,14 @@ func TestABrokenExportEndsWithAProblemWithoutLastChunk(t *testing.T) {
 	}{
 		"revoked": {"unauthorized", func(st *site, token string) {
 			caller, err := st.accounts.Authenticate(token)
-			check(st.t, err)
-			check(st.t, st.accounts.RevokeToken(account.Caller{}, caller.User.ID, caller.TokenID))
+			expect.NoError(st.t, err)
+			expect.NoError(st.t, st.accounts.RevokeToken(account.Caller{}, caller.User.ID, caller.TokenID))
 		}},
 		"shut down": {"overloaded", func(st *site, _ string) {
 			stopped := make(chan struct{})
 			go func() {
 				defer close(stopped)
-				check(st.t, st.Shutdown(context.Background()))
+				expect.NoError(st.t, st.Shutdown(context.Background()))
 			}()
 			st.t.Cleanup(func() { <-stopped })
 			<-st.ending
@@ -137,7 +137,7 @@ func TestAnExportEndsWhenItsClientGoesAway(t *testing.T) {
 	for range 3 * maxExportsCaller {
 		c, _ := st.export(st.token, "")
 		st.awaitExports(1)
-		check(t, c.Close())
+		expect.NoError(t, c.Close())
 		st.awaitExports(0)
 	}
 }

@@ -83,7 +83,7 @@ func TestOnlyAClientThatAProxyNamesIsInTheLog(t *testing.T) {
 // filterOf returns the patterns of cmd/deploy/fail2ban, as fail2ban puts them together.
 func filterOf(t *testing.T) (patterns []*regexp.Regexp) {
 	text, err := os.ReadFile("../cmd/deploy/fail2ban/filter.d/shunt.conf")
-	must(t, err)
+	expect.OK(t, err)
 	words := []string{"<ADDR>", `(?P<address>[0-9a-f.:]+)`}
 	for line := range strings.Lines(string(text)) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), " = ")

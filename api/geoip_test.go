@@ -20,7 +20,7 @@ import (
 func geoIPFile(t testing.TB, o mmdbwriter.Options, records map[string]mmdbtype.DataType) string {
 	t.Helper()
 	tree, err := mmdbwriter.New(o)
-	must(t, err)
+	expect.OK(t, err)
 	for text, record := range records {
 		_, network, err := net.ParseCIDR(text)
 		if err == nil {
@@ -29,7 +29,7 @@ func geoIPFile(t testing.TB, o mmdbwriter.Options, records map[string]mmdbtype.D
 		expect.MustThat(t, err == nil, "%v %v", text, err)
 	}
 	var b bytes.Buffer
-	must(t, expect.Err(tree.WriteTo(&b)))
+	expect.OK(t, expect.Err(tree.WriteTo(&b)))
 	return writeTo(t, "test.mmdb", b.Bytes())
 }
 
@@ -55,6 +55,6 @@ func readCountries(t testing.TB, reserved bool, countries map[string]string) *vi
 		records[network] = countryRecord(code, code)
 	}
 	c, err := visitor.ReadCountries(geoIPFile(t, mmdbwriter.Options{IncludeReservedNetworks: reserved}, records))
-	must(t, err)
+	expect.OK(t, err)
 	return c
 }

@@ -113,7 +113,7 @@ func newSiteOver(t testing.TB, fs vfs.FS) *site {
 
 func loaded(t testing.TB, st *site) *site {
 	t.Helper()
-	must(t, st.engine.Load(t.Context(), func(uint64) {}))
+	expect.OK(t, st.engine.Load(t.Context(), func(uint64) {}))
 	st.run(func(ctx context.Context) error { return st.engine.Run(ctx) })
 	return st
 }
@@ -137,9 +137,9 @@ func unloadedSiteOn(t testing.TB, kept storage.Options, tune func(*engine.Option
 		kept.FS = vfs.NewMem()
 	}
 	store, err := storage.Open(filepath.Join(dir, "store"), kept)
-	must(t, err)
+	expect.OK(t, err)
 	st.store = store
-	t.Cleanup(func() { check(t, store.Close()) })
+	t.Cleanup(func() { expect.NoError(t, store.Close()) })
 	st.run(store.Run)
 	engineOptions := engine.Options{
 		JournalDir: filepath.Join(dir, "journal"), Rings: 2, RingRecords: 1 << 12, Now: clock, Logger: logger,
@@ -150,8 +150,8 @@ func unloadedSiteOn(t testing.TB, kept storage.Options, tune func(*engine.Option
 		tune(&engineOptions)
 	}
 	st.engine, err = engine.Open(store, engineOptions)
-	must(t, err)
-	t.Cleanup(func() { check(t, st.engine.Close()) })
+	expect.OK(t, err)
+	t.Cleanup(func() { expect.NoError(t, st.engine.Close()) })
 	st.table = store.Accounts()
 	st.accounts = account.New(st.table, clock)
 	st.run(func(ctx context.Context) error { return st.accounts.Run(ctx, logger) })
@@ -169,27 +169,12 @@ func unloadedSiteOn(t testing.TB, kept storage.Options, tune func(*engine.Option
 	st.publicAt, st.adminAt, st.localAt = st.servePublic(), st.serve(st.ServeAdmin), st.serve(st.ServeLocal)
 	t.Cleanup(st.shutDown)
 	admin, _, err := st.accounts.EnsureAdmin()
-	must(t, err)
+	expect.OK(t, err)
 	st.token = st.issue(account.CallerOf(admin), account.AllScopes...)
 	return st
 }
 
 func testLogger(w io.Writer) *slog.Logger { return slog.New(slog.NewTextHandler(w, nil)) }
-
-// must ends the test if err is an error; after check it goes on.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// check may also be called by a server within a fuzz target, where f.Helper would panic.
-func check(t testing.TB, err error) {
-	if err != nil {
-		t.Error(err)
-	}
-}
 
 // run runs fn until the end of the test. It waits for the end of fn before it closes anything that
 // was opened earlier.
@@ -220,7 +205,7 @@ func (st *site) serve(serve func(net.Listener) error) *fasthttputil.InmemoryList
 
 func (st *site) serveOn(ln net.Listener, serve func(net.Listener) error) {
 	var serving sync.WaitGroup
-	serving.Go(func() { check(st.t, serve(ln)) })
+	serving.Go(func() { expect.NoError(st.t, serve(ln)) })
 	st.t.Cleanup(serving.Wait) // runs after the Shutdown that is registered later
 }
 
@@ -230,7 +215,7 @@ func (st *site) from(addr string) *fasthttputil.InmemoryListener {
 	at := new(atomic.Pointer[net.TCPAddr])
 	at.Store(tcpAddr(addr))
 	var serving sync.WaitGroup
-	serving.Go(func() { check(st.t, st.ServePublic(withAddr{ln, at})) })
+	serving.Go(func() { expect.NoError(st.t, st.ServePublic(withAddr{ln, at})) })
 	st.t.Cleanup(func() {
 		_ = ln.Close()
 		serving.Wait()
@@ -241,7 +226,7 @@ func (st *site) from(addr string) *fasthttputil.InmemoryListener {
 func (st *site) issue(c account.Caller, scopes ...account.Scope) string {
 	st.t.Helper()
 	_, text, err := st.accounts.IssueToken(c, account.TokenDraft{Name: "test", Scopes: scopes})
-	must(st.t, err)
+	expect.OK(st.t, err)
 	return st.secret(text)
 }
 
@@ -269,7 +254,7 @@ func (st *site) spoil(key string) {
 	st.t.Helper()
 	done := make(chan error, 1)
 	st.table.Write([][2][]byte{{[]byte(key), []byte("{")}}, nil, nil, func(err error) { done <- err })
-	check(st.t, <-done)
+	expect.NoError(st.t, <-done)
 }
 
 // password is the password of every user that logs in.
@@ -279,7 +264,7 @@ const password = "correct horse battery"
 func (st *site) person(email string, role account.Role) account.User {
 	st.t.Helper()
 	u, err := st.accounts.AddUser(account.UserDraft{Email: email, Role: role, Password: st.secret(password)})
-	must(st.t, err)
+	expect.OK(st.t, err)
 	return u
 }
 
@@ -324,7 +309,7 @@ func (st *site) member(name string, scopes ...account.Scope) string {
 func (st *site) tokenOfNew(name string, role account.Role, scopes ...account.Scope) string {
 	st.t.Helper()
 	u, err := st.accounts.AddUser(account.UserDraft{Email: name, Role: role})
-	must(st.t, err)
+	expect.OK(st.t, err)
 	return st.issue(account.CallerOf(u), scopes...)
 }
 
@@ -371,7 +356,7 @@ func (r reply) fields() string {
 func send(t testing.TB, ln dialer, method, raw string) reply {
 	t.Helper()
 	c, err := ln.Dial()
-	must(t, err)
+	expect.OK(t, err)
 	defer c.Close()
 	go io.WriteString(c, raw) // the server may answer before it has read all
 	return readReply(t, bufio.NewReader(c), method)

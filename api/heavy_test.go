@@ -33,11 +33,11 @@ func TestHeavyReadsAreBoundedForEachCaller(t *testing.T) {
 	st.shorten(`{"url":"http://a/","alias":"a"}`)
 	other := st.member("ann@example.com", account.LinksRead)
 	admin, err := st.accounts.OldestAdmin()
-	check(t, err)
+	expect.NoError(t, err)
 	var releases []func()
 	for range maxHeavyReadsCaller {
 		release, err := st.calls.BeginHeavy(account.CallerOf(admin))
-		check(t, err)
+		expect.NoError(t, err)
 		releases = append(releases, release)
 	}
 	for _, path := range []string{"/links", "/stats", "/stats/a?interval=day", "/tokens"} {
@@ -80,7 +80,7 @@ func (st *site) takeCores() (release func()) {
 	st.t.Helper()
 	places := st.cores.Limits().Places
 	for range places {
-		check(st.t, st.cores.Enter(turnstile.Key{}))
+		expect.NoError(st.t, st.cores.Enter(turnstile.Key{}))
 	}
 	return func() {
 		for range places {
@@ -166,11 +166,11 @@ func TestOneAddressDoesNotKeepOthersFromQRCodes(t *testing.T) {
 func TestManyTokenRequestsDoNotBlockARevocation(t *testing.T) {
 	st := newSite(t, nil)
 	admin, err := st.accounts.OldestAdmin()
-	check(t, err)
+	expect.NoError(t, err)
 	var ends []func()
 	for range ops.MaxIssuesCaller {
 		end, err := st.calls.BeginIssue(account.CallerOf(admin))
-		check(t, err)
+		expect.NoError(t, err)
 		ends = append(ends, end)
 	}
 	st.call("POST", "/tokens", `{"name":"x"}`).expect(t, "one more", 503, problemOf("overloaded"))
@@ -185,10 +185,10 @@ func TestManyTokenRequestsDoNotBlockARevocation(t *testing.T) {
 func (st *site) heavyAnswer() net.Conn {
 	st.t.Helper()
 	c, err := st.publicAt.Dial()
-	check(st.t, err)
+	expect.NoError(st.t, err)
 	st.t.Cleanup(func() { _ = c.Close() })
 	_, err = io.WriteString(c, requestText("GET", "/api/v1/links?limit=1000", "", "Authorization: Bearer "+st.token))
-	check(st.t, err)
+	expect.NoError(st.t, err)
 	return c
 }
 
@@ -203,7 +203,7 @@ func TestALargeAnswerKeepsItsPlaceUntilItIsSent(t *testing.T) {
 		}
 	}
 	st.awaitHeavy(2)
-	check(t, gone.Close())
+	expect.NoError(t, gone.Close())
 	st.awaitHeavy(1)
 	go func() { _, _ = io.Copy(io.Discard, slow) }()
 	st.awaitHeavy(0)

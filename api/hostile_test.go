@@ -30,7 +30,7 @@ var repeated = regexp.MustCompile(`\{([^{}]+)\*(\d+)\}`)
 func hostileTargets(t *testing.T) (all []hostileTarget) {
 	t.Helper()
 	f, err := os.Open(hostileFile)
-	must(t, err)
+	expect.OK(t, err)
 	defer f.Close()
 	lines := bufio.NewScanner(f)
 	var kind string
@@ -54,7 +54,7 @@ func hostileTargets(t *testing.T) (all []hostileTarget) {
 		})
 		all = append(all, hostileTarget{number, kind, codes, target})
 	}
-	must(t, lines.Err())
+	expect.OK(t, lines.Err())
 	return all
 }
 

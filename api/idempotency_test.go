@@ -104,7 +104,7 @@ func TestAKeyBelongsToOneToken(t *testing.T) {
 	const body = `{"url":"http://a/"}`
 	ann := st.member("ann@example.com")
 	u, err := st.accounts.UserByName("ann@example.com")
-	must(t, err)
+	expect.OK(t, err)
 	local := func(lines ...string) reply {
 		return send(t, st.localAt, "POST", requestText("POST", "/api/v1/shorten", body, append(lines, "Content-Type: application/json", "Idempotency-Key: k")...))
 	}

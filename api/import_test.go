@@ -18,7 +18,7 @@ func (st *site) importText(items ...string) (string, bulkAnswer) {
 	if r.status != 200 {
 		return fmt.Sprint(r.status, " ", r.problem(), " ", r.fields()), answer
 	}
-	must(st.t, json.Unmarshal([]byte(r.body), &answer))
+	expect.OK(st.t, json.Unmarshal([]byte(r.body), &answer))
 	text := fmt.Sprintf("%d %d %d:", answer.Created, answer.Existing, answer.Failed)
 	for _, item := range answer.Results {
 		text += fmt.Sprint(" ", item.Status)
@@ -35,7 +35,7 @@ func (st *site) exportedLines() (lines []string) {
 		expect.OK(st.t, json.Unmarshal([]byte(line), &link), "%q", line)
 		delete(link, "short_url")
 		text, err := json.Marshal(link)
-		must(st.t, err)
+		expect.OK(st.t, err)
 		lines = append(lines, string(text))
 	}
 	return lines

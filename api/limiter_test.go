@@ -20,7 +20,7 @@ import (
 func limitOf(t testing.TB, text string) rate.Limit {
 	t.Helper()
 	l, err := rate.Parse(text)
-	must(t, err)
+	expect.OK(t, err)
 	return l
 }
 
@@ -214,7 +214,7 @@ func TestAdminsAreExemptFromLimits(t *testing.T) {
 		a.ask("POST", "/api/v1/shorten", `{"url":"http://a/"}`).need(t, fmt.Sprintf("create %d", i), 201)
 	}
 	admin, err := st.accounts.OldestAdmin()
-	must(t, err)
+	expect.OK(t, err)
 	a.lines = []string{bearer(st.issue(account.CallerOf(admin), account.LinksRead))}
 	got := a.statuses(4, "GET", "/api/v1/me", "")
 	expect.Equal(t, got[3], 429, "an admin's token without the scope: got %v at last", got)

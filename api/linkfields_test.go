@@ -273,7 +273,7 @@ func TestTheGoClientKeepsEveryField(t *testing.T) {
 	eachField(t, func(t *testing.T, st *site, name string, c fieldCase) {
 		for _, value := range []string{c.value, c.other} {
 			for _, through := range []any{new(client.Link), new(client.Draft)} {
-				must(t, json.Unmarshal([]byte(`{"`+name+`":`+value+`}`), through))
+				expect.OK(t, json.Unmarshal([]byte(`{"`+name+`":`+value+`}`), through))
 				text, err := json.Marshal(through)
 				expect.That(t, err == nil && (alikeJSON(field(t, string(text), name), value) || value == c.unset), "%T: %s became %s, %v", through, value, text, err)
 			}
@@ -333,7 +333,7 @@ func TestTheFirstStateDecidesForRedirectPreviewAndQRCode(t *testing.T) {
 		st.call("PATCH", "/links/"+code, "{"+strings.Join(patch, ",")+"}").need(t, fmt.Sprintf("%s", patch), 200)
 	}
 	st.now.Add((2 * time.Minute).Milliseconds())
-	must(t, expect.Err(st.targets.Blocked.Replace([]byte("b.example\n"))))
+	expect.OK(t, expect.Err(st.targets.Blocked.Replace([]byte("b.example\n"))))
 	for bits := range 1 << len(linkStates) {
 		want := linkState{name: "active", status: 302}
 		if states := statesOf(bits); len(states) > 0 {

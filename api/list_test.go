@@ -17,7 +17,7 @@ func (st *site) list(token, query string) (listAnswer, reply) {
 	r := st.callAs(token, "GET", "/links?"+query, "")
 	var page listAnswer
 	if r.status == 200 {
-		must(st.t, json.Unmarshal([]byte(r.body), &page))
+		expect.OK(st.t, json.Unmarshal([]byte(r.body), &page))
 	}
 	return page, r
 }
@@ -39,7 +39,7 @@ func TestLinksAreListedByPagesNewestFirst(t *testing.T) {
 	expect.MustThat(t, first.codes() == "l4 l3" && first.NextCursor != nil, "got %+v", r)
 	one := st.call("GET", "/links/l4", "")
 	var raw struct{ Data []json.RawMessage }
-	must(t, json.Unmarshal([]byte(r.body), &raw))
+	expect.OK(t, json.Unmarshal([]byte(r.body), &raw))
 	listed := string(raw.Data[0])
 	one.expect(t, fmt.Sprintf("a listed link is %s, and read by itself", listed), strings.TrimSuffix(listed, "}"))
 	st.shorten(`{"url":"https://a.example/","alias":"new"}`)

@@ -19,7 +19,7 @@ import (
 func (st *site) plant(code string, change func(*engine.Record)) {
 	st.t.Helper()
 	id, err := st.store.AllocateIDs(1)
-	check(st.t, err)
+	expect.NoError(st.t, err)
 	r := engine.Record{
 		Hot:  engine.Hot{Key: keyOf(code), ID: id, Owner: 1, Target: "https://example.com/" + code},
 		Cold: engine.Cold{Key: keyOf(code), Version: 1, CreatedAtMs: 1000, UpdatedAtMs: 1000},
@@ -29,7 +29,7 @@ func (st *site) plant(code string, change func(*engine.Record)) {
 	}
 	durable := make(chan error, 1)
 	st.store.Apply(engine.Mutation{Hot: r.Hot, Cold: r.Cold}, func(err error) { durable <- err })
-	check(st.t, <-durable)
+	expect.NoError(st.t, <-durable)
 }
 
 // plantAll plants a link of each kind that a load treats in its own way.
@@ -66,7 +66,7 @@ func TestCodesAreNever404BeforeTheyAreLoaded(t *testing.T) {
 			for _, w := range want { // in one piece, so that answers must keep their order
 				all.WriteString(requestText("GET", "/"+w.code, "", browser))
 			}
-			must(t, expect.Err(io.WriteString(conn, all.String())))
+			expect.OK(t, expect.Err(io.WriteString(conn, all.String())))
 			for _, w := range want {
 				r := readReply(t, answers, "GET")
 				r.expect(t, w.code, w.status)
@@ -75,7 +75,7 @@ func TestCodesAreNever404BeforeTheyAreLoaded(t *testing.T) {
 				expect.That(t, w.status != 503 || r.header.Get("Retry-After") != "" && r.header.Get("Cache-Control") == "no-store",
 					"%s: got %+v", w.code, r)
 			}
-			check(t, st.engine.Load(t.Context(), nil))
+			expect.NoError(t, st.engine.Load(t.Context(), nil))
 			for _, w := range []struct {
 				code   string
 				status int
@@ -148,7 +148,7 @@ func TestHealthNamesEachConditionInJSON(t *testing.T) {
 	expect.That(t, r.status == 200 && notOK(h) == "loading", "alive: got %d %s", r.status, r.body)
 	send(t, st.adminAt, "GET", requestText("GET", "/readyz", "")).expect(t, "as text", 503, bodyOf("loading\n"))
 	send(t, st.adminAt, "GET", requestText("GET", "/healthz", "")).expect(t, "alive, as text", 200, bodyOf("ok\n"))
-	check(t, st.engine.Load(t.Context(), nil))
+	expect.NoError(t, st.engine.Load(t.Context(), nil))
 	h, r = st.health("/readyz")
 	expect.That(t, r.status == 200 && h.Status == admin.StatusOK && notOK(h) == "" && h.Progress == nil && h.EstimateSeconds == nil,
 		"loaded: got %d %s", r.status, r.body)

@@ -54,7 +54,7 @@ func TestATargetThatIsTooLongAsItGoesOutIsRefusedHoweverItComes(t *testing.T) {
 func TestALinkOfAnOlderStoreThatIsTooLongAsItGoesOutGets414(t *testing.T) {
 	st := newSite(t, nil)
 	_, _, err := st.engine.Create(t.Context(), engine.Draft{Alias: "old", Owner: 1, Target: longTarget})
-	check(t, err)
+	expect.NoError(t, err)
 	st.get("/old").expect(t, "", 414)
 	st.call("PATCH", "/links/old", `{"title":"still edited"}`).expect(t, "another field", 200, longTarget)
 }

@@ -173,7 +173,7 @@ func TestPrometheusLinterFindsNothingToSay(t *testing.T) {
 	st.shorten(`{"url":"http://a/","alias":"x"}`)
 	st.get("/x", browser)
 	problems, err := promlint.New(strings.NewReader(st.metricsText())).Lint()
-	check(t, err)
+	expect.NoError(t, err)
 	for _, p := range problems {
 		t.Errorf("%s: %s", p.Metric, p.Text)
 	}

@@ -22,7 +22,7 @@ func TestALinkIsShownWithItsOwnHits(t *testing.T) {
 			Alias: "x", Owner: 1, Target: "http://a/", Title: fmt.Sprint(hits),
 			Import: &engine.Import{CreatedAt: time.Now(), UpdatedAt: time.Now(), Hits: hits},
 		})
-		check(t, err)
+		expect.NoError(t, err)
 	}
 	take(0)
 	done := make(chan struct{})
@@ -50,7 +50,7 @@ func TestALinkIsShownWithItsOwnHits(t *testing.T) {
 		})
 	}
 	for i := range uint64(links) {
-		check(t, st.engine.Delete(t.Context(), keyOf("x"), engine.Guard{AnyOwner: true}))
+		expect.NoError(t, st.engine.Delete(t.Context(), keyOf("x"), engine.Guard{AnyOwner: true}))
 		take(i + 1)
 	}
 }

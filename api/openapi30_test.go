@@ -17,7 +17,7 @@ import (
 
 func TestTheDocumentOfVersion30IsValid(t *testing.T) {
 	c, err := newContract(docs.OpenAPI30().Body)
-	must(t, err)
+	expect.OK(t, err)
 	expect.Equal(t, c.doc.OpenAPI, "3.0.3", "it is of version")
 	relabelled := bytes.Replace(documentText, []byte(`"openapi": "3.1.0"`), []byte(`"openapi": "3.0.3"`), 1)
 	expect.That(t, expect.Err(newContract(relabelled)) != nil, "the document of version 3.1 is valid as 3.0, too: nothing of 3.1 would be found in this one")
@@ -75,7 +75,7 @@ func TestExamplesAreTheSameInBothVersions(t *testing.T) {
 func examplesIn(t *testing.T, text []byte) (found []any) {
 	t.Helper()
 	var root any
-	must(t, json.Unmarshal(text, &root))
+	expect.OK(t, json.Unmarshal(text, &root))
 	var visit func(value any)
 	visit = func(value any) {
 		switch value := value.(type) {

@@ -90,7 +90,7 @@ func (c *contract) problemCodes() (codes []string) {
 
 func TestTheDocumentIsValidOpenAPI31(t *testing.T) {
 	c, err := newContract(documentText)
-	must(t, err)
+	expect.OK(t, err)
 	expect.That(t, c.doc.IsOpenAPI31OrLater() && c.doc.OpenAPI == "3.1.0", "it is of version %s, want 3.1.0", c.doc.OpenAPI)
 }
 
@@ -127,7 +127,7 @@ type problemRow struct {
 func problemRows(t *testing.T) (rows []problemRow) {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), "problem/problem.go", nil, 0)
-	must(t, err)
+	expect.OK(t, err)
 	ast.Inspect(file, func(n ast.Node) bool {
 		literal, ok := n.(*ast.CompositeLit)
 		if name, _ := literalType(literal, ok).(*ast.Ident); name == nil || name.Name != "Kind" {
@@ -176,7 +176,7 @@ func TestTheDocumentHasEveryProblemAndNoOther(t *testing.T) {
 // The API refuses unknown fields, and answers may gain fields (info.description).
 func TestAnswersMayGainFieldsAndRequestsMayNot(t *testing.T) {
 	doc, err := openapi3.NewLoader().LoadFromData(documentText)
-	must(t, err)
+	expect.OK(t, err)
 	asked := make(map[string]bool)
 	for path := range doc.Paths.Map() {
 		for _, operation := range doc.Paths.Find(path).Operations() {
@@ -199,7 +199,7 @@ func TestAnswersMayGainFieldsAndRequestsMayNot(t *testing.T) {
 
 func documentValue(t *testing.T) (v any) {
 	t.Helper()
-	must(t, json.Unmarshal(documentText, &v))
+	expect.OK(t, json.Unmarshal(documentText, &v))
 	return v
 }
 

@@ -60,7 +60,7 @@ func (o *operations) options(options *Options) {
 func ask(t testing.TB, st *site, dial func() (net.Conn, error), path, body string, header ...string) *http.Response {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost/api/v1"+path, strings.NewReader(body))
-	must(t, err)
+	expect.OK(t, err)
 	if body != "" {
 		request.Header.Set("Content-Type", "application/json")
 	}
@@ -70,7 +70,7 @@ func ask(t testing.TB, st *site, dial func() (net.Conn, error), path, body strin
 	transport := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return dial() }}
 	t.Cleanup(transport.CloseIdleConnections)
 	response, err := transport.RoundTrip(request)
-	must(t, err)
+	expect.OK(t, err)
 	t.Cleanup(func() { _ = response.Body.Close() })
 	return response
 }
@@ -144,7 +144,7 @@ func TestAnOperationEndsWithItsClient(t *testing.T) {
 	st := newSite(t, o.options)
 	response := ask(t, st, st.localAt.Dial, "/check", "")
 	next(t, o.begun)
-	must(t, response.Body.Close())
+	expect.OK(t, response.Body.Close())
 	next(t, o.ended)
 
 	response = askFree(t, st, "/check")
@@ -158,7 +158,7 @@ func TestAnOperationEndsWithItsClient(t *testing.T) {
 func TestOperationsAreOnTheSocketOnlyAndForAdmins(t *testing.T) {
 	o := newOperations()
 	st := newSite(t, o.options)
-	must(t, expect.Err(st.accounts.AddUser(account.UserDraft{Email: "b@example.org", Role: account.RoleMember})))
+	expect.OK(t, expect.Err(st.accounts.AddUser(account.UserDraft{Email: "b@example.org", Role: account.RoleMember})))
 	for name, c := range map[string]struct {
 		dial       func() (net.Conn, error)
 		path, body string
@@ -208,8 +208,8 @@ func TestABackupForAStreamWaitsUntilItIsTaken(t *testing.T) {
 			break
 		}
 	}
-	must(t, expect.Err(bufio.NewReader(response.Body).ReadString('\n')))
-	must(t, response.Body.Close())
+	expect.OK(t, expect.Err(bufio.NewReader(response.Body).ReadString('\n')))
+	expect.OK(t, response.Body.Close())
 	next(t, o.ended) // because its client has gone
 	expect.That(t, len(o.begun) == 0, "it went on although nobody took it")
 }

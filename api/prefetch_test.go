@@ -33,7 +33,7 @@ func TestAPrefetchIsRefusedAndTheClickCountsThroughEveryDoor(t *testing.T) {
 		c := dial()
 		r := bufio.NewReader(c)
 		ask := func(method, path, body string, lines ...string) string {
-			must(t, expect.Err(io.WriteString(c, requestText(method, path, body, lines...))))
+			expect.OK(t, expect.Err(io.WriteString(c, requestText(method, path, body, lines...))))
 			return headOf(t, r, method)
 		}
 		prefetches, clicks := uint64(0), uint64(0)
@@ -90,7 +90,7 @@ func headOf(t *testing.T, r *bufio.Reader, method string) string {
 		}
 	}
 	if method != "HEAD" {
-		must(t, expect.Err(r.Discard(length)))
+		expect.OK(t, expect.Err(r.Discard(length)))
 	}
 	return undated([]byte(head.String()))
 }

@@ -29,7 +29,7 @@ func newPagesSite(t *testing.T) *site {
 	st.shorten(`{"url":"https://evil.example/","alias":"evil"}`)
 	st.shorten(`{"url":"https://good.example/","alias":"post","redirect_status":307}`)
 	st.get("/used").need(t, "the only hit of a link", 302)
-	must(t, expect.Err(st.targets.Blocked.Replace([]byte("evil.example"))))
+	expect.OK(t, expect.Err(st.targets.Blocked.Replace([]byte("evil.example"))))
 	st.now.Add(time.Minute.Milliseconds())
 	return st
 }
@@ -213,7 +213,7 @@ func TestQRCodesAndPreviewsAreRefusedWhenTooManyWait(t *testing.T) {
 	for path, gate := range map[string]**turnstile.Turnstile{"/live.svg": &st.others.QRCodes.Places, "/live.png": &st.others.QRCodes.Places, "/live+": &st.others.Previews.Places} {
 		whole := *gate
 		*gate = turnstile.New(turnstile.Limits{Places: 1})
-		check(t, (*gate).Enter(turnstile.Key{}))
+		expect.NoError(t, (*gate).Enter(turnstile.Key{}))
 		st.get(path, "Accept: application/json").expect(t, path, 503, problemOf("overloaded"), some("Retry-After"))
 		st.get("/live").expect(t, "a redirect meanwhile", 302)
 		if *gate = whole; st.get(path).status != 200 {

@@ -20,7 +20,7 @@ import (
 func modules(t *testing.T, text string) []string {
 	t.Helper()
 	code, err := qr.Encode(text, qr.M, qr.Auto)
-	must(t, err)
+	expect.OK(t, err)
 	n := code.Bounds().Dx()
 	blank := strings.Repeat(".", n+8)
 	rows := []string{blank, blank, blank, blank}
@@ -63,7 +63,7 @@ func TestAPNGIsTheQRCodeInAWhiteSquare(t *testing.T) {
 func TestAnSVGIsTheQRCode(t *testing.T) {
 	st := newPagesSite(t)
 	r := st.get("/live.svg")
-	must(t, xml.NewDecoder(strings.NewReader(r.body)).Decode(new(struct{ XMLName xml.Name })))
+	expect.OK(t, xml.NewDecoder(strings.NewReader(r.body)).Decode(new(struct{ XMLName xml.Name })))
 	want := modules(t, "https://sho.rt/live")
 	got := make([][]byte, len(want))
 	for y := range got {

@@ -54,7 +54,7 @@ func TestALiveStreamGoesOnAfterAReset(t *testing.T) {
 	st.get("/x")
 	caller := account.CallerOf(account.User{ID: 1})
 	w, err := st.calls.Watch(caller, "x", engine.Guard{Owner: 1})
-	check(t, err)
+	expect.NoError(t, err)
 	for _, step := range []struct {
 		what string
 		do   func()

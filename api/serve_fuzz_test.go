@@ -47,12 +47,12 @@ func newReader(f *testing.F) *reader {
 	}
 	g.WriteProblem = func(ctx *fasthttp.RequestCtx, p problem.Problem) { ctx.SetStatusCode(p.Kind.Status) }
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	must(f, err)
+	expect.OK(f, err)
 	var serving sync.WaitGroup
-	serving.Go(func() { check(f, g.Serve(ln)) })
+	serving.Go(func() { expect.NoError(f, g.Serve(ln)) })
 	f.Cleanup(func() {
 		g.Drain.Begin()
-		check(f, errors.Join(g.CloseListeners(), g.Shutdown(context.Background())))
+		expect.NoError(f, errors.Join(g.CloseListeners(), g.Shutdown(context.Background())))
 		g.Drain.End()
 		serving.Wait()
 	})
@@ -117,9 +117,9 @@ func countAnswers(t *testing.T, answers []byte, to []reading) (n int) {
 // talk sends raw to addr, closes its side, and returns the answers.
 func talk(t *testing.T, addr string, raw []byte) []byte {
 	c, err := net.Dial("tcp", addr)
-	must(t, err)
+	expect.OK(t, err)
 	defer c.Close()
-	must(t, c.SetDeadline(time.Now().Add(patienceOfTests)))
+	expect.OK(t, c.SetDeadline(time.Now().Add(patienceOfTests)))
 	sent := make(chan struct{})
 	go func() {
 		defer close(sent)

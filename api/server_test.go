@@ -26,11 +26,11 @@ func TestShutdownLetsClientsFinishAndTellsThemToClose(t *testing.T) {
 	st := newSite(t, nil)
 	st.shorten(`{"url":"http://a/","alias":"x"}`)
 	c, err := st.publicAt.Dial()
-	must(t, err)
+	expect.OK(t, err)
 	defer c.Close()
 	r := bufio.NewReader(c)
 	ask := func() reply {
-		must(t, expect.Err(io.WriteString(c, requestText("GET", "/x", "", browser))))
+		expect.OK(t, expect.Err(io.WriteString(c, requestText("GET", "/x", "", browser))))
 		return readReply(t, r, "GET")
 	}
 	ask().expect(t, "before", kept)
@@ -198,12 +198,12 @@ func TestTheFirstUserOfANewStoreIsItsAdmin(t *testing.T) {
 func TestALateRequestIsAnswered408(t *testing.T) {
 	st := newSite(t, nil)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	expect.OK(t, err)
 	st.serveOn(ln, st.ServePublic)
 	c, err := net.Dial("tcp", ln.Addr().String())
-	must(t, err)
+	expect.OK(t, err)
 	defer c.Close()
-	must(t, expect.Err(io.WriteString(c, "GET /x HTTP/1.1\r\nHost: ")))
+	expect.OK(t, expect.Err(io.WriteString(c, "GET /x HTTP/1.1\r\nHost: ")))
 	for st.public.Open() == 0 {
 		runtime.Gosched()
 	}
@@ -211,7 +211,7 @@ func TestALateRequestIsAnswered408(t *testing.T) {
 		st.public.Sweep()
 	}
 	readReply(t, bufio.NewReader(c), "GET").expect(t, "", 408, problemOf("timeout"), closed)
-	check(t, st.Shutdown(context.Background()))
+	expect.NoError(t, st.Shutdown(context.Background()))
 }
 
 // Over a real socket, a server that closes with unread bytes resets the connection, and the answer
@@ -219,15 +219,15 @@ func TestALateRequestIsAnswered408(t *testing.T) {
 func TestTheAnswerToATooLargeBodyArrives(t *testing.T) {
 	st := newSite(t, nil)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	expect.OK(t, err)
 	st.serveOn(ln, st.ServePublic)
 	for range 20 {
 		c, err := net.Dial("tcp", ln.Addr().String())
-		must(t, err)
+		expect.OK(t, err)
 		body := strings.Repeat(" ", 300<<10)
 		expect.OK(t, expect.Err(io.WriteString(c, requestText("POST", "/api/v1/shorten", body))), "sending")
 		readReply(t, bufio.NewReader(c), "POST").expect(t, "", problemOf("body_too_large"))
 		_ = c.Close()
 	}
-	check(t, st.Shutdown(context.Background()))
+	expect.NoError(t, st.Shutdown(context.Background()))
 }

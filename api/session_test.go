@@ -178,21 +178,21 @@ func TestRevokingWorksOnOpenConnections(t *testing.T) {
 	st := newSite(t, nil)
 	ann := st.person("ann@example.com", account.RoleMember)
 	issued, text, err := st.accounts.IssueToken(account.CallerOf(ann), account.TokenDraft{Name: "n"})
-	check(t, err)
+	expect.NoError(t, err)
 	cookie := st.logIn("ann@example.com")
 	for name, c := range map[string]struct {
 		line string
 		end  func()
 	}{
-		"token":   {"Authorization: Bearer " + st.secret(text), func() { check(t, st.accounts.RevokeToken(account.Caller{}, ann.ID, issued.ID)) }},
+		"token":   {"Authorization: Bearer " + st.secret(text), func() { expect.NoError(t, st.accounts.RevokeToken(account.Caller{}, ann.ID, issued.ID)) }},
 		"session": {cookie, func() { st.as([]string{cookie, ownPage}, "DELETE", "/session", "") }},
 	} {
 		conn, err := st.publicAt.Dial()
-		must(t, err)
+		expect.OK(t, err)
 		defer conn.Close()
 		answers := bufio.NewReader(conn)
 		for _, want := range []int{200, 401} {
-			must(t, expect.Err(io.WriteString(conn, requestText("GET", "/api/v1/me", "", c.line))))
+			expect.OK(t, expect.Err(io.WriteString(conn, requestText("GET", "/api/v1/me", "", c.line))))
 			readReply(t, answers, "GET").expect(t, name, want)
 			if want == 200 {
 				c.end()
@@ -207,9 +207,9 @@ func TestALiveStreamEndsWithItsSession(t *testing.T) {
 	cookie := st.logIn("ann@example.com")
 	st.as([]string{cookie, ownPage}, "POST", "/shorten", `{"url":"http://a/","alias":"x"}`).need(t, "", 201)
 	conn, err := st.publicAt.Dial()
-	must(t, err)
+	expect.OK(t, err)
 	defer conn.Close()
-	must(t, expect.Err(io.WriteString(conn, requestText("GET", "/api/v1/stats/x/live", "", cookie))))
+	expect.OK(t, expect.Err(io.WriteString(conn, requestText("GET", "/api/v1/stats/x/live", "", cookie))))
 	lines := bufio.NewScanner(conn)
 	for lines.Scan() && !strings.HasPrefix(lines.Text(), "data: ") {
 	}
@@ -228,9 +228,9 @@ func TestADemotionEndsStreamsAndExportsOfOthersLinks(t *testing.T) {
 	boss := st.person("boss@example.com", account.RoleAdmin)
 	token := st.issue(account.CallerOf(boss), account.AllScopes...)
 	conn, err := st.publicAt.Dial()
-	check(t, err)
+	expect.NoError(t, err)
 	defer conn.Close()
-	must(t, expect.Err(io.WriteString(conn, requestText("GET", "/api/v1/stats/x/live?owner=all", "", "Authorization: Bearer "+token))))
+	expect.OK(t, expect.Err(io.WriteString(conn, requestText("GET", "/api/v1/stats/x/live?owner=all", "", "Authorization: Bearer "+token))))
 	lines := bufio.NewScanner(conn)
 	for lines.Scan() && !strings.HasPrefix(lines.Text(), "data: ") {
 	}

@@ -21,10 +21,10 @@ func (st *site) setupLink(body string) (link setupLinkObject, code string) {
 	st.t.Helper()
 	response := ask(st.t, st, st.localAt.Dial, "/setup-links", body)
 	text, err := io.ReadAll(response.Body)
-	check(st.t, err)
+	expect.NoError(st.t, err)
 	expect.MustThat(st.t, response.StatusCode == http.StatusCreated && response.Header.Get("Cache-Control") == "no-store",
 		"got %d %s", response.StatusCode, text)
-	check(st.t, json.Unmarshal(text, &link))
+	expect.NoError(st.t, json.Unmarshal(text, &link))
 	code, found := strings.CutPrefix(link.URL, "http://127.0.0.1:8080/_/setup?code=")
 	expect.MustThat(st.t, found, "got %s, want the address of the page", link.URL)
 	return link, st.secret(code)
@@ -33,7 +33,7 @@ func (st *site) setupLink(body string) (link setupLinkObject, code string) {
 func TestASetupLinkIsForTheUserThatIsNamed(t *testing.T) {
 	st := newSite(t, nil)
 	oldest, err := st.accounts.OldestAdmin()
-	check(t, err)
+	expect.NoError(t, err)
 	ann := st.person("ann@example.com", account.RoleMember)
 	for body, want := range map[string]account.User{
 		`{}`: oldest, `{"user":null}`: oldest, fmt.Sprintf(`{"user":%d}`, ann.ID): ann,

@@ -84,9 +84,9 @@ func (st *site) prepareWrites() (tokenID string) {
 	st.person("ann@example.com", account.RoleMember)
 	st.person("bob@example.com", account.RoleMember)
 	admin, err := st.accounts.UserByName(account.AdminName)
-	check(st.t, err)
+	expect.NoError(st.t, err)
 	token, _, err := st.accounts.IssueToken(account.CallerOf(admin), account.TokenDraft{Name: "t"})
-	check(st.t, err)
+	expect.NoError(st.t, err)
 	return token.ID
 }
 

@@ -99,7 +99,7 @@ func TestWhatIsIncludedIsAddedToTheFigures(t *testing.T) {
 		engine.Visit{Visitor: 3}, engine.Visit{Class: engine.ClassHead},
 		engine.Visit{Visitor: 4, Values: engine.Values{Referrer: st.engine.Referrer([]byte("other"))}}, engine.Visit{Visitor: 5, Values: engine.Values{Referrer: st.engine.Referrer([]byte("direct"))}})
 	st.wantStats("x", 6, 5) // folds
-	check(t, st.engine.Flush())
+	expect.NoError(t, st.engine.Flush())
 	st.hit("x", 1, engine.Visit{Visitor: 3})
 	lists := `"referrers":[{"value":"direct","hits":3},{"value":"news.example","hits":2},{"value":"other","hits":2}],` +
 		`"countries":[{"value":"DE","hits":2},{"value":"FR","hits":1},{"value":"other","hits":4}],` +
@@ -212,7 +212,7 @@ func TestStatsOfAllOwnersNeedAnAdminAndABound(t *testing.T) {
 	for users, want := range map[uint32]int{1000: 200, 1001: 422} {
 		done := make(chan error, 1)
 		st.table.Write([][2][]byte{{[]byte("s"), binary.BigEndian.AppendUint32(nil, users)}}, nil, nil, func(err error) { done <- err })
-		check(t, <-done)
+		expect.NoError(t, <-done)
 		r := st.call("GET", "/stats?owner=all", "")
 		expect.That(t, r.status == want && (want != 422 || r.fields() == "owner:too_many"), "%d users: got %d %s", users, r.status, r.body)
 	}
@@ -280,7 +280,7 @@ func TestTooManyLinksToChooseFromAreRefused(t *testing.T) {
 					Target: "http://a/", Alias: "c" + strconv.Itoa(i), Owner: 1, RedirectStatus: 302, Tags: []string{"all", "t" + strconv.Itoa(i%2)},
 					Import: hitBefore,
 				})
-				check(t, err)
+				expect.NoError(t, err)
 			}
 		})
 	}

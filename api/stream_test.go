@@ -30,7 +30,7 @@ type liveClient struct {
 func (st *site) realAddress() string {
 	st.t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	must(st.t, err)
+	expect.OK(st.t, err)
 	st.serveOn(ln, st.ServePublic)
 	st.t.Cleanup(func() {
 		err := st.Shutdown(context.Background())
@@ -49,12 +49,12 @@ func live(t *testing.T, address, token, path string) (*liveClient, reply) {
 func liveAt(t *testing.T, address, path string, lines ...string) (*liveClient, reply) {
 	t.Helper()
 	conn, err := net.Dial("tcp", address)
-	must(t, err)
+	expect.OK(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
-	must(t, expect.Err(io.WriteString(conn, requestText("GET", path, "", lines...))))
+	expect.OK(t, expect.Err(io.WriteString(conn, requestText("GET", path, "", lines...))))
 	r := bufio.NewReader(conn)
 	res, err := http.ReadResponse(r, &http.Request{Method: "GET"})
-	must(t, err)
+	expect.OK(t, err)
 	if res.StatusCode != 200 {
 		body, _ := io.ReadAll(res.Body)
 		return nil, reply{res.StatusCode, res.Header, string(body), res.Close}
@@ -162,7 +162,7 @@ func TestAStreamOutlivesARequestThatIsTheLast(t *testing.T) {
 	c.want(2*time.Second, figuresEvent(0, 0))
 	st.get("/x", browser)
 	c.want(4*time.Second, figuresEvent(1, 1))
-	must(t, c.conn.Close())
+	expect.OK(t, c.conn.Close())
 	st.awaitStreams(0)
 }
 
@@ -172,18 +172,18 @@ func TestALiveStreamEndsWithTheTokenThatOpenedIt(t *testing.T) {
 	st.shorten(`{"url":"http://a/","alias":"x"}`)
 	address := st.realAddress()
 	admin, _, err := st.accounts.EnsureAdmin()
-	must(t, err)
+	expect.OK(t, err)
 	revoked, text, err := st.accounts.IssueToken(account.CallerOf(admin), account.TokenDraft{Name: "revoked"})
-	must(t, err)
+	expect.OK(t, err)
 	_, expiring, err := st.accounts.IssueToken(account.CallerOf(admin), account.TokenDraft{Name: "expiring", ExpiresAt: time.UnixMilli(st.now.Load() + 60_000)})
-	must(t, err)
+	expect.OK(t, err)
 	stays, _ := live(t, address, st.token, "x/live?owner=all")
 	first, _ := live(t, address, text, "x/live")
 	second, _ := live(t, address, expiring, "x/live")
 	for _, c := range []*liveClient{stays, first, second} {
 		c.want(soon, figuresEvent(0, 0))
 	}
-	check(t, st.accounts.RevokeToken(account.Caller{}, admin.ID, revoked.ID))
+	expect.NoError(t, st.accounts.RevokeToken(account.Caller{}, admin.ID, revoked.ID))
 	first.want(2*time.Second, `event: end|data: {"reason":"unauthorized"}`)
 	first.want(soon, "")
 	second.silent(0)
@@ -227,7 +227,7 @@ func TestLiveStreamsAreBoundedForACallerAndInAll(t *testing.T) {
 	st.callAs(ann, "POST", "/shorten", `{"url":"http://a/","alias":"y"}`)
 	other, _ := live(t, address, ann, "y/live")
 	other.want(soon, figuresEvent(0, 0))
-	check(t, clients[0].conn.Close())
+	expect.NoError(t, clients[0].conn.Close())
 	st.awaitStreams(liveStreamsCaller) // its place is free long before the stream sends anything
 	again, _ := live(t, address, st.token, "x/live")
 	again.want(soon, figuresEvent(0, 0))
@@ -249,9 +249,9 @@ func TestAClientThatDoesNotReadItsStreamIsCut(t *testing.T) {
 	st := newSite(t, nil)
 	st.shorten(`{"url":"http://a/","alias":"x"}`)
 	stuck, err := st.serve(st.ServePublic).Dial() // in memory: there is no buffer for a client that does not read
-	must(t, err)
+	expect.OK(t, err)
 	defer stuck.Close()
-	must(t, expect.Err(io.WriteString(stuck, requestText("GET", "/api/v1/stats/x/live", "", "Authorization: Bearer "+st.token))))
+	expect.OK(t, expect.Err(io.WriteString(stuck, requestText("GET", "/api/v1/stats/x/live", "", "Authorization: Bearer "+st.token))))
 	well, _ := live(t, st.realAddress(), st.token, "x/live")
 	well.want(soon, figuresEvent(0, 0))
 	st.awaitStreams(2)
@@ -277,7 +277,7 @@ func TestShutdownEndsLiveStreamsOfTheSocket(t *testing.T) {
 		got <- send(t, st.localAt, "GET", requestText("GET", "/api/v1/stats/x/live", ""))
 	}()
 	st.awaitStreams(1)
-	check(t, st.Shutdown(context.Background()))
+	expect.NoError(t, st.Shutdown(context.Background()))
 	r := <-got
 	r.expect(t, "", 200, bodyOf(figuresEvent(0, 0)+"\n\nevent: end\ndata: {\"reason\":\"shutdown\"}\n\n"))
 }

@@ -50,7 +50,7 @@ func TestTagsAreListedPageByPage(t *testing.T) {
 			Data []struct{ Name string }
 			Next string `json:"next_cursor"`
 		}
-		check(t, json.Unmarshal([]byte(r.body), &page))
+		expect.NoError(t, json.Unmarshal([]byte(r.body), &page))
 		for _, tag := range page.Data {
 			names = append(names, tag.Name)
 		}

@@ -22,7 +22,7 @@ func (st *site) secureAddress(from string) (addr string) {
 	config := &tls.Config{Certificates: source.TLS.Certificates, NextProtos: []string{"http/1.1"}}
 	source.Close()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	must(st.t, err)
+	expect.OK(st.t, err)
 	at := new(atomic.Pointer[net.TCPAddr])
 	at.Store(tcpAddr(from))
 	st.serveOn(tls.NewListener(withAddr{ln, at}, config), st.ServePublic)
@@ -33,9 +33,9 @@ func (st *site) secureAddress(from string) (addr string) {
 func dialTLS(t testing.TB, addr string) *tls.Conn {
 	t.Helper()
 	c, err := tls.Dial("tcp", addr, &tls.Config{InsecureSkipVerify: true})
-	must(t, err)
+	expect.OK(t, err)
 	t.Cleanup(func() { _ = c.Close() })
-	check(t, c.SetDeadline(time.Now().Add(patienceOfTests)))
+	expect.NoError(t, c.SetDeadline(time.Now().Add(patienceOfTests)))
 	return c
 }
 
@@ -44,7 +44,7 @@ func askTLS(t testing.TB, addr, method, raw string) reply {
 	t.Helper()
 	c := dialTLS(t, addr)
 	defer c.Close()
-	must(t, expect.Err(io.WriteString(c, raw)))
+	expect.OK(t, expect.Err(io.WriteString(c, raw)))
 	return readReply(t, bufio.NewReader(c), method)
 }
 
@@ -54,7 +54,7 @@ func TestTokensAreAcceptedOverTLSFromAnywhere(t *testing.T) {
 	c := dialTLS(t, addr)
 	r := bufio.NewReader(c)
 	for range 2 {
-		must(t, expect.Err(io.WriteString(c, requestText("GET", "/api/v1/me", "", "Authorization: Bearer "+st.token))))
+		expect.OK(t, expect.Err(io.WriteString(c, requestText("GET", "/api/v1/me", "", "Authorization: Bearer "+st.token))))
 		readReply(t, r, "GET").expect(t, "", 200)
 	}
 }
@@ -64,9 +64,9 @@ func TestALiveStreamContinuesOverTLS(t *testing.T) {
 	st.shorten(`{"url":"http://a/","alias":"promo"}`)
 	addr := st.secureAddress("192.0.2.1")
 	c := dialTLS(t, addr)
-	must(t, expect.Err(io.WriteString(c, requestText("GET", "/api/v1/stats/promo/live", "", "Authorization: Bearer "+st.token))))
+	expect.OK(t, expect.Err(io.WriteString(c, requestText("GET", "/api/v1/stats/promo/live", "", "Authorization: Bearer "+st.token))))
 	response, err := http.ReadResponse(bufio.NewReader(c), nil)
-	must(t, err)
+	expect.OK(t, err)
 	lines := bufio.NewScanner(response.Body)
 	next := func(want string) {
 		t.Helper()

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage"
 )
 
@@ -23,11 +24,11 @@ func TestABigStoreIsSoundAndEndsNow(t *testing.T) {
 		t.Fatalf("%s exists", dir)
 	}
 	start := time.Now()
-	must(t, s.Make(t.Context(), dir))
+	expect.OK(t, s.Make(t.Context(), dir))
 	t.Logf("made in %v", time.Since(start).Round(time.Second))
 	var faults engine.Faults
 	inspected, err := storage.Inspect(dir, storage.Options{})
-	must(t, err)
+	expect.OK(t, err)
 	report, err := inspected.Check(t.Context(), storage.CheckOptions{Faults: &faults})
 	if err != nil || inspected.Close() != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 // loaded returns an engine over links with real targets, if there are, and a store that keeps nothing. It is not
@@ -42,7 +43,7 @@ func drain(b *testing.B, e *engine.Engine) {
 	if _, err := e.Stats(context.Background(), keyOf(string(appendCode(nil, 0)))); err != nil { // folds everything
 		b.Fatal(err)
 	}
-	must(b, e.Flush())
+	expect.OK(b, e.Flush())
 }
 
 func TestMain(m *testing.M) {
@@ -144,11 +145,11 @@ func benchmarkMemory(b *testing.B, targets kind) {
 	n := float64(links())
 	e, err := engine.Open(&discard{n: links(), targets: targets, hits: 1},
 		engine.Options{JournalDir: b.TempDir(), Rings: 1, RingRecords: 256, PlainTargets: targets.plain})
-	must(b, err)
+	expect.OK(b, err)
 	before := settledBytes(b)
 	peak := watchPeak(b)
 	start, startCPU := time.Now(), cpuTime()
-	must(b, e.Load(context.Background(), nil))
+	expect.OK(b, e.Load(context.Background(), nil))
 	loadSeconds, loadCPU := time.Since(start).Seconds(), cpuTime()-startCPU
 	peakBytes := peak()
 	runtime.GC()
@@ -169,7 +170,7 @@ func benchmarkMemory(b *testing.B, targets kind) {
 	b.ReportMetric(float64(peakBytes-before)/n, "peak-B/link")
 	b.ReportMetric(float64(e.Metrics().IndexBytes)/n, "index-B/link")
 	b.ReportMetric(float64(gcTime.Microseconds())/1000, "GC-cpu-ms")
-	must(b, e.Close())
+	expect.OK(b, e.Close())
 }
 
 // watchPeak reads the resident memory a hundred times a second until the function that it returns is
@@ -219,11 +220,11 @@ func residentBytes(b *testing.B) int64 {
 func residentNow(b *testing.B) int64 {
 	b.Helper()
 	status, err := os.ReadFile("/proc/self/status")
-	must(b, err)
+	expect.OK(b, err)
 	for line := range strings.Lines(string(status)) {
 		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
 			kb, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64)
-			must(b, err)
+			expect.OK(b, err)
 			return kb << 10
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 func TestEntriesAreKeptForTheDaysThatWereAsked(t *testing.T) {
@@ -18,13 +19,13 @@ func TestEntriesAreKeptForTheDaysThatWereAsked(t *testing.T) {
 	nowMs.Store(start.UnixMilli())
 	k := openKeeper(t, t.TempDir(), now, 1)
 	turn := func() {
-		must(t, k.RollUp(context.Background()))
+		expect.OK(t, k.RollUp(context.Background()))
 	}
 	for i, code := range []string{"first", "second"} { // an hour and a half apart
 		nowMs.Store(start.Add(time.Duration(i) * 90 * time.Minute).UnixMilli())
 		by := engine.By{AtMs: nowMs.Load(), User: 1, Name: "ann"}
 		_, _, err := k.Create(context.Background(), engine.Draft{Target: "https://example.org/", Alias: code, Owner: 1, By: &by})
-		must(t, err)
+		expect.OK(t, err)
 		turn()
 	}
 	for _, c := range []struct {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 var errBadItem = errors.New("bad item")
@@ -88,9 +89,9 @@ func TestEachItemOfABulkHasItsOwnResult(t *testing.T) {
 			}
 		}
 	}
-	wantEqual(t, e.Metrics().Links, 7, "links")
+	expect.Equal(t, e.Metrics().Links, 7, "links")
 	e.make(t, engine.Draft{Alias: "theirs2"}) // all locks were released
-	check(t, e.Delete(context.Background(), keyOf("theirs"), engine.Guard{AnyOwner: true}))
+	expect.NoError(t, e.Delete(context.Background(), keyOf("theirs"), engine.Guard{AnyOwner: true}))
 }
 
 // TestRacingBulksDoNotDeadlockAndEachAliasHasOneWinner has each bulk take the aliases in another
@@ -107,7 +108,7 @@ func TestRacingBulksDoNotDeadlockAndEachAliasHasOneWinner(t *testing.T) {
 				words = append(words, fmt.Sprintf("Alias%d=by%d", (k*(2*i+1)+i)%aliases, i))
 			}
 			results, err := e.CreateBulk(context.Background(), items(strings.Join(words, " ")))
-			check(t, err)
+			expect.NoError(t, err)
 			for _, r := range results {
 				if r.Err == nil && !r.Existed {
 					created[i]++
@@ -149,7 +150,7 @@ func TestBulksThatWaitForEachOtherGoInTurn(t *testing.T) {
 		synctest.Wait()
 		held()
 		writing.Wait()
-		wantEqual(t, e.Metrics().Links, 1+9, "links")
+		expect.Equal(t, e.Metrics().Links, 1+9, "links")
 	})
 }
 
@@ -169,13 +170,13 @@ func TestARepeatedBulkMakesNothingASecondTime(t *testing.T) {
 	}
 	links := e.Metrics().Links
 	for _, code := range []string{"b", "taken", "there"} {
-		must(t, e.Delete(context.Background(), keyOf(code), engine.Guard{AnyOwner: true}))
+		expect.OK(t, e.Delete(context.Background(), keyOf(code), engine.Guard{AnyOwner: true}))
 	}
 	_, err = e.Update(context.Background(), keyOf("a"), engine.Guard{AnyOwner: true}, func(r *engine.Record) error {
 		r.Cold.Title = "another"
 		return nil
 	})
-	must(t, err)
+	expect.OK(t, err)
 	l, _ := e.Resolve(keyOf(first[1].Detail.Code).View())
 	e.Hit(l, engine.Visit{})
 	l.Release()
@@ -188,13 +189,13 @@ func TestARepeatedBulkMakesNothingASecondTime(t *testing.T) {
 			t.Errorf("the repeat shows %+v, want %+v", again[i].Detail, first[i].Detail)
 		}
 	}
-	wantEqual(t, e.Metrics().Links, links-3, "links are there")
+	expect.Equal(t, e.Metrics().Links, links-3, "links are there")
 	q := request("key")
 	q.Body[0]++
 	_, err = e.CreateBulkOnce(context.Background(), q, items(words))
-	wantErr(t, err, engine.ErrMismatch, "another body")
+	expect.Error(t, err, engine.ErrMismatch, "another body")
 	_, _, err = e.CreateOnce(context.Background(), request("key"), nil)
-	wantErr(t, err, engine.ErrMismatch, "a request for one link")
+	expect.Error(t, err, engine.ErrMismatch, "a request for one link")
 	if got, _, err := e.bulkOnce("failing", "! !"); got != "bad bad" || err != nil {
 		t.Errorf("got %q, %v", got, err)
 	}
@@ -236,7 +237,7 @@ func TestABulkOfUnknownOutcomeIsFoundByItsRepeat(t *testing.T) {
 		}
 		e.gate.apply.Store(nil)
 		_, err := e.CreateBulk(context.Background(), items("b c"))
-		wantErr(t, err, engine.ErrOverloaded, "a bulk of a code under way")
+		expect.Error(t, err, engine.ErrOverloaded, "a bulk of a code under way")
 		held()
 		got, _, err := e.bulkOnce("key", "a - b")
 		if links := e.Metrics().Links; got != "created created created" || err != nil || links != 1+3 {
@@ -250,10 +251,10 @@ func TestABulkThatTheStoreRefusesMakesNothing(t *testing.T) {
 	for _, refusal := range []error{engine.ErrReadOnly, engine.ErrOverloaded} {
 		e.gate.failBulk.Store(&refusal)
 		_, _, err := e.bulkOnce("key", "a - b")
-		wantErr(t, err, refusal, "the error")
+		expect.Error(t, err, refusal, "the error")
 	}
 	e.gate.failBulk.Store(nil)
-	wantEqual(t, e.Metrics().Links, 0, "links are there")
+	expect.Equal(t, e.Metrics().Links, 0, "links are there")
 	if got, _, err := e.bulkOnce("key", "a - b"); got != "created created created" || err != nil {
 		t.Errorf("the same request later: got %q, %v", got, err)
 	}

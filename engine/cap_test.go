@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 func capAt(t *testing.T, e *testEngine, code string, maxHits uint64) engine.Detail {
@@ -15,7 +16,7 @@ func capAt(t *testing.T, e *testEngine, code string, maxHits uint64) engine.Deta
 		r.Hot.MaxHits = maxHits
 		return nil
 	})
-	must(t, err)
+	expect.OK(t, err)
 	return d
 }
 

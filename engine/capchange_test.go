@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 // TestACapHoldsForRedirectsAlreadyUnderWay has a redirect resolve the link, then edits the link,
@@ -52,14 +53,14 @@ func TestACapHoldsForRedirectsAlreadyUnderWay(t *testing.T) {
 			}
 			bot := visit
 			bot.Class = engine.ClassBot
-			wantEqual(t, e.Hit(stale, bot), c.want, "a bot's redirect")
-			wantEqual(t, e.Hit(stale, visit), c.want, "a redirect")
+			expect.Equal(t, e.Hit(stale, bot), c.want, "a bot's redirect")
+			expect.Equal(t, e.Hit(stale, visit), c.want, "a redirect")
 			counted := uint64(hits)
 			if c.want {
 				counted++
 			}
 			s := e.stats(t, "x")
-			wantEqual(t, s.Hits, counted, "hits counted")
+			expect.Equal(t, s.Hits, counted, "hits counted")
 		})
 	}
 }

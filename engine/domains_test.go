@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 // ledger is the owner of links in domain 1 in these tests; owner 1 has links in the default domain.
@@ -44,7 +45,7 @@ func TestABulkOverTwoDomainsRacesItsReverse(t *testing.T) {
 		for i, items := range [][]engine.BulkItem{forth, back} {
 			both.Go(func() {
 				results, err := e.CreateBulk(context.Background(), items)
-				wantErr(t, err, nil, "round %d", round)
+				expect.Error(t, err, nil, "round %d", round)
 				for _, r := range results {
 					if r.Err == nil {
 						made[i]++
@@ -83,10 +84,10 @@ func TestAPurgeInOneDomainLeavesTheOther(t *testing.T) {
 	e.PutLedger(ledger, elsewhere)
 	codes := []string{"a", "eight_by", "nine_byte"}
 	_, err := e.CreateBulk(context.Background(), inTwoDomains(codes...))
-	must(t, err)
+	expect.OK(t, err)
 	for i, code := range codes {
 		gone, stays := engine.Key{Domain: engine.Domain(i % 2), Code: code}, engine.Key{Domain: engine.Domain((i + 1) % 2), Code: code}
-		must(t, e.Delete(context.Background(), gone, engine.Guard{AnyOwner: true}))
+		expect.OK(t, e.Delete(context.Background(), gone, engine.Guard{AnyOwner: true}))
 		e.wantTarget(t, gone, "")
 		e.wantTarget(t, stays, fmt.Sprintf("https://%d.example/%s", stays.Domain, code))
 	}
@@ -111,7 +112,7 @@ func TestARepeatAnswersWithTheDomainsOfItsLinks(t *testing.T) {
 	e := newTwoDomains(t, engine.Options{})
 	bulk := func() []engine.BulkResult {
 		results, err := e.CreateBulkOnce(context.Background(), request("bulk"), inTwoDomains("x", "y"))
-		must(t, err)
+		expect.OK(t, err)
 		return results
 	}
 	one := func() engine.Detail {

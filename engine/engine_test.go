@@ -19,6 +19,7 @@ import (
 	"go.uber.org/goleak"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/engine/index"
 	"shunt/storage"
 )
@@ -27,32 +28,10 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("runtime.runCleanups")) // the runtime's own, while it unmaps memory
 }
 
-// must ends a test if a step that it does not test has failed.
-func must(t fataler, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// fataler is a test, or a run of rapid.
-type fataler interface {
-	Helper()
-	Fatal(...any)
-}
-
 // An ender can be told what to do at its end.
 type ender interface {
-	fataler
+	expect.T
 	Cleanup(func())
-}
-
-// check notes an error and lets the test go on, as a goroutine must.
-func check(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Error(err)
-	}
 }
 
 // gate is the real store with gates that a test can close.
@@ -121,7 +100,7 @@ func inMemory(t ender) string {
 	if err != nil {
 		dir, err = os.MkdirTemp("", "shunt-")
 	}
-	must(t, err)
+	expect.OK(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	return dir
 }
@@ -138,7 +117,7 @@ type testEngine struct {
 func newTestEngine(t *testing.T, o engine.Options) *testEngine {
 	t.Helper()
 	store, err := storage.Open("data", storage.Options{Create: true, FS: vfs.NewMem()})
-	must(t, err)
+	expect.OK(t, err)
 	g := &gate{Store: store}
 	if o.JournalDir == "" {
 		o.JournalDir = filepath.Join(inMemory(t), "journal")
@@ -147,8 +126,8 @@ func newTestEngine(t *testing.T, o engine.Options) *testEngine {
 		o.Rings, o.RingRecords = 2, 1024
 	}
 	e, err := engine.Open(g, o)
-	must(t, err)
-	must(t, e.Load(context.Background(), nil))
+	expect.OK(t, err)
+	expect.OK(t, e.Load(context.Background(), nil))
 	ctx, cancelEngine := context.WithCancel(context.Background())
 	storeCtx, cancelStore := context.WithCancel(context.Background())
 	var engineDone, storeDone sync.WaitGroup
@@ -166,7 +145,7 @@ func newTestEngine(t *testing.T, o engine.Options) *testEngine {
 		err := closeEngine()
 		cancelStore()
 		storeDone.Wait()
-		check(t, errors.Join(err, store.Close()))
+		expect.NoError(t, errors.Join(err, store.Close()))
 	})
 	t.Cleanup(stop)
 	return &testEngine{Engine: e, gate: g, stopEngine: stopEngine, closeEngine: closeEngine, stop: stop}
@@ -175,7 +154,7 @@ func newTestEngine(t *testing.T, o engine.Options) *testEngine {
 func (e *testEngine) create(t *testing.T, alias string) index.Link {
 	t.Helper()
 	_, _, err := e.Create(context.Background(), engine.Draft{Alias: alias, Owner: 1, Target: "https://example.com/" + alias})
-	must(t, err)
+	expect.OK(t, err)
 	l, ok := e.Resolve(keyOf(alias).View())
 	if !ok {
 		t.Fatalf("%s does not resolve", alias)
@@ -186,7 +165,7 @@ func (e *testEngine) create(t *testing.T, alias string) index.Link {
 func (e *testEngine) stats(t *testing.T, code string) engine.Stats {
 	t.Helper()
 	s, err := e.Stats(context.Background(), keyOf(code))
-	must(t, err)
+	expect.OK(t, err)
 	return s
 }
 
@@ -209,7 +188,7 @@ func TestResolveAndHitAllocateNothing(t *testing.T) {
 	_, _, err := e.Create(context.Background(), engine.Draft{
 		Alias: "capped", Owner: 1, Target: "https://x.example", MaxHits: 1 << 40, ExpiresAt: time.Now().Add(time.Hour),
 	})
-	must(t, err)
+	expect.OK(t, err)
 	for _, code := range []string{"plain", "capped", "nosuchcode"} {
 		code := []byte(code)
 		allocs := testing.AllocsPerRun(1000, func() {
@@ -268,14 +247,14 @@ func TestAFailedFlushIsCommittedLaterAndOnce(t *testing.T) {
 	e.gate.failFlush.Store(nil)
 	tally := func() engine.Tally {
 		tally, _, err := e.gate.readLife(l.ID())
-		must(t, err)
+		expect.OK(t, err)
 		return tally
 	}
 	eventually(t, "everything to be durable", func() bool { return tally().Hits >= 150 })
 	if s := e.stats(t, "x"); s != want {
 		t.Errorf("after flushes go again: %+v, want %+v", s, want)
 	}
-	must(t, e.closeEngine())
+	expect.OK(t, e.closeEngine())
 	if got := tally(); got.Hits != 150 || got.Visitors.Count() != 150 {
 		t.Errorf("the store has %d hits of %d visitors, want 150 of 150", got.Hits, got.Visitors.Count())
 	}
@@ -327,7 +306,7 @@ func TestCloseFlushesWhatAFailedFlushLeft(t *testing.T) {
 	eventually(t, "a failure", func() bool { return e.Metrics().FlushErrors > 0 })
 	e.stopEngine()
 	e.gate.failFlush.Store(nil)
-	must(t, e.closeEngine())
+	expect.OK(t, e.closeEngine())
 	if tally, _, err := e.gate.readLife(l.ID()); err != nil || tally.Hits != hits || tally.Visitors.Count() != 300 {
 		t.Errorf("the store has %d hits of %d visitors, %v; want %d of 300", tally.Hits, tally.Visitors.Count(), err, hits)
 	}
@@ -348,7 +327,7 @@ func TestStatsOutliveARewriteOfTheirShard(t *testing.T) {
 				r.Hot.Target = fmt.Sprintf("%s%d", long, i)
 				return nil
 			})
-			check(t, err)
+			expect.NoError(t, err)
 		}
 		for range 3 {
 			runtime.GC()
@@ -373,7 +352,7 @@ func TestACreateThatTheStoreDoesNotAnswerIsUnknown(t *testing.T) {
 
 		start := time.Now()
 		_, _, err := e.Create(ctx, draft)
-		wantErr(t, err, engine.ErrOutcomeUnknown, "first create")
+		expect.Error(t, err, engine.ErrOutcomeUnknown, "first create")
 		if took := time.Since(start); took != engine.CommitTimeout {
 			t.Errorf("it took %v", took)
 		}
@@ -381,7 +360,7 @@ func TestACreateThatTheStoreDoesNotAnswerIsUnknown(t *testing.T) {
 			t.Error("it is visible before it is durable")
 		}
 		_, _, err = e.Create(ctx, draft)
-		wantErr(t, err, engine.ErrOverloaded, "another create of the same alias while the first is under way")
+		expect.Error(t, err, engine.ErrOverloaded, "another create of the same alias while the first is under way")
 		e.gate.apply.Store(nil)
 		held()
 		synctest.Wait()
@@ -389,16 +368,16 @@ func TestACreateThatTheStoreDoesNotAnswerIsUnknown(t *testing.T) {
 			t.Error("it is durable and not visible")
 		}
 		_, _, err = e.Create(ctx, draft)
-		wantErr(t, err, engine.ErrTaken, "another create after it")
+		expect.Error(t, err, engine.ErrTaken, "another create after it")
 	})
 }
 
 func TestNothingIsServedOrWrittenBeforeLoading(t *testing.T) {
 	store, err := storage.Open("data", storage.Options{Create: true, FS: vfs.NewMem()})
-	must(t, err)
+	expect.OK(t, err)
 	defer store.Close()
 	e, err := engine.Open(store, engine.Options{JournalDir: t.TempDir(), Rings: 1, RingRecords: 256})
-	must(t, err)
+	expect.OK(t, err)
 	ctx := context.Background()
 	_, _, createErr := e.Create(ctx, engine.Draft{Target: "https://example.com"})
 	_, updateErr := e.Update(ctx, keyOf("x"), engine.Guard{}, nil)
@@ -407,12 +386,12 @@ func TestNothingIsServedOrWrittenBeforeLoading(t *testing.T) {
 	for what, err := range map[string]error{
 		"create": createErr, "update": updateErr, "read": readErr, "stats": statsErr, "delete": e.Delete(ctx, keyOf("x"), engine.Guard{}),
 	} {
-		wantErr(t, err, engine.ErrLoading, "%s", what)
+		expect.Error(t, err, engine.ErrLoading, "%s", what)
 	}
 	if e.Ready() {
 		t.Error("ready before loading")
 	}
-	check(t, e.Close())
+	expect.NoError(t, e.Close())
 }
 
 func TestACodeIsDrawnAgainWhileItIsTaken(t *testing.T) {
@@ -422,7 +401,7 @@ func TestACodeIsDrawnAgainWhileItIsTaken(t *testing.T) {
 	var codes []string
 	for range 3 {
 		d, _, err := e.Create(context.Background(), engine.Draft{Owner: 1, Target: "https://example.com"})
-		must(t, err)
+		expect.OK(t, err)
 		codes = append(codes, d.Code)
 	}
 	// BBBBBBBB (11) is free, bbbbbbbb (37) differs from it only by case.
@@ -466,7 +445,7 @@ func TestTooLargeFieldsAreRefused(t *testing.T) {
 			t.Errorf("%s: got %v, want an InvalidError", name, err)
 		}
 	}
-	wantEqual(t, e.Metrics().Links, 0, "links were made")
+	expect.Equal(t, e.Metrics().Links, 0, "links were made")
 }
 
 // keyOf returns the key of a code in the default domain.
@@ -475,20 +454,4 @@ func keyOf(code string) engine.Key { return engine.Key{Domain: engine.DefaultDom
 // viewOf returns a view of the same.
 func viewOf(code []byte) engine.KeyView {
 	return engine.KeyView{Domain: engine.DefaultDomain, Code: code}
-}
-
-// wantEqual notes that what a format says is got, if that is not what is wanted.
-func wantEqual[T comparable](t testing.TB, got, want T, format string, args ...any) {
-	t.Helper()
-	if got != want {
-		t.Errorf("%s: got %v, want %v", fmt.Sprintf(format, args...), got, want)
-	}
-}
-
-// wantErr notes that what a format says has ended with err, if that is not the error that is wanted.
-func wantErr(t testing.TB, err, want error, format string, args ...any) {
-	t.Helper()
-	if !errors.Is(err, want) {
-		t.Errorf("%s: got %v, want %v", fmt.Sprintf(format, args...), err, want)
-	}
 }

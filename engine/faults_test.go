@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 func TestFaultsOfFilesComeFirstAndOthersAreGrouped(t *testing.T) {
@@ -25,7 +26,7 @@ func TestFaultsOfFilesComeFirstAndOthersAreGrouped(t *testing.T) {
 		{Where: "db/1.sst", What: "it is damaged"}, {Where: "journal/ring-1", What: "it is damaged too"},
 		{Where: "meta, id", What: "before any file"}, {Where: "by owner, key 0", What: "it cannot be read", Follows: true},
 	} {
-		wantEqual(t, first[i], want, "fault %d", i)
+		expect.Equal(t, first[i], want, "fault %d", i)
 	}
 	groups := f.Groups()
 	if len(groups) != 2 || groups[0].Where != "by owner" || groups[0].Count != 3*engine.MaxFaults || groups[1].Where != "hot" || groups[1].Count != 1 {

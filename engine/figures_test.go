@@ -17,6 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage"
 )
 
@@ -93,14 +94,14 @@ func (f *figures) addLink(code string, owner uint32, tag string) {
 	_, _, err := f.e.Create(context.Background(), engine.Draft{
 		Alias: code, Owner: owner, Target: "https://example.com", Tags: []string{tag},
 	})
-	must(f.t, err)
+	expect.OK(f.t, err)
 	f.links = append(f.links, figuredLink{code, owner, tag, false})
 }
 
 func (f *figures) open() {
 	var err error
 	f.store, err = storage.Open("data", storage.Options{Create: true, FS: f.fs})
-	must(f.t, err)
+	expect.OK(f.t, err)
 	store := f.store
 	f.stopStore = start(func(ctx context.Context) { _ = store.Run(ctx) })
 	f.openEngine()
@@ -113,8 +114,8 @@ func (f *figures) openEngine() {
 		Now: func() time.Time { return f.now }, ClockSettles: -1,
 		KeptHours: f.keptHours, KeptDays: f.keptDays,
 	})
-	must(f.t, err)
-	must(f.t, f.e.Load(context.Background(), nil))
+	expect.OK(f.t, err)
+	expect.OK(f.t, f.e.Load(context.Background(), nil))
 	f.stopEngine = start(f.e.RefillIDs)
 }
 
@@ -136,18 +137,18 @@ func (f *figures) close() {
 	f.stopEngine()
 	err := f.e.Close()
 	f.stopStore()
-	check(f.t, errors.Join(err, f.store.Close()))
+	expect.NoError(f.t, errors.Join(err, f.store.Close()))
 }
 
 func (f *figures) kill() {
 	f.stopEngine()
-	must(f.t, f.e.Abandon())
+	expect.OK(f.t, f.e.Abandon())
 	f.openEngine()
 }
 
 // closeHours rolls up the hours that are over.
 func (f *figures) closeHours() {
-	must(f.t, f.e.CloseHours(context.Background()))
+	expect.OK(f.t, f.e.CloseHours(context.Background()))
 }
 
 var figuredHosts = []string{"", "news.example", "a.example", "search.example"}
@@ -355,7 +356,7 @@ func TestEveryWindowHasItsHitsAndVisitors(t *testing.T) {
 			},
 			"close hours": func(*rapid.T) { f.closeHours() },
 			"flush": func(*rapid.T) {
-				must(rt, f.e.Flush())
+				expect.OK(rt, f.e.Flush())
 			},
 			"kill or restart": func(rt *rapid.T) {
 				if rapid.Bool().Draw(rt, "kill") {
@@ -368,7 +369,7 @@ func TestEveryWindowHasItsHitsAndVisitors(t *testing.T) {
 			"delete": func(rt *rapid.T) {
 				if l := &f.links[1]; !l.deleted && rapid.IntRange(0, 3).Draw(rt, "really") == 0 {
 					l.deleted = true
-					must(rt, f.e.Delete(context.Background(), keyOf(l.code), engine.Guard{AnyOwner: true}))
+					expect.OK(rt, f.e.Delete(context.Background(), keyOf(l.code), engine.Guard{AnyOwner: true}))
 				}
 			},
 			"reset": f.reset,
@@ -471,7 +472,7 @@ func TestWindowsOfManyVisitorsAreWithinThreeStandardErrors(t *testing.T) {
 	for days := 1; days <= 31; days += 3 {
 		q := engine.Query{From: f.now.AddDate(0, 0, -days), Parts: allParts}
 		r, err := f.e.OwnerReport(context.Background(), []uint32{1}, "", q)
-		must(t, err)
+		expect.OK(t, err)
 		want := f.want(func(_ figuredLink, owner uint32) bool { return owner == 1 }, r.From, r.To)
 		distinct := uint64(len(want.visitors))
 		part := 3 * r.UniqueError
@@ -500,7 +501,7 @@ func TestUniqueIsNeverAboveHits(t *testing.T) {
 		}
 		s, err := f.e.Stats(context.Background(), keyOf(f.links[0].code))
 		r, err2 := f.e.LinkReport(context.Background(), keyOf(f.links[0].code), engine.Query{From: f.now.Add(-time.Hour), Parts: allParts})
-		must(t, errors.Join(err, err2))
+		expect.OK(t, errors.Join(err, err2))
 		if s.Hits != hits || s.Unique > hits || r.Hits != hits || r.Unique > hits {
 			t.Fatalf("%d visitors: %+v, and in the window %+v", hits, s, r.Stats)
 		}

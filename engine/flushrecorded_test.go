@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/engine/index"
 )
 
@@ -21,7 +22,7 @@ func hitTimes(e *testEngine, l index.Link, n int) {
 func (e *testEngine) inStore(t *testing.T, id uint64) uint64 {
 	t.Helper()
 	tally, _, err := e.gate.readLife(id)
-	must(t, err)
+	expect.OK(t, err)
 	return tally.Hits
 }
 
@@ -36,7 +37,7 @@ func TestFlushRecordedStoresEveryAnsweredHit(t *testing.T) {
 		var asking sync.WaitGroup
 		for range 3 {
 			asking.Go(func() {
-				check(t, e.FlushRecorded(t.Context()))
+				expect.NoError(t, e.FlushRecorded(t.Context()))
 			})
 		}
 		asking.Wait()
@@ -56,11 +57,11 @@ func TestFlushRecordedReturnsTheErrorOfItsFlush(t *testing.T) {
 	broken := errors.New("disk is broken")
 	e.gate.failFlush.Store(&broken)
 	hitTimes(e, l, 5)
-	wantErr(t, e.FlushRecorded(t.Context()), broken, "the error")
+	expect.Error(t, e.FlushRecorded(t.Context()), broken, "the error")
 	e.gate.failFlush.Store(nil)
 	hitTimes(e, l, 5) // after the batch that failed, which is committed first
-	check(t, e.FlushRecorded(t.Context()))
-	wantEqual(t, e.inStore(t, l.ID()), 10, "hits in the store")
+	expect.NoError(t, e.FlushRecorded(t.Context()))
+	expect.Equal(t, e.inStore(t, l.ID()), 10, "hits in the store")
 }
 
 // TestAFlushCoversHitsThatFoundNoRoom drops hits while nothing gathers: only positions are left to
@@ -81,15 +82,15 @@ func TestAFlushCoversHitsThatFoundNoRoom(t *testing.T) {
 	e.gate.failFlush.Store(nil)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	must(t, e.FlushRecorded(ctx))
+	expect.OK(t, e.FlushRecorded(ctx))
 	if m := e.Metrics(); m.HitsMissing != 3 || m.Flushes != 2 {
 		t.Errorf("%d hits are missing and %d flushes were made, want 3 and 2: one with the hits, one with positions alone", m.HitsMissing, m.Flushes)
 	}
 	for range 3 { // idle
-		must(t, e.FlushRecorded(t.Context()))
+		expect.OK(t, e.FlushRecorded(t.Context()))
 	}
 	e.stopEngine()
-	must(t, e.Flush())
+	expect.OK(t, e.Flush())
 	if got := e.Metrics().Flushes; got != 2 {
 		t.Errorf("an idle engine flushed %d times", got-2)
 	}
@@ -109,10 +110,10 @@ func TestFlushRecordedEndsWithItsContext(t *testing.T) {
 	}
 	cancel()
 	for range 2 {
-		wantErr(t, <-asked, context.Canceled, "the error")
+		expect.Error(t, <-asked, context.Canceled, "the error")
 	}
 	e.gate.hold.Store(nil)
 	close(held)
 	e.stopEngine()
-	wantErr(t, e.FlushRecorded(t.Context()), engine.ErrClosed, "after Run's end")
+	expect.Error(t, e.FlushRecorded(t.Context()), engine.ErrClosed, "after Run's end")
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 func TestATooLargeFlushDropsDetailsButNoHit(t *testing.T) {
@@ -29,7 +30,7 @@ func TestATooLargeFlushDropsDetailsButNoHit(t *testing.T) {
 		if err != nil || tally.Hits != 3 || tally.Visitors.Count() != want.visitors || tally.Dimensions.Empty() == want.breakdowns {
 			t.Errorf("%d refusals: %d hits, %d visitors, %v (%v)", refused, tally.Hits, tally.Visitors.Count(), tally.Dimensions, err)
 		}
-		wantEqual(t, e.Metrics().FlushesReduced, uint64(refused), "%d refusals: counted", refused)
+		expect.Equal(t, e.Metrics().FlushesReduced, uint64(refused), "%d refusals: counted", refused)
 		l.Release()
 	}
 }
@@ -57,7 +58,7 @@ func TestAnEditThatIsRefusedChangesNothingOfTheLink(t *testing.T) {
 		}
 	}
 	s := e.stats(t, "x")
-	wantEqual(t, s.Hits, 10, "hits")
+	expect.Equal(t, s.Hits, 10, "hits")
 	// Its figures can be read although the edit holds the code.
 	r, err := e.LinkReport(context.Background(), keyOf("x"), engine.Query{Interval: engine.Daily})
 	if err != nil || r.Hits != 10 {

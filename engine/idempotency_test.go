@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage"
 )
 
@@ -46,7 +47,7 @@ func TestARepeatAfterAnUnknownOutcomeGetsTheLink(t *testing.T) {
 		stall := func(commit func()) { held = commit }
 		e.gate.apply.Store(&stall)
 		_, err := e.once("key")
-		wantErr(t, err, engine.ErrOutcomeUnknown, "the first")
+		expect.Error(t, err, engine.ErrOutcomeUnknown, "the first")
 		start := time.Now()
 		if _, err := e.once("key"); !errors.Is(err, engine.ErrOutcomeUnknown) || time.Since(start) != engine.CommitTimeout {
 			t.Errorf("a repeat while the first is under way: %v after %v", err, time.Since(start))
@@ -105,22 +106,22 @@ type keeper struct {
 func openKeeper(t *testing.T, dir string, now func() time.Time, maxReceipts int) *keeper {
 	t.Helper()
 	store, err := storage.Open(filepath.Join(dir, "data"), storage.Options{Create: true})
-	must(t, err)
+	expect.OK(t, err)
 	k := &keeper{store: &failing{Store: store}}
 	k.Engine, err = engine.Open(k.store, engine.Options{
 		JournalDir: filepath.Join(dir, "journal"), Rings: 1, RingRecords: 256, Now: now, ClockSettles: -1, MaxReceipts: maxReceipts,
 	})
-	must(t, err)
-	must(t, k.Load(context.Background(), nil))
+	expect.OK(t, err)
+	expect.OK(t, k.Load(context.Background(), nil))
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { _ = store.Run(ctx) })
 	running.Go(func() { k.RefillIDs(ctx) }) // no loops: the test decides when to roll up
 	k.close = sync.OnceFunc(func() {
-		check(t, k.Engine.Close())
+		expect.NoError(t, k.Engine.Close())
 		cancel()
 		running.Wait()
-		check(t, store.Close())
+		expect.NoError(t, store.Close())
 	})
 	t.Cleanup(k.close)
 	return k
@@ -133,7 +134,7 @@ func TestReceiptsOutliveARestartAndStillCount(t *testing.T) {
 	for i := range first {
 		var err error
 		first[i], err = createOnce(k.Engine, fmt.Sprint(i))
-		must(t, err)
+		expect.OK(t, err)
 	}
 	k.close()
 	k = openKeeper(t, dir, time.Now, 3)
@@ -143,8 +144,8 @@ func TestReceiptsOutliveARestartAndStillCount(t *testing.T) {
 		}
 	}
 	_, err := createOnce(k.Engine, "fourth")
-	wantErr(t, err, engine.ErrTooManyReceipts, "a fourth key")
-	wantEqual(t, k.Metrics().Links, 3, "links")
+	expect.Error(t, err, engine.ErrTooManyReceipts, "a fourth key")
+	expect.Equal(t, k.Metrics().Links, 3, "links")
 }
 
 func TestExpiredReceiptsAreSweptAndMakeRoom(t *testing.T) {
@@ -153,7 +154,7 @@ func TestExpiredReceiptsAreSweptAndMakeRoom(t *testing.T) {
 	pass := func(d time.Duration) { nowMs.Add(d.Milliseconds()) }
 	k := openKeeper(t, t.TempDir(), func() time.Time { return time.UnixMilli(nowMs.Load()) }, 2)
 	turn := func() {
-		must(t, k.RollUp(context.Background()))
+		expect.OK(t, k.RollUp(context.Background()))
 	}
 	room := func(key string) bool {
 		_, err := createOnce(k.Engine, key)
@@ -186,8 +187,8 @@ func TestExpiredReceiptsAreSweptAndMakeRoom(t *testing.T) {
 		t.Error("a sweep does not make room for one")
 	}
 	_, err := k.store.ReadReceipt(request("a").RequestKey)
-	wantErr(t, err, engine.ErrNotFound, "the first receipt")
-	wantEqual(t, k.Metrics().Links, 3, "links")
+	expect.Error(t, err, engine.ErrNotFound, "the first receipt")
+	expect.Equal(t, k.Metrics().Links, 3, "links")
 }
 
 func TestAFailedRequestLeavesItsKeyFree(t *testing.T) {
@@ -195,12 +196,12 @@ func TestAFailedRequestLeavesItsKeyFree(t *testing.T) {
 	for i, refused := range []error{engine.ErrOverloaded, engine.ErrClosed, errors.New("disk")} {
 		k.store.err.Store(&refused)
 		_, err := createOnce(k.Engine, fmt.Sprint(i))
-		wantErr(t, err, refused, "the error")
+		expect.Error(t, err, refused, "the error")
 	}
 	k.store.err.Store(nil)
 	badDraft := errors.New("bad draft")
 	_, _, err := k.CreateOnce(context.Background(), request("x"), func() (engine.Draft, error) { return engine.Draft{}, badDraft })
-	wantErr(t, err, badDraft, "the error")
+	expect.Error(t, err, badDraft, "the error")
 	func() {
 		defer func() { _ = recover() }()
 		_, _, _ = k.CreateOnce(context.Background(), request("x"), func() (engine.Draft, error) { panic("in a draft") })
@@ -219,7 +220,7 @@ func TestASweepSkipsTheKeyOfACreateUnderWay(t *testing.T) {
 		ClockSettles: -1, FlushInterval: time.Hour, MaxReceipts: 1,
 	})
 	_, err := e.once("key")
-	must(t, err)
+	expect.OK(t, err)
 	passed.Store(int64(engine.ReceiptLife + time.Hour))
 	inStore := make(chan func(), 1)
 	stall := func(commit func()) { inStore <- commit }
@@ -229,10 +230,10 @@ func TestASweepSkipsTheKeyOfACreateUnderWay(t *testing.T) {
 	making.Go(func() {
 		var err error
 		made, err = e.once("key")
-		check(t, err)
+		expect.NoError(t, err)
 	})
 	commit := <-inStore
-	must(t, e.RollUp(context.Background()))
+	expect.OK(t, e.RollUp(context.Background()))
 	if _, err := e.gate.ReadReceipt(request("key").RequestKey); err != nil {
 		t.Errorf("the old receipt was swept: %v", err)
 	}
@@ -243,7 +244,7 @@ func TestASweepSkipsTheKeyOfACreateUnderWay(t *testing.T) {
 		t.Errorf("a repeat got %q, %v, want %q", d.Code, err, made.Code)
 	}
 	_, err = e.once("another")
-	wantErr(t, err, engine.ErrTooManyReceipts, "a second key")
+	expect.Error(t, err, engine.ErrTooManyReceipts, "a second key")
 }
 
 // TestASweepKeepsReceiptsThatAreWrittenAgain repeats requests with expired receipts while these are
@@ -261,10 +262,10 @@ func TestASweepKeepsReceiptsThatAreWrittenAgain(t *testing.T) {
 			racing.Go(func() {
 				var err error
 				made[i], err = createOnce(k.Engine, fmt.Sprint(i))
-				check(t, err)
+				expect.NoError(t, err)
 			})
 		}
-		must(t, k.RollUp(context.Background()))
+		expect.OK(t, k.RollUp(context.Background()))
 		racing.Wait()
 		for i := range made {
 			if d, err := createOnce(k.Engine, fmt.Sprint(i)); err != nil || d.Code != made[i].Code {

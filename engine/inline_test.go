@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"strconv"
 	"testing"
+
+	"shunt/engine/expect"
 )
 
 // inlined has the calls in each function on a redirect's path, which must all be inlined: a call
@@ -77,7 +79,7 @@ func linesOf(t *testing.T, file, function string) (from, to int) {
 	t.Helper()
 	positions := token.NewFileSet()
 	parsed, err := parser.ParseFile(positions, filepath.FromSlash(file), nil, parser.SkipObjectResolution)
-	must(t, err)
+	expect.OK(t, err)
 	for _, d := range parsed.Decls {
 		if f, ok := d.(*ast.FuncDecl); ok && f.Name.Name == function {
 			return positions.Position(f.Pos()).Line, positions.Position(f.End()).Line

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 // TestARunningServersJournalIsNeitherReplayedNorRemoved opens engines as on a copy of the data
@@ -15,16 +16,16 @@ import (
 func TestARunningServersJournalIsNeitherReplayedNorRemoved(t *testing.T) {
 	l := newLife(t, 1)
 	before, err := l.gate.Positions()
-	must(t, err)
+	expect.OK(t, err)
 	l.open(engine.Options{})
 	running, files := l.Engine, journalFiles(t, l.dir)
 	l.hit(0, 3, 1)
 	if err := l.tryOpen(engine.Options{}); !said(err, l.dir, "running server", "--journal-dir") {
 		t.Errorf("on the same positions: %v", err)
 	}
-	check(t, l.replayJournal(l.dir))
+	expect.NoError(t, l.replayJournal(l.dir))
 	l.wantLog(1, "also another server's", l.dir)
-	must(t, l.gate.Flush(engine.FlushBatch{Positions: before}))
+	expect.OK(t, l.gate.Flush(engine.FlushBatch{Positions: before}))
 	l.open(engine.Options{})
 	l.close()
 	l.log.take() // it is random which of the two has the later epoch; the next one is the latest
@@ -35,9 +36,9 @@ func TestARunningServersJournalIsNeitherReplayedNorRemoved(t *testing.T) {
 			t.Errorf("%s was removed", path)
 		}
 	}
-	wantEqual(t, l.durable(0), 0, "hits of the running server were replayed")
+	expect.Equal(t, l.durable(0), 0, "hits of the running server were replayed")
 	l.close()
-	must(t, running.Abandon())
+	expect.OK(t, running.Abandon())
 	l.open(engine.Options{}) // the server has ended, and its files are of an old epoch
 	l.wantLog(0)
 	if left := journalFiles(t, l.dir); len(left) != len(files) {
@@ -55,7 +56,7 @@ func (l *life) replayJournal(dir string) error {
 func (l *life) epoch() uint64 {
 	l.t.Helper()
 	p, err := l.gate.Positions()
-	must(l.t, err)
+	expect.OK(l.t, err)
 	return p.Epoch
 }
 
@@ -69,7 +70,7 @@ func TestAMovedJournalIsReplayedAndRemovedWithoutNewFiles(t *testing.T) {
 		return os.ErrInvalid
 	})
 	for range 2 {
-		must(t, l.replayJournal(l.dir))
+		expect.OK(t, l.replayJournal(l.dir))
 	}
 	engine.BreakWrites(t, func(write func() error) error { return write() })
 	if left := journalFiles(t, l.dir); len(left) != 0 {
@@ -77,7 +78,7 @@ func TestAMovedJournalIsReplayedAndRemovedWithoutNewFiles(t *testing.T) {
 	}
 	l.open(engine.Options{JournalDir: t.TempDir()})
 	l.wantLog(0)
-	wantEqual(t, l.durable(0), 3, "hits were replayed")
+	expect.Equal(t, l.durable(0), 3, "hits were replayed")
 	l.close()
 }
 
@@ -88,11 +89,11 @@ func TestAJournalMovesOutOfAReadOnlyFolder(t *testing.T) {
 	l.crash()
 	engine.Immutable(t, l.dir)
 	l.log.take()
-	must(t, l.replayJournal(l.dir))
+	expect.OK(t, l.replayJournal(l.dir))
 	l.wantLog(1, "old journal files could not be removed", l.dir)
 	l.open(engine.Options{JournalDir: t.TempDir()})
 	l.wantLog(0)
-	wantEqual(t, l.durable(0), 3, "hits were replayed")
+	expect.Equal(t, l.durable(0), 3, "hits were replayed")
 	l.close()
 }
 
@@ -108,13 +109,13 @@ func TestALostOldJournalIsReportedOnceAndTheMoveSucceeds(t *testing.T) {
 			l.dir = filepath.Join(l.dir, "below")
 			l.open(engine.Options{})
 			l.hit(0, 1, 1)
-			must(t, l.flush())
+			expect.OK(t, l.flush())
 			l.crash()
 			for _, dir := range []string{l.dir, map[string]string{"in no path": filepath.Dir(l.dir)}[name]} {
-				must(t, os.RemoveAll(dir))
+				expect.OK(t, os.RemoveAll(dir))
 			}
-			must(t, spoil(l.dir))
-			must(t, l.replayJournal(l.dir))
+			expect.OK(t, spoil(l.dir))
+			expect.OK(t, l.replayJournal(l.dir))
 			l.wantLog(1, "cannot be replayed whole", "files=2", l.dir)
 			begun := l.epoch()
 			if err := l.replayJournal(l.dir); err != nil || l.epoch() != begun {

@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 // TestTheJournalLosesOnlyDamagedHits runs random operations on a journal of real files against
@@ -114,12 +115,12 @@ func (m *journalModel) settle(rt *rapid.T) {
 }
 
 func (m *journalModel) flushSome(rt *rapid.T) {
-	must(rt, m.Flush())
+	expect.OK(rt, m.Flush())
 	m.settle(rt)
 }
 
 func (m *journalModel) flushAll(rt *rapid.T) {
-	must(rt, m.flush())
+	expect.OK(rt, m.flush())
 	m.settle(rt)
 	m.wantNothingPending(rt)
 }
@@ -176,7 +177,7 @@ func (m *journalModel) killAndDamage(rt *rapid.T) {
 	m.die(rt)
 	path := m.ringPath(rapid.IntRange(0, m.rings-1).Draw(rt, "ring"))
 	b, err := os.ReadFile(path)
-	must(rt, err)
+	expect.OK(rt, err)
 	records := (len(b) - slotsAt) / slotBytes
 	switch rapid.SampledFrom([]string{"slot", "slot", "header", "head", "truncate", "remove"}).Draw(rt, "damage") {
 	case "slot":
@@ -205,7 +206,7 @@ func (m *journalModel) killAndDamage(rt *rapid.T) {
 		m.loseSlots(b[slotsAt:])
 		b = nil
 	}
-	must(rt, writeOrRemove(path, b))
+	expect.OK(rt, writeOrRemove(path, b))
 	m.recover(rt)
 }
 

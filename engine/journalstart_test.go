@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 func TestHitsOutliveAnotherNumberAndSizeOfRings(t *testing.T) {
@@ -50,14 +51,14 @@ func TestALostJournalFileIsReportedOnce(t *testing.T) {
 				l.open(engine.Options{})
 				if flushed {
 					l.hit(0, 1, 1)
-					must(t, l.flush())
+					expect.OK(t, l.flush())
 				}
 				for i := range 8 {
 					l.hit(i, 1, 1)
 				}
 				l.crash()
 				path := l.ringPath(1)
-				must(t, spoil(path))
+				expect.OK(t, spoil(path))
 				l.log.take()
 				l.open(engine.Options{})
 				l.wantLog(1, "cannot be replayed whole", path, "at most one flush interval's", "flush_interval=1h")
@@ -114,7 +115,7 @@ func TestAnEpochThatWasOnlyBegunStartsCleanly(t *testing.T) {
 func journalFiles(t *testing.T, dir string) (names []string) {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(dir, "*"))
-	must(t, err)
+	expect.OK(t, err)
 	return names
 }
 
@@ -142,7 +143,7 @@ func TestTooLittleJournalSpaceIsReportedAndLeavesNoFiles(t *testing.T) {
 		engine.BreakWrites(t, func(write func() error) error { return write() })
 		l.open(engine.Options{})
 		l.wantLog(0)
-		wantEqual(t, l.durable(0), 3, "with %d writes: hits", fine)
+		expect.Equal(t, l.durable(0), 3, "with %d writes: hits", fine)
 		l.close()
 	}
 }
@@ -166,7 +167,7 @@ func TestAFileSystemWithoutMmapIsReportedAndReplayed(t *testing.T) {
 	if !errors.Is(err, syscall.ENODEV) || !said(err, "--journal-dir", "mmap", l.dir) {
 		t.Error(err)
 	}
-	wantEqual(t, l.durable(0), 3, "hits were replayed")
+	expect.Equal(t, l.durable(0), 3, "hits were replayed")
 	if files := journalFiles(t, l.dir); len(files) != 0 {
 		t.Errorf("these files are left: %q", files)
 	}
@@ -175,7 +176,7 @@ func TestAFileSystemWithoutMmapIsReportedAndReplayed(t *testing.T) {
 func TestAReadOnlyJournalFolderIsReported(t *testing.T) {
 	l := newLife(t, 1)
 	file := filepath.Join(t.TempDir(), "file")
-	must(t, os.WriteFile(file, nil, 0o600))
+	expect.OK(t, os.WriteFile(file, nil, 0o600))
 	for _, dir := range []string{file, filepath.Join(file, "below")} {
 		if err := l.tryOpen(engine.Options{JournalDir: dir}); !said(err, "--journal-dir", dir) {
 			t.Errorf("%s: %v", dir, err)
@@ -190,7 +191,7 @@ func TestAReadOnlyJournalFolderIsReported(t *testing.T) {
 		t.Error(err)
 	}
 	l.wantLog(1, "old journal files could not be removed", l.dir)
-	wantEqual(t, l.durable(0), 3, "hits were replayed")
+	expect.Equal(t, l.durable(0), 3, "hits were replayed")
 }
 
 // TestAReplayLargerThanMemoryCommitsInParts replays into an engine that may gather only two links
@@ -234,7 +235,7 @@ func TestTwoHistoriesOfAStoreShareNoEpoch(t *testing.T) {
 	seen := make(map[string]bool)
 	for range 3 {
 		before, err := l.gate.Positions()
-		must(t, err)
+		expect.OK(t, err)
 		for range 2 {
 			l.open(engine.Options{JournalDir: t.TempDir()})
 			after, err := l.gate.Positions()
@@ -260,13 +261,13 @@ func TestAMissingJournalIsReported(t *testing.T) {
 	l.open(engine.Options{})
 	l.hit(0, 3, 1)
 	l.crash()
-	must(t, errors.Join(os.Remove(l.ringPath(0)), os.Remove(l.ringPath(1))))
+	expect.OK(t, errors.Join(os.Remove(l.ringPath(0)), os.Remove(l.ringPath(1))))
 	l.open(engine.Options{})
 	l.wantLog(1, "cannot be replayed whole", "files=2")
 	l.hit(0, 1, 1)
-	must(t, l.flush())
+	expect.OK(t, l.flush())
 	l.crash()
-	must(t, os.RemoveAll(l.dir))
+	expect.OK(t, os.RemoveAll(l.dir))
 	l.open(engine.Options{})
 	l.wantLog(1, "cannot be replayed whole", "files=2")
 	l.close()

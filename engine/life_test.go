@@ -15,6 +15,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage"
 )
 
@@ -56,7 +57,7 @@ func (b *logBuffer) take() []string {
 func newLife(t *testing.T, links int) *life {
 	t.Helper()
 	store, err := storage.Open("data", storage.Options{Create: true, FS: vfs.NewMem()})
-	must(t, err)
+	expect.OK(t, err)
 	l := &life{t: t, gate: &gate{Store: store}, dir: filepath.Join(t.TempDir(), "journal"), links: links}
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
@@ -64,7 +65,7 @@ func newLife(t *testing.T, links int) *life {
 	l.stop = sync.OnceFunc(func() {
 		cancel()
 		running.Wait()
-		check(t, store.Close())
+		expect.NoError(t, store.Close())
 	})
 	t.Cleanup(l.stop)
 	l.open(engine.Options{})
@@ -72,7 +73,7 @@ func newLife(t *testing.T, links int) *life {
 		for i := range links {
 			d := engine.Draft{Alias: fmt.Sprintf("link%d", i), Owner: uint32(i + 1), Target: "https://example.com/"}
 			made, _, err := l.Create(context.Background(), d)
-			must(t, err)
+			expect.OK(t, err)
 			l.ids = append(l.ids, made.ID)
 		}
 	})
@@ -109,18 +110,18 @@ func (l *life) tryOpen(o engine.Options) (err error) {
 
 func (l *life) open(o engine.Options) {
 	l.t.Helper()
-	must(l.t, l.tryOpen(o))
+	expect.OK(l.t, l.tryOpen(o))
 }
 
 func (l *life) close() {
 	l.t.Helper()
-	must(l.t, l.Close())
+	expect.OK(l.t, l.Close())
 }
 
 // crash leaves the engine as a killed process would.
 func (l *life) crash() {
 	l.t.Helper()
-	must(l.t, l.Abandon())
+	expect.OK(l.t, l.Abandon())
 }
 
 // hit counts n hits of link number i by one visitor.
@@ -146,7 +147,7 @@ func (l *life) flush() error {
 func (l *life) durable(i int) uint64 {
 	l.t.Helper()
 	tally, _, err := l.gate.readLife(l.ids[i])
-	must(l.t, err)
+	expect.OK(l.t, err)
 	return tally.Hits
 }
 
@@ -154,7 +155,7 @@ func (l *life) durable(i int) uint64 {
 func (l *life) ringPath(i int) string {
 	l.t.Helper()
 	path, err := engine.RingPath(l.dir, l.gate, i)
-	must(l.t, err)
+	expect.OK(l.t, err)
 	return path
 }
 

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 // make makes a link of owner 1.
@@ -22,7 +23,7 @@ func (e *testEngine) make(t testing.TB, d engine.Draft) engine.Detail {
 		d.Target = "https://example.com/"
 	}
 	made, _, err := e.Create(context.Background(), d)
-	must(t, err)
+	expect.OK(t, err)
 	return made
 }
 
@@ -31,7 +32,7 @@ func (e *testEngine) codes(t testing.TB, q engine.LinkQuery) (codes []string, pa
 	t.Helper()
 	for {
 		page, err := e.ListLinks(context.Background(), q)
-		must(t, err)
+		expect.OK(t, err)
 		pages++
 		for _, l := range page.Links {
 			codes = append(codes, l.Code)
@@ -53,7 +54,7 @@ func TestListsFindCodeHostAndTitlePrefixesInAnyCase(t *testing.T) {
 		"s": "b Spring", "\u017fpring": "b Spring", "The spring and more": "",
 	} {
 		codes, _ := e.codes(t, engine.LinkQuery{ListRange: engine.ListRange{Owner: 1}, Prefix: prefix, Limit: 9})
-		wantEqual(t, strings.Join(codes, " "), want, "%q", prefix)
+		expect.Equal(t, strings.Join(codes, " "), want, "%q", prefix)
 	}
 }
 
@@ -67,7 +68,7 @@ func TestAPageOfLargeLinksIsShortAndLosesNone(t *testing.T) {
 		items[i].Draft.Owner = 1
 	}
 	_, err := e.CreateBulk(context.Background(), items)
-	must(t, err)
+	expect.OK(t, err)
 	codes, pages := e.codes(t, engine.LinkQuery{ListRange: engine.ListRange{Owner: 1}, Limit: 1000})
 	slices.Sort(codes)
 	if got := len(slices.Compact(codes)); got != 300 || pages != 3 {
@@ -123,7 +124,7 @@ func TestAListReadByPagesHasEveryLastingLinkOnce(t *testing.T) {
 		seen := map[string]bool{}
 		for {
 			page, err := e.ListLinks(context.Background(), q)
-			must(rt, err)
+			expect.OK(rt, err)
 			for _, l := range page.Links {
 				if seen[l.Code] || !live[l.Code] {
 					rt.Fatalf("%q is listed again, or was deleted", l.Code)
@@ -142,7 +143,7 @@ func TestAListReadByPagesHasEveryLastingLinkOnce(t *testing.T) {
 			}) {
 				switch rapid.IntRange(0, 4).Draw(rt, "what") {
 				case 0:
-					must(rt, e.Delete(context.Background(), keyOf(code), engine.Guard{AnyOwner: true}))
+					expect.OK(rt, e.Delete(context.Background(), keyOf(code), engine.Guard{AnyOwner: true}))
 					delete(live, code)
 					delete(throughout, code)
 				case 1:
@@ -150,7 +151,7 @@ func TestAListReadByPagesHasEveryLastingLinkOnce(t *testing.T) {
 						r.Cold.Title += "x"
 						return nil
 					})
-					must(rt, err)
+					expect.OK(rt, err)
 				case 2:
 					create()
 				}

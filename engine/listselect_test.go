@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/engine/index"
 )
 
@@ -43,7 +44,7 @@ func (e *testEngine) fill(t testing.TB, owner uint32, links, disabledth int) {
 			made++
 		}
 		_, err := e.CreateBulk(context.Background(), items)
-		must(t, err)
+		expect.OK(t, err)
 	}
 }
 
@@ -106,10 +107,10 @@ func TestASelectionLeavesOutLinksThatAreGone(t *testing.T) {
 		e.make(t, engine.Draft{Alias: code, Disabled: true})
 	}
 	list, err := e.OpenList(context.Background())
-	must(t, err)
+	expect.OK(t, err)
 	defer list.Close()
 	for _, code := range []string{"deleted", "again"} {
-		must(t, e.Delete(context.Background(), keyOf(code), engine.Guard{AnyOwner: true}))
+		expect.OK(t, e.Delete(context.Background(), keyOf(code), engine.Guard{AnyOwner: true}))
 	}
 	e.make(t, engine.Draft{Alias: "again", Disabled: true}) // another link
 	for _, any := range []bool{false, true} {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 // inTurns reads the list to its end, page by page, and returns its codes and the largest number of
@@ -20,7 +21,7 @@ func (e *testEngine) inTurns(t *testing.T, q engine.LinkQuery) (codes []string, 
 			taken++
 			return step()
 		})
-		must(t, err)
+		expect.OK(t, err)
 		if len(page.Links) > q.Limit {
 			t.Fatalf("got %d links, want %d at most", len(page.Links), q.Limit)
 		}
@@ -71,7 +72,7 @@ func TestAListInTurnsObeysThePageByteLimit(t *testing.T) {
 	}
 	q := engine.LinkQuery{ListRange: engine.ListRange{Owner: 1}, Limit: 1000}
 	whole, err := e.ListLinks(context.Background(), q)
-	must(t, err)
+	expect.OK(t, err)
 	inTurns, err := e.ListLinksInTurns(context.Background(), q, func(step func() error) error { return step() })
 	if err != nil || len(inTurns.Links) != len(whole.Links) || inTurns.Next != whole.Next {
 		t.Errorf("got %d links and %v, want the %d of a page of a MiB", len(inTurns.Links), err, len(whole.Links))
@@ -84,5 +85,5 @@ func TestAListEndsWithAnErrorOfItsTurns(t *testing.T) {
 	late := errors.New("too late")
 	q := engine.LinkQuery{ListRange: engine.ListRange{Owner: 1}, Limit: 10}
 	_, err := e.ListLinksInTurns(context.Background(), q, func(func() error) error { return late })
-	wantErr(t, err, late, "the error")
+	expect.Error(t, err, late, "the error")
 }

@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/engine/index"
 	"shunt/storage"
 )
@@ -69,14 +70,14 @@ type loader struct {
 func newLoader(t testing.TB) *loader {
 	t.Helper()
 	store, err := storage.Open("data", storage.Options{Create: true, FS: vfs.NewMem()})
-	must(t, err)
+	expect.OK(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { _ = store.Run(ctx) })
 	t.Cleanup(func() {
 		cancel()
 		running.Wait()
-		check(t, store.Close())
+		expect.NoError(t, store.Close())
 	})
 	return &loader{t: t, store: &heldStore{Store: store}, dir: inMemory(t)}
 }
@@ -90,11 +91,11 @@ func (l *loader) open() {
 	l.Engine, err = engine.Open(l.store, engine.Options{
 		JournalDir: filepath.Join(l.dir, "journal"), Rings: 2, RingRecords: 256, FlushInterval: time.Millisecond,
 	})
-	must(l.t, err)
+	expect.OK(l.t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() {
-		check(l.t, l.Run(ctx))
+		expect.NoError(l.t, l.Run(ctx))
 	})
 	l.stopRun = func() {
 		cancel()
@@ -131,7 +132,7 @@ func (l *loader) finish() {
 	l.load()
 	l.releaseLinks()
 	l.releaseHits()
-	must(l.t, <-l.loaded)
+	expect.OK(l.t, <-l.loaded)
 	l.loaded <- nil
 }
 
@@ -143,7 +144,7 @@ func (l *loader) end(end func() error) {
 		l.finish()
 	}
 	l.stopRun()
-	must(l.t, end())
+	expect.OK(l.t, end())
 }
 
 // fetched returns the link of code from memory or the store.
@@ -161,7 +162,7 @@ func (l *loader) create(d engine.Draft) {
 	l.t.Helper()
 	d.Owner, d.Target = 1, "https://example.com/"+d.Alias
 	_, _, err := l.Create(context.Background(), d)
-	must(l.t, err)
+	expect.OK(l.t, err)
 }
 
 // Random lives of engines over one store: hits come before, while and after links and hits are
@@ -221,7 +222,7 @@ func TestHitsCountOnceHoweverTheyMeetALoad(t *testing.T) {
 				check()
 			},
 			"flush": func(*rapid.T) {
-				must(rt, l.FlushRecorded(context.Background()))
+				expect.OK(rt, l.FlushRecorded(context.Background()))
 			},
 			"close": func(*rapid.T) {
 				l.end(l.Close)
@@ -274,7 +275,7 @@ func TestAnEditAfterTheLoadIsNotUndoneByAFetch(t *testing.T) {
 	case <-time.After(20 * time.Millisecond): // long enough for it to end, if nothing held it up
 	}
 	close(mayPut)
-	must(t, errors.Join(<-fetched, <-updated))
+	expect.OK(t, errors.Join(<-fetched, <-updated))
 	link, ok := l.Resolve(keyOf("edited").View())
 	if !ok || string(link.AppendTarget(nil)) != "https://example.com/new" {
 		t.Errorf("got %v, %q, want the edited target", ok, link.AppendTarget(nil))
@@ -291,15 +292,15 @@ func TestAFetchFindsExactlyTheLinksOfTheStore(t *testing.T) {
 		l.create(engine.Draft{Alias: code})
 	}
 	l.create(engine.Draft{Alias: "lIVE", Import: new(engine.Import)})
-	must(t, l.Delete(context.Background(), keyOf("gone"), engine.Guard{Owner: 1}))
+	expect.OK(t, l.Delete(context.Background(), keyOf("gone"), engine.Guard{Owner: 1}))
 	l.end(l.Close)
 
 	l.open()
 	for code, want := range map[string]bool{"Live": true, "lIVE": true, "live": false, "gone": false, "never": false, "": false, "no code!": false} {
 		link, ok := l.fetched(code)
-		wantEqual(t, ok, want, "%q", code)
+		expect.Equal(t, ok, want, "%q", code)
 		if ok {
-			wantEqual(t, string(link.AppendTarget(nil)), "https://example.com/"+code, "%q", code)
+			expect.Equal(t, string(link.AppendTarget(nil)), "https://example.com/"+code, "%q", code)
 			link.Release()
 		}
 	}
@@ -352,7 +353,7 @@ func TestFetchesRaceALoadWithoutLoss(t *testing.T) {
 func TestProgressRisesToOneWhenAllIsLoaded(t *testing.T) {
 	l := newLoader(t)
 	l.open()
-	wantEqual(t, l.LoadProgress(), (engine.Progress{}), "not begun")
+	expect.Equal(t, l.LoadProgress(), (engine.Progress{}), "not begun")
 	l.finish()
 	if p := l.LoadProgress(); p.Share != 1 || p.Left != 0 {
 		t.Errorf("loaded: got %+v", p)

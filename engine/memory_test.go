@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 // TestOnlyRedirectFieldsAreInMemory makes links whose other fields take 2.5 KB each, 10 MB in all.
@@ -44,5 +45,5 @@ func onlyWhatARedirectNeedsIsInMemory(t *testing.T) {
 	if got, limit := m.ArenaBytes+m.IndexBytes, uint64(links*500); got > limit {
 		t.Errorf("%d links of 28 bytes of code and target take %d bytes in memory, want at most %d", links, got, limit)
 	}
-	wantEqual(t, m.Links, links, "links")
+	expect.Equal(t, m.Links, links, "links")
 }

@@ -18,6 +18,7 @@ import (
 	"pgregory.net/rapid"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage"
 )
 
@@ -117,7 +118,7 @@ func (m *model) now() time.Time { return time.UnixMilli(m.nowMs.Load()) }
 func (m *model) open() {
 	var err error
 	m.store, err = storage.Open("data", storage.Options{Create: true, FS: m.fs})
-	must(m.t, err)
+	expect.OK(m.t, err)
 	ctx, stop := context.WithCancel(context.Background())
 	m.stopStore = stop
 	m.storeDone.Go(func() { _ = m.store.Run(ctx) })
@@ -129,9 +130,9 @@ func (m *model) openEngine() {
 	m.e, err = engine.Open(m.store, engine.Options{
 		JournalDir: filepath.Join(m.dir, "journal"), Rings: 2, RingRecords: 512, FlushInterval: 3 * time.Millisecond, Now: m.now, ClockSettles: -1,
 	})
-	must(m.t, err)
+	expect.OK(m.t, err)
 	m.start()
-	must(m.t, m.e.Load(context.Background(), nil))
+	expect.OK(m.t, m.e.Load(context.Background(), nil))
 	m.startReaders()
 }
 
@@ -175,7 +176,7 @@ func (m *model) close() {
 	err := m.e.Close()
 	m.stopStore()
 	m.storeDone.Wait()
-	check(m.t, errors.Join(err, m.store.Close()))
+	expect.NoError(m.t, errors.Join(err, m.store.Close()))
 }
 
 // mayPublish tells the readers that code may lead to target from now on.
@@ -627,7 +628,7 @@ func (m *model) passHours(rt *rapid.T) {
 func (m *model) flush(rt *rapid.T) {
 	m.stop()
 	m.done.Wait()
-	must(rt, m.e.Flush())
+	expect.OK(rt, m.e.Flush())
 	m.start()
 }
 
@@ -640,7 +641,7 @@ func (m *model) restart(rt *rapid.T) {
 // its own.
 func (m *model) kill(rt *rapid.T) {
 	m.stopAll()
-	must(rt, m.e.Abandon())
+	expect.OK(rt, m.e.Abandon())
 	m.openEngine()
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 // imported imports a link of alias with hits; its title is their number.
@@ -19,7 +20,7 @@ func (e *testEngine) imported(t *testing.T, alias string, owner uint32, hits uin
 		Alias: alias, Owner: owner, Target: "https://x.example/", Title: fmt.Sprint(hits),
 		Import: &engine.Import{CreatedAt: at, UpdatedAt: at, Hits: hits},
 	})
-	must(t, err)
+	expect.OK(t, err)
 }
 
 // TestALinkIsReadWithItsOwnHits deletes a link and takes its code again, over and over, while
@@ -65,7 +66,7 @@ func TestNoUpdateIsBeforeTheCreationWhateverTheClockDoes(t *testing.T) {
 			Alias: code, Owner: 1, Target: "https://x.example/",
 			Import: &engine.Import{CreatedAt: at.Add(times[0]), UpdatedAt: at.Add(times[1])},
 		})
-		must(t, err)
+		expect.OK(t, err)
 		e.wantTimesInOrder(t, now, code)
 	}
 	e.wantTimesInOrder(t, now, "made")

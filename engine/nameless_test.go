@@ -12,26 +12,27 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage"
 )
 
 func TestReferrersLostToADamagedDictionaryAreCountedAndReported(t *testing.T) {
 	store, err := storage.Open("data", storage.Options{Create: true, FS: vfs.NewMem()})
-	must(t, err)
+	expect.OK(t, err)
 	stopStore := start(func(ctx context.Context) { _ = store.Run(ctx) })
 	var log bytes.Buffer
 	o := engine.Options{JournalDir: t.TempDir(), Rings: 1, RingRecords: 256, Logger: slog.New(slog.NewTextHandler(&log, nil))}
 	e := openLoaded(t, store, o)
 	stopIDs := start(e.RefillIDs)
 	_, _, err = e.Create(context.Background(), engine.Draft{Alias: "code", Owner: 1, Target: "https://example.com"})
-	must(t, err)
+	expect.OK(t, err)
 	stopIDs()
 	l, _ := e.Resolve(keyOf("code").View())
 	for _, host := range []string{"whole.example", "", "broken.example", "broken.example"} {
 		e.Hit(l, engine.Visit{Visitor: 1, NowMs: 1, Values: engine.Values{Referrer: e.Referrer([]byte(host))}})
 	}
 	l.Release()
-	must(t, e.Abandon())
+	expect.OK(t, e.Abandon())
 	damage(t, o.JournalDir, "broken.example")
 	e = openLoaded(t, store, o)
 	if m := e.Metrics(); m.JournalReplayed != 4 || m.JournalNameless != 2 {
@@ -40,16 +41,16 @@ func TestReferrersLostToADamagedDictionaryAreCountedAndReported(t *testing.T) {
 	if !strings.Contains(log.String(), "names are missing") {
 		t.Errorf("the log says %s", &log)
 	}
-	check(t, e.Close())
+	expect.NoError(t, e.Close())
 	stopStore()
-	check(t, store.Close())
+	expect.NoError(t, store.Close())
 }
 
 func openLoaded(t *testing.T, store *storage.Store, o engine.Options) *engine.Engine {
 	t.Helper()
 	e, err := engine.Open(store, o)
-	must(t, err)
-	must(t, e.Load(context.Background(), nil))
+	expect.OK(t, err)
+	expect.OK(t, e.Load(context.Background(), nil))
 	return e
 }
 
@@ -61,7 +62,7 @@ func damage(t *testing.T, dir, name string) {
 		t.Fatalf("found %q, %v", paths, err)
 	}
 	b, err := os.ReadFile(paths[0])
-	must(t, err)
+	expect.OK(t, err)
 	b[bytes.Index(b, []byte(name))] ^= 1
-	must(t, os.WriteFile(paths[0], b, 0o600))
+	expect.OK(t, os.WriteFile(paths[0], b, 0o600))
 }

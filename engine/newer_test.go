@@ -7,6 +7,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage"
 )
 
@@ -16,14 +17,14 @@ func TestFieldsOfANewerProgramAreKept(t *testing.T) {
 	const newer = "\x63\x05hello\x80\x01\x00"
 	disk := vfs.NewMem()
 	store, err := storage.Open("data", storage.Options{Create: true, FS: disk})
-	must(t, err)
+	expect.OK(t, err)
 	stop := start(func(ctx context.Context) { _ = store.Run(ctx) })
 	applied := make(chan error, 1)
 	store.Apply(engine.Mutation{
 		Hot:  engine.Hot{Key: keyOf("code"), ID: 9, Owner: 1, Target: "https://example.com/"},
 		Cold: engine.Cold{Key: keyOf("code"), Version: 1, Title: "T", Newer: newer},
 	}, func(err error) { applied <- err })
-	must(t, <-applied)
+	expect.OK(t, <-applied)
 	e := openLoaded(t, store, engine.Options{JournalDir: t.TempDir(), Rings: 1, RingRecords: 256})
 	stopIDs := start(e.RefillIDs)
 	kept := func(what string, s *storage.Store) {
@@ -50,15 +51,15 @@ func TestFieldsOfANewerProgramAreKept(t *testing.T) {
 		kept(what, store)
 	}
 	_, err = store.Backup(t.Context(), "backup")
-	must(t, err)
+	expect.OK(t, err)
 	stopIDs()
-	check(t, e.Close())
+	expect.NoError(t, e.Close())
 	stop()
-	check(t, store.Close())
+	expect.NoError(t, store.Close())
 	_, err = storage.Restore(t.Context(), "backup", "restored", storage.RestoreOptions{FS: disk})
-	must(t, err)
+	expect.OK(t, err)
 	restored, err := storage.Open("restored", storage.Options{FS: disk})
-	must(t, err)
+	expect.OK(t, err)
 	kept("a restored backup", restored)
-	check(t, restored.Close())
+	expect.NoError(t, restored.Close())
 }

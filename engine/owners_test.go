@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 func draftFor(owner uint32) engine.Draft {
@@ -40,15 +41,15 @@ func TestAnOwnerWithACreateUnderWayIsNotRetired(t *testing.T) {
 				ctx, cancel := context.WithTimeout(context.Background(), engine.CommitTimeout)
 				defer cancel()
 				_, err := e.RetireOwner(ctx, 2)
-				wantErr(t, err, engine.ErrOverloaded, "while the commit is under way")
+				expect.Error(t, err, engine.ErrOverloaded, "while the commit is under way")
 				settled, err := e.RetireOwner(context.Background(), 3)
-				wantErr(t, err, nil, "another owner")
+				expect.Error(t, err, nil, "another owner")
 				settled(true)
 				e.gate.apply.Store(nil)
 				held()
 				synctest.Wait()
 				_, err = e.RetireOwner(context.Background(), 2)
-				wantErr(t, err, engine.ErrOwnsLinks, "after it")
+				expect.Error(t, err, engine.ErrOwnsLinks, "after it")
 			})
 		})
 	}
@@ -66,11 +67,11 @@ func TestACreateWaitsForTheRetirementOfItsOwner(t *testing.T) {
 				e := newTestEngine(t, engine.Options{})
 				defer e.stop()
 				settle, err := e.RetireOwner(context.Background(), 2)
-				must(t, err)
+				expect.OK(t, err)
 				_, err = e.RetireOwner(context.Background(), 2)
-				wantErr(t, err, engine.ErrOverloaded, "a second time at once")
+				expect.Error(t, err, engine.ErrOverloaded, "a second time at once")
 				_, _, err = e.Create(context.Background(), draftFor(2))
-				wantErr(t, err, engine.ErrOverloaded, "a create that waits for too long")
+				expect.Error(t, err, engine.ErrOverloaded, "a create that waits for too long")
 				answers := make(chan error, 2)
 				go func() {
 					_, _, err := e.Create(context.Background(), draftFor(2))
@@ -86,7 +87,7 @@ func TestACreateWaitsForTheRetirementOfItsOwner(t *testing.T) {
 				}
 				settle(c.gone)
 				for range 2 {
-					wantErr(t, <-answers, c.want, "the error")
+					expect.Error(t, <-answers, c.want, "the error")
 				}
 			})
 		})

@@ -10,6 +10,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/engine/index"
 	"shunt/storage"
 )
@@ -21,7 +22,7 @@ func TestHitsMayComeBeforeTheirLink(t *testing.T) {
 	err := e.Pulled(func() ([]engine.PulledHits, error) {
 		return []engine.PulledHits{{ID: 7, Hits: 4}, {ID: 1 << 20, Hits: 2}, {ID: 7, Hits: 1}}, nil
 	})
-	must(t, err)
+	expect.OK(t, err)
 	err = e.Learn(&engine.Learned{
 		Links: []index.HotView{
 			{KeyView: keyOf("seven").View(), Target: []byte("https://example.com/"), ID: 7, Owner: 1},
@@ -30,19 +31,19 @@ func TestHitsMayComeBeforeTheirLink(t *testing.T) {
 		},
 		Hits: []engine.ImportedHits{{ID: 7, Hits: 100}, {ID: 8, Hits: 30}},
 	})
-	must(t, err)
+	expect.OK(t, err)
 	for code, want := range map[string]uint64{"seven": 105, "million": 2, "imported": 30} {
 		s := e.stats(t, code)
-		wantEqual(t, s.Hits, want, "%s: hits", code)
+		expect.Equal(t, s.Hits, want, "%s: hits", code)
 	}
 }
 
 // TestNothingIsPulledBeforeLinksAreLoaded has an engine whose Load has not run.
 func TestNothingIsPulledBeforeLinksAreLoaded(t *testing.T) {
 	store, err := storage.Open("data", storage.Options{Create: true, FS: vfs.NewMem()})
-	must(t, err)
+	expect.OK(t, err)
 	e, err := engine.Open(store, engine.Options{JournalDir: filepath.Join(t.TempDir(), "journal"), Rings: 1, RingRecords: 256})
-	must(t, err)
+	expect.OK(t, err)
 	called := false
 	apply := func() ([]engine.PulledHits, error) {
 		called = true
@@ -51,9 +52,9 @@ func TestNothingIsPulledBeforeLinksAreLoaded(t *testing.T) {
 	if err := e.Pulled(apply); !errors.Is(err, engine.ErrLoading) || called {
 		t.Errorf("got %v, apply called: %v; want ErrLoading", err, called)
 	}
-	must(t, e.Load(context.Background(), nil))
+	expect.OK(t, e.Load(context.Background(), nil))
 	if err := e.Pulled(apply); err == nil || !called {
 		t.Errorf("after Load: got %v, apply called: %v", err, called)
 	}
-	check(t, errors.Join(e.Close(), store.Close()))
+	expect.NoError(t, errors.Join(e.Close(), store.Close()))
 }

@@ -19,6 +19,7 @@ import (
 	"pgregory.net/rapid"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 // holdsFor is how long a deleted code stays taken.
@@ -196,13 +197,13 @@ func storedKeys(t *testing.T, fs vfs.FS) (keys [][]byte) {
 	merger := *pebble.DefaultMerger
 	merger.Name = "shunt.tally.v1"
 	db, err := pebble.Open("data/db", &pebble.Options{FS: fs, ReadOnly: true, Merger: &merger, Logger: quietPebble{}})
-	must(t, err)
+	expect.OK(t, err)
 	it, err := db.NewIter(nil)
-	must(t, err)
+	expect.OK(t, err)
 	for valid := it.First(); valid; valid = it.Next() {
 		keys = append(keys, slices.Clone(it.Key()))
 	}
-	must(t, errors.Join(it.Close(), db.Close()))
+	expect.OK(t, errors.Join(it.Close(), db.Close()))
 	return keys
 }
 
@@ -230,14 +231,14 @@ func TestADeletedCodeIsFreeAfterExactly90Days(t *testing.T) {
 	f := newFigures(t)
 	defer f.close()
 	deleted := f.now
-	must(t, f.e.Delete(context.Background(), keyOf("link0"), engine.Guard{Owner: 1}))
+	expect.OK(t, f.e.Delete(context.Background(), keyOf("link0"), engine.Guard{Owner: 1}))
 	take := func() error {
 		_, _, err := f.e.Create(context.Background(), engine.Draft{Alias: "link0", Owner: 2, Target: "https://x.example"})
 		return err
 	}
 	f.now = deleted.Add(holdsFor)
 	for _, when := range []string{"at 90 days", "after a purge", "after a restart"} {
-		wantErr(t, take(), engine.ErrTaken, "%s", when)
+		expect.Error(t, take(), engine.ErrTaken, "%s", when)
 		f.closeHours()
 		if when == "after a purge" {
 			f.close()
@@ -245,7 +246,7 @@ func TestADeletedCodeIsFreeAfterExactly90Days(t *testing.T) {
 		}
 	}
 	f.now = f.now.Add(time.Millisecond)
-	wantErr(t, take(), nil, "a millisecond later")
+	expect.Error(t, take(), nil, "a millisecond later")
 }
 
 // atClock runs an engine whose own goroutines only allocate ids, with the test's clock.
@@ -260,12 +261,12 @@ func atClock(t *testing.T, settles time.Duration) (e *testEngine, now *atomic.In
 
 func (e *testEngine) turn(t *testing.T) {
 	t.Helper()
-	must(t, e.RollUp(context.Background()))
+	expect.OK(t, e.RollUp(context.Background()))
 }
 
 func (e *testEngine) delete(t *testing.T, code string) {
 	t.Helper()
-	must(t, e.Delete(context.Background(), keyOf(code), engine.Guard{AnyOwner: true}))
+	expect.OK(t, e.Delete(context.Background(), keyOf(code), engine.Guard{AnyOwner: true}))
 }
 
 func (e *testEngine) takes(code string, owner uint32) error {
@@ -305,7 +306,7 @@ func TestATemporarilyWrongClockFreesNoCodeForGood(t *testing.T) {
 	}
 	now.Add(-91 * 24 * 3600_000)
 	e.turn(t)
-	wantErr(t, e.takes("mine", 2), engine.ErrTaken, "the error")
+	expect.Error(t, e.takes("mine", 2), engine.ErrTaken, "the error")
 	if rec, err := e.gate.ReadRecord(keyOf("mine")); err != nil || rec.Hot.Flags&engine.FlagTombstone == 0 {
 		t.Errorf("in the store: got %+v, %v, want a tombstone", rec, err)
 	}
@@ -332,7 +333,7 @@ func TestACreateWaitsForAPurgeOfItsCode(t *testing.T) {
 	cancel()
 	for _, code := range []string{"code", "cOde"} {
 		_, _, err := e.Create(gone, engine.Draft{Alias: code, Owner: 2, Target: "https://x.example/"})
-		wantErr(t, err, engine.ErrOverloaded, "a create of %s that does not wait", code)
+		expect.Error(t, err, engine.ErrOverloaded, "a create of %s that does not wait", code)
 	}
 	created := make(chan error, 2)
 	both.Go(func() { created <- e.takes("cOde", 2) })
@@ -366,7 +367,7 @@ func TestAPurgePostponesACodeThatIsBeingWritten(t *testing.T) {
 	e.gate.apply.Store(nil)
 	e.turn(t)
 	close(goOn)
-	must(t, <-created)
+	expect.OK(t, <-created)
 	e.turn(t)
 	if due, err := e.gate.Deletions(0, 0, engine.Endless, 9); err != nil || len(due) != 0 {
 		t.Errorf("left to purge: %v, %v", due, err)
@@ -386,11 +387,11 @@ func TestAPurgeThatTheStoreRefusesIsTriedAgain(t *testing.T) {
 		if err := e.RollUp(context.Background()); errors.Is(err, refused) != (refused != engine.ErrOverloaded) {
 			t.Errorf("got %v of %v", err, refused)
 		}
-		wantEqual(t, e.Metrics().Tombstones, 1, "tombstones")
+		expect.Equal(t, e.Metrics().Tombstones, 1, "tombstones")
 	}
 	e.gate.failPurge.Store(nil)
 	e.turn(t)
-	wantEqual(t, e.Metrics().Tombstones, 0, "tombstones")
+	expect.Equal(t, e.Metrics().Tombstones, 0, "tombstones")
 }
 
 // TestCreatesRaceAPurgeOfTheirCode runs all goroutines of the engine, and has many callers ask for

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 // tagList returns the tags of an owner, page by page: "name links" of each.
@@ -108,7 +109,7 @@ func TestTagsAreAPlainMapThroughAnyHistory(t *testing.T) {
 				}
 			case what == 3:
 				code := rapid.SampledFrom(m.codes).Draw(rt, "code")
-				must(rt, m.Delete(context.Background(), keyOf(code), engine.Guard{Owner: 1}))
+				expect.OK(rt, m.Delete(context.Background(), keyOf(code), engine.Guard{Owner: 1}))
 				m.codes = slices.DeleteFunc(m.codes, func(c string) bool { return c == code })
 			default:
 				name := ""
@@ -169,7 +170,7 @@ func TestARenameThatIsCutOffGoesOnWhenItIsRepeated(t *testing.T) {
 	var links []uint64
 	for {
 		done, err := e.EditTag(context.Background(), x)
-		must(t, err)
+		expect.OK(t, err)
 		if links = append(links, done.Links); done.Complete {
 			break
 		}
@@ -204,7 +205,7 @@ func TestARenameLosesNoEditThatIsMadeMeanwhile(t *testing.T) {
 					return nil
 				})
 			}
-			check(t, err)
+			expect.NoError(t, err)
 		}
 	})
 	if done, err := e.EditTag(context.Background(), engine.TagEdit{Owner: 1, Tag: "old", Name: "new"}); err != nil || !done.Complete {
@@ -241,7 +242,7 @@ func TestARenameFindsLinksThatAreResetMeanwhile(t *testing.T) {
 	resetting.Go(func() {
 		for i := range 20 { // the oldest, which come last
 			_, err := e.Reset(context.Background(), keyOf(fmt.Sprint("l", i)), engine.Guard{Owner: 1})
-			check(t, err)
+			expect.NoError(t, err)
 		}
 	})
 	done, err := e.EditTag(context.Background(), engine.TagEdit{Owner: 1, Tag: "old", Name: "new"})

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/engine/index"
 )
 
@@ -45,9 +46,9 @@ func TestAStallKeepsBoundedDeltasAndCountsDroppedHits(t *testing.T) {
 		wantLive(i, rounds+uint64(max(0, min(1, 2-i))))
 	}
 	l.gate.failFlush.Store(nil)
-	must(t, l.Flush())
+	expect.OK(t, l.Flush())
 	l.hit(7, 2, 1) // there is room again as soon as the flush in flight is durable
-	must(t, l.flush())
+	expect.OK(t, l.flush())
 	for i, want := range []uint64{rounds + 1, rounds + 1, 0, 0, 0, 0, 0, 2} {
 		if got := l.durable(i); got != want {
 			t.Errorf("link%d has %d hits in the store, want %d", i, got, want)
@@ -215,7 +216,7 @@ func TestCloseSaysWhatAFailedFlushLeaves(t *testing.T) {
 	}
 	l.gate.failFlush.Store(nil)
 	l.open(engine.Options{})
-	wantEqual(t, l.durable(0), 3, "hits after the next start")
+	expect.Equal(t, l.durable(0), 3, "hits after the next start")
 	l.close()
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/engine/tally"
 )
 
@@ -78,7 +79,7 @@ func (l *life) wantHits(want uint64) {
 
 func (l *life) wantDurable(want uint64) {
 	l.t.Helper()
-	wantEqual(l.t, l.durable(0), want, "hits in the store")
+	expect.Equal(l.t, l.durable(0), want, "hits in the store")
 }
 
 func TestHitsGoToMemoryWhileTheJournalDiskStalls(t *testing.T) {
@@ -99,7 +100,7 @@ func TestHitsGoToMemoryWhileTheJournalDiskStalls(t *testing.T) {
 		l.wantLog(1, "does not answer", "folder=")
 		l.wantHits(8)
 		l.wantUnprotected(5)
-		check(t, l.FlushRecorded(context.Background()))
+		expect.NoError(t, l.FlushRecorded(context.Background()))
 		l.wantDurable(8)
 		l.wantUnprotected(0)
 		l.hit(0, 7, 3)
@@ -125,7 +126,7 @@ func TestAKillLosesOnlyTheHitsInMemoryThatWereNotFlushed(t *testing.T) {
 	l.hit(0, 3, 1)
 	l.UseStandby(true)
 	l.hit(0, 5, 2)
-	must(t, l.flush())
+	expect.OK(t, l.flush())
 	l.hit(0, 7, 3)
 	l.UseStandby(false)
 	l.hit(0, 11, 4)
@@ -204,7 +205,7 @@ func TestNoHitIsLostWhileBothJournalDiskAndStoreStall(t *testing.T) {
 		l.wantHits(1100)
 		l.wantDurable(1100)
 		m := l.Metrics()
-		wantEqual(t, m.HitsMissing, 0, "hits are missing")
+		expect.Equal(t, m.HitsMissing, 0, "hits are missing")
 	})
 }
 
@@ -276,7 +277,7 @@ func TestNoNewReferrerIsStoredWhileTheDiskStalls(t *testing.T) {
 	if again := l.Referrer([]byte("known.example")); again != known {
 		t.Errorf("a stored name has number %d, had %d", again, known)
 	}
-	wantEqual(t, l.Metrics().ReferrersRefused, 1, "names were refused")
+	expect.Equal(t, l.Metrics().ReferrersRefused, 1, "names were refused")
 	l.UseStandby(false)
 	if now := l.Referrer([]byte("new.example")); now == other || now == known {
 		t.Errorf("when the disk answers: got %d", now)

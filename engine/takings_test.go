@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage"
 )
 
@@ -36,25 +37,25 @@ func newTakings(t ender) *takings {
 	return k
 }
 
-func (k *takings) open(t fataler) {
+func (k *takings) open(t expect.T) {
 	var err error
 	k.disk, err = storage.Open("data", storage.Options{Create: true, FS: k.fs})
-	must(t, err)
+	expect.OK(t, err)
 	k.store = &counting{Store: k.disk, refused: map[string]bool{}}
 	k.e, err = engine.Open(k.store, engine.Options{
 		JournalDir: filepath.Join(k.dir, "journal"), Rings: 1, RingRecords: 256,
 		Now: func() time.Time { return k.now }, ClockSettles: -1,
 	})
-	must(t, err)
-	must(t, k.e.Load(context.Background(), nil))
+	expect.OK(t, err)
+	expect.OK(t, k.e.Load(context.Background(), nil))
 	stopStore, stopIDs := start(func(ctx context.Context) { _ = k.disk.Run(ctx) }), start(k.e.RefillIDs)
 	k.stop = func() { stopIDs(); stopStore() }
 }
 
-func (k *takings) close(t fataler) {
-	must(t, k.e.Flush())
+func (k *takings) close(t expect.T) {
+	expect.OK(t, k.e.Flush())
 	k.stop()
-	must(t, errors.Join(k.e.Close(), k.disk.Close()))
+	expect.OK(t, errors.Join(k.e.Close(), k.disk.Close()))
 }
 
 var takenCodes = []string{"ab", "aB", "Ab"}
@@ -147,7 +148,7 @@ func (k *takings) purge(rt *rapid.T) {
 		k.store.refused[code] = true
 	}
 	for range 2 {
-		must(rt, k.e.RollUp(context.Background()))
+		expect.OK(rt, k.e.RollUp(context.Background()))
 	}
 }
 
@@ -158,13 +159,13 @@ func TestACreateAsksTheStoreNothingAboutACodeThatNeverWas(t *testing.T) {
 		k.store.reads.Store(0)
 		d.Owner, d.Target = 1, "https://x.example/"
 		_, _, err := k.e.Create(t.Context(), d)
-		must(t, err)
-		wantEqual(t, k.store.reads.Load(), want, "%+v: reads of the store", d)
+		expect.OK(t, err)
+		expect.Equal(t, k.store.reads.Load(), want, "%+v: reads of the store", d)
 	}
 	create(engine.Draft{}, 0)
 	create(engine.Draft{Alias: "new"}, 0)
 	create(engine.Draft{Alias: "imported", Import: &engine.Import{CreatedAt: k.now, UpdatedAt: k.now}}, 0)
-	must(t, k.e.Delete(t.Context(), keyOf("new"), engine.Guard{AnyOwner: true}))
+	expect.OK(t, k.e.Delete(t.Context(), keyOf("new"), engine.Guard{AnyOwner: true}))
 	create(engine.Draft{Alias: "New"}, 1) // a variant was there
 	k.store.reads.Store(0)
 	bulk := make([]engine.BulkItem, 20)
@@ -192,17 +193,17 @@ func TestATombstoneWithoutSlotStillBlocksVariants(t *testing.T) {
 		code  string
 		clock time.Duration
 	}{{"ab", 91 * days}, {"aB", -91 * days}} {
-		must(t, make(step.code, 1))
+		expect.OK(t, make(step.code, 1))
 		k.now = k.now.Add(step.clock)
-		must(t, k.e.Delete(t.Context(), keyOf(step.code), engine.Guard{Owner: 1}))
+		expect.OK(t, k.e.Delete(t.Context(), keyOf(step.code), engine.Guard{Owner: 1}))
 	}
 	k.now = k.now.Add(91 * days)
 	for _, when := range []string{"before a purge", "after it"} {
 		for _, code := range takenCodes {
-			wantErr(t, make(code, 2), engine.ErrTaken, "%s: %s for somebody else", when, code)
+			expect.Error(t, make(code, 2), engine.ErrTaken, "%s: %s for somebody else", when, code)
 		}
-		must(t, k.e.RollUp(t.Context()))
+		expect.OK(t, k.e.RollUp(t.Context()))
 	}
 	k.now = k.now.Add(91 * days)
-	wantErr(t, make("Ab", 2), nil, "when all are free")
+	expect.Error(t, make("Ab", 2), nil, "when all are free")
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 // topLinks are links of two owners whose hits are known.
@@ -61,7 +62,7 @@ func (f *topLinks) wantTop(from time.Time, n int, pass func(link int) bool) (wan
 
 func (f *topLinks) top(from time.Time, n int) engine.TopLinks {
 	top, err := f.e.TopLinks(context.Background(), []uint32{1}, "", engine.Query{From: from}, n)
-	must(f.t, err)
+	expect.OK(f.t, err)
 	return top
 }
 
@@ -109,7 +110,7 @@ func TestADeletedLinkIsInNoTopList(t *testing.T) {
 	f.day()
 	from := f.now.AddDate(0, 0, -1).Truncate(24 * time.Hour)
 	first := f.top(from, 3).Links[0].Code // the ranking is kept for a minute
-	must(t, f.e.Delete(context.Background(), keyOf(first), engine.Guard{AnyOwner: true}))
+	expect.OK(t, f.e.Delete(context.Background(), keyOf(first), engine.Guard{AnyOwner: true}))
 	i := slices.IndexFunc(f.links, func(l figuredLink) bool { return l.code == first })
 	f.links[i].deleted = true
 	if got, want := f.top(from, 3), f.wantTop(from, 3, anyLink); !slices.Equal(got.Links, want) {
@@ -153,7 +154,7 @@ func TestARankingIsMadeOnceAndThenRefreshed(t *testing.T) {
 		f.top(from, 3)
 		f.now = f.now.Add(time.Minute)
 	}
-	wantEqual(t, f.e.Metrics().Rankings, 1, "rankings")
+	expect.Equal(t, f.e.Metrics().Rankings, 1, "rankings")
 	for range 500 {
 		f.hit(50, engine.ClassHit, f.rng.Uint64N(1000))
 	}
@@ -162,10 +163,10 @@ func TestARankingIsMadeOnceAndThenRefreshed(t *testing.T) {
 	if got, want := f.top(from, 3), f.wantTop(from, 3, anyLink); !slices.Equal(got.Links, want) {
 		t.Errorf("after a refresh: got %v, want %v", got.Links, want)
 	}
-	wantEqual(t, f.e.Metrics().Rankings, 2, "rankings")
+	expect.Equal(t, f.e.Metrics().Rankings, 2, "rankings")
 	f.now = f.now.Add(25 * time.Hour)
 	f.e.RefreshRankings(context.Background())
-	wantEqual(t, f.e.Metrics().Rankings, 2, "unused for a day: rankings")
+	expect.Equal(t, f.e.Metrics().Rankings, 2, "unused for a day: rankings")
 }
 
 func TestAQueryForFiguresPausesAndEndsWithItsPause(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 // TestAnUnreadableJournalIsKeptAndStopsTheStart takes the right to read a file from this process,
@@ -22,15 +23,15 @@ func TestAnUnreadableJournalIsKeptAndStopsTheStart(t *testing.T) {
 	l.hit(1, 20, 1)
 	l.crash()
 	path := l.ringPath(1)
-	must(t, os.Chmod(path, 0))
+	expect.OK(t, os.Chmod(path, 0))
 	asNobody(t, filepath.Dir(path), func() {
 		if err := l.tryOpen(engine.Options{}); !errors.Is(err, fs.ErrPermission) {
 			t.Errorf("got %v, want a word on the permission", err)
 		}
 	})
-	must(t, os.Chmod(path, 0o600))
+	expect.OK(t, os.Chmod(path, 0o600))
 	l.open(engine.Options{})
-	wantEqual(t, l.durable(0)+l.durable(1), 40, "hits")
+	expect.Equal(t, l.durable(0)+l.durable(1), 40, "hits")
 	l.close()
 }
 
@@ -43,15 +44,15 @@ func asNobody(t *testing.T, dir string, f func()) {
 		return
 	}
 	for ; dir != filepath.Clean(os.TempDir()) && dir != "/"; dir = filepath.Dir(dir) {
-		must(t, os.Chmod(dir, 0o777))
+		expect.OK(t, os.Chmod(dir, 0o777))
 	}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	_, err := unix.SetfsuidRetUid(65534)
-	must(t, err)
+	expect.OK(t, err)
 	defer func() {
 		_, err := unix.SetfsuidRetUid(0)
-		must(t, err)
+		expect.OK(t, err)
 	}()
 	f()
 }

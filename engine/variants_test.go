@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 // Variants of a code share one probe sequence, so 64 variants fill nine groups and more: some are
@@ -26,13 +27,13 @@ func TestVariantsAreFoundAnywhereInTheirProbeSequence(t *testing.T) {
 		items[i].Draft = engine.Draft{Alias: variant(i), Owner: 1, Target: "https://example.com/" + variant(i), Import: imported}
 	}
 	results, err := e.CreateBulk(t.Context(), items)
-	must(t, err)
+	expect.OK(t, err)
 	for i, r := range results {
 		if r.Err != nil {
 			t.Fatalf("%s: %v", variant(i), r.Err)
 		}
 		if i%3 == 0 {
-			must(t, e.Delete(t.Context(), keyOf(variant(i)), engine.Guard{AnyOwner: true}))
+			expect.OK(t, e.Delete(t.Context(), keyOf(variant(i)), engine.Guard{AnyOwner: true}))
 		}
 	}
 	for i := range variants {
@@ -50,8 +51,8 @@ func TestVariantsAreFoundAnywhereInTheirProbeSequence(t *testing.T) {
 		_, _, err := e.Create(t.Context(), engine.Draft{Alias: alias, Owner: 1, Target: "https://example.com/", Import: imported})
 		return err
 	}
-	wantErr(t, again("abcdefgH"), engine.ErrTaken, "one more than there may be")
-	wantErr(t, again(variant(3)), nil, "one that was deleted, by its owner")
+	expect.Error(t, again("abcdefgH"), engine.ErrTaken, "one more than there may be")
+	expect.Error(t, again(variant(3)), nil, "one that was deleted, by its owner")
 }
 
 func TestABulkObeysTheLimitOfVariants(t *testing.T) {
@@ -67,7 +68,7 @@ func TestABulkObeysTheLimitOfVariants(t *testing.T) {
 			items = append(items, engine.BulkItem{Draft: engine.Draft{Alias: string(code), Owner: 1, Target: "https://example.com/", Import: imported}})
 		}
 		results, err := e.CreateBulk(t.Context(), items)
-		must(t, err)
+		expect.OK(t, err)
 		for _, r := range results {
 			if r.Err == nil {
 				made++
@@ -96,10 +97,10 @@ func TestEachOfTwoOwnersMayTakeItsOwnVariantAgain(t *testing.T) {
 			for code, owner := range codes {
 				d := engine.Draft{Alias: code, Owner: owner, Target: "https://x.example/", Import: &engine.Import{CreatedAt: now, UpdatedAt: now}}
 				_, _, err := f.e.Create(t.Context(), d)
-				must(t, err)
+				expect.OK(t, err)
 			}
 			for code, owner := range codes {
-				must(t, f.e.Delete(t.Context(), keyOf(code), engine.Guard{Owner: owner}))
+				expect.OK(t, f.e.Delete(t.Context(), keyOf(code), engine.Guard{Owner: owner}))
 			}
 			f.close()
 			f.open()
@@ -144,16 +145,16 @@ func TestAFormerOwnerLosesPriorityAfter90Days(t *testing.T) {
 		owner uint32
 	}{{"abc", 1}, {"ABC", 2}}
 	for _, d := range deletions {
-		must(t, take(d.code, d.owner, imported))
+		expect.OK(t, take(d.code, d.owner, imported))
 	}
 	for _, d := range deletions { // ABC an hour after abc
-		must(t, f.e.Delete(t.Context(), keyOf(d.code), engine.Guard{Owner: d.owner}))
+		expect.OK(t, f.e.Delete(t.Context(), keyOf(d.code), engine.Guard{Owner: d.owner}))
 		f.now = f.now.Add(time.Hour)
 	}
 	f.now = f.now.Add(holdsFor - 90*time.Minute)
 	for _, when := range []string{"before a purge", "after it"} {
-		wantErr(t, take("abc", 1, nil), engine.ErrTaken, "%s", when)
+		expect.Error(t, take("abc", 1, nil), engine.ErrTaken, "%s", when)
 		f.closeHours()
 	}
-	wantErr(t, take("ABC", 2, nil), nil, "the owner that deleted it later")
+	expect.Error(t, take("ABC", 2, nil), nil, "the owner that deleted it later")
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage"
 )
 
@@ -87,10 +88,10 @@ func (w *wrongClock) wall() time.Time { return w.started.Add(w.passed + w.wrong)
 func (w *wrongClock) open() {
 	var err error
 	w.store, err = storage.Open("data", storage.Options{Create: true, FS: w.fs})
-	must(w.t, err)
+	expect.OK(w.t, err)
 	w.e, err = engine.Open(w.store, w.options)
-	must(w.t, err)
-	must(w.t, w.e.Load(context.Background(), nil))
+	expect.OK(w.t, err)
+	expect.OK(w.t, w.e.Load(context.Background(), nil))
 	store, e := w.store, w.e
 	if !w.farBehind() {
 		w.used = w.wall()
@@ -101,14 +102,14 @@ func (w *wrongClock) open() {
 
 func (w *wrongClock) close() {
 	w.stop()
-	must(w.t, errors.Join(w.e.Close(), w.store.Close()))
+	expect.OK(w.t, errors.Join(w.e.Close(), w.store.Close()))
 }
 
 // restart ends the engine, by force perhaps, and opens it again after a time.
 func (w *wrongClock) restart(kill bool, off time.Duration) {
 	if kill {
 		w.stop()
-		must(w.t, errors.Join(w.e.Abandon(), w.store.Close()))
+		expect.OK(w.t, errors.Join(w.e.Abandon(), w.store.Close()))
 	} else {
 		w.close()
 	}
@@ -132,8 +133,8 @@ func (w *wrongClock) farBehind() bool {
 }
 
 func (w *wrongClock) turn() {
-	must(w.t, w.e.Flush())
-	must(w.t, w.e.CloseHours(context.Background()))
+	expect.OK(w.t, w.e.Flush())
+	expect.OK(w.t, w.e.CloseHours(context.Background()))
 }
 
 // run lets time pass in turns of some minutes, as long as the clock needs to settle.
@@ -149,12 +150,12 @@ func (w *wrongClock) by() *engine.By {
 
 func (w *wrongClock) create(code string) {
 	d, _, err := w.e.Create(context.Background(), engine.Draft{Alias: code, Owner: 1, Target: "https://example.com", By: w.by()})
-	must(w.t, err)
+	expect.OK(w.t, err)
 	w.entries = append(w.entries, keptThing{code, w.ran, d.ID})
 }
 
 func (w *wrongClock) delete(code string) {
-	must(w.t, w.e.Delete(context.Background(), keyOf(code), engine.Guard{AnyOwner: true}))
+	expect.OK(w.t, w.e.Delete(context.Background(), keyOf(code), engine.Guard{AnyOwner: true}))
 	w.deleted = append(w.deleted, keptThing{code, w.ran, 0})
 }
 
@@ -195,11 +196,11 @@ func (w *wrongClock) hit(link, n int) {
 func (w *wrongClock) checkKept(kept map[dayOfLink]*keptHits, width uint32, keep time.Duration) (gone int) {
 	w.turn()
 	v, err := w.store.View()
-	must(w.t, err)
+	expect.OK(w.t, err)
 	defer func() { _ = v.Close() }()
 	for key, want := range kept {
 		d, err := w.e.Read(keyOf(w.links[key.link]))
-		must(w.t, err)
+		expect.OK(w.t, err)
 		hits := uint64(0)
 		spans := []engine.Span{{FromHour: key.when * width, ToHour: key.when*width + width}}
 		err = v.ReadSpans([]uint64{d.ID}, spans, 0, func(_, _ int, t *engine.Tally) error { hits += t.Hits; return nil })
@@ -261,7 +262,7 @@ func (w *wrongClock) checkEntries(keep time.Duration) {
 		}
 		return true
 	})
-	must(w.t, err)
+	expect.OK(w.t, err)
 	left := w.entries[:0]
 	for _, x := range w.entries {
 		switch {
@@ -298,7 +299,7 @@ func (w *wrongClock) checkDeleted() {
 func (w *wrongClock) createOnce(key string) engine.Detail {
 	d, _, err := w.e.CreateOnce(context.Background(), engine.Request{RequestKey: engine.RequestKey{Sender: [32]byte{1}, Key: sha256.Sum256([]byte(key))}},
 		func() (engine.Draft, error) { return engine.Draft{Owner: 1, Target: "https://example.com"}, nil })
-	must(w.t, err)
+	expect.OK(w.t, err)
 	return d
 }
 
@@ -408,7 +409,7 @@ func (w *wrongClock) wantAll(total uint64) {
 	w.checkAnswers()
 	w.checkTotals([3]uint64{total})
 	for what, kept := range map[uint32]map[dayOfLink]*keptHits{24: w.hits} {
-		wantEqual(w.t, w.checkKept(kept, what, 1<<62), 0, "days are gone")
+		expect.Equal(w.t, w.checkKept(kept, what, 1<<62), 0, "days are gone")
 	}
 	w.checkEntries(1 << 62)
 }
@@ -464,11 +465,11 @@ func TestHitsOfAClockThreeYearsAheadStayOnTheirDay(t *testing.T) {
 	w.wrong = 0
 	total += 9
 	m := w.e.Metrics()
-	wantEqual(t, m.ClockJumps, 1, "jumps are counted before it is back")
+	expect.Equal(t, m.ClockJumps, 1, "jumps are counted before it is back")
 	on := func(when time.Time) uint64 {
 		t.Helper()
 		r, err := w.e.LinkReport(context.Background(), keyOf(w.links[0]), engine.Query{Interval: engine.Daily, From: when})
-		must(t, err)
+		expect.OK(t, err)
 		return r.Series[len(r.Series)-1].Hits
 	}
 	w.pass(time.Minute)
@@ -483,7 +484,7 @@ func TestHitsOfAClockThreeYearsAheadStayOnTheirDay(t *testing.T) {
 	}
 	w.restart(false, years-3*24*time.Hour)
 	w.run(15 * time.Minute)
-	wantEqual(t, on(w.wall()), 9, "hits on the day of the wrong clock")
+	expect.Equal(t, on(w.wall()), 9, "hits on the day of the wrong clock")
 	w.wantAll(total)
 }
 
@@ -540,11 +541,11 @@ func TestFloorsOfTheFutureMoveBackAtAStart(t *testing.T) {
 	today := uint32(w.wall().Unix() / (24 * 3600))
 	var err error
 	w.store, err = storage.Open("data", storage.Options{FS: w.fs})
-	must(t, err)
+	expect.OK(t, err)
 	floors := &futureFloors{w.store, (today + 498) * 24, today + 99}
 	w.e, err = engine.Open(floors, w.options)
-	must(t, err)
-	must(t, w.e.Load(t.Context(), nil))
+	expect.OK(t, err)
+	expect.OK(t, w.e.Load(t.Context(), nil))
 	w.stop = start(func(ctx context.Context) { _ = floors.Run(ctx) })
 	if hour, day := floors.Kept(); day != today || hour != uint32(w.wall().Unix()/3600) {
 		t.Errorf("hours from %d and days from %d are kept; today is %d", hour, day, today)

@@ -12,6 +12,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage/accounts"
 )
 
@@ -30,7 +31,7 @@ func scanAccounts(t *testing.T, table *accounts.Table, prefix string) (found []s
 		found = append(found, string(key)+"="+string(value))
 		return true, nil
 	})
-	must(t, err)
+	expect.OK(t, err)
 	return found
 }
 
@@ -39,7 +40,7 @@ func TestAccountRowsAreReadAsTheyWereWritten(t *testing.T) {
 	s := openMem(t, mem)
 	table := s.Accounts()
 	sets := [][2][]byte{put("ub", "2"), put("ua", "1"), put("t\xff", "x"), put("u", ""), put("uz", "9")}
-	must(t, writeAccounts(table, sets, [][]byte{[]byte("uz")}))
+	expect.OK(t, writeAccounts(table, sets, [][]byte{[]byte("uz")}))
 	after := openMem(t, mem.CrashClone(vfs.CrashCloneCfg{}))
 	closeStore(t, s)
 	defer closeStore(t, after)
@@ -64,7 +65,7 @@ func TestAccountRowsAreReadAsTheyWereWritten(t *testing.T) {
 func TestAScanOfAccountsEndsWhenItsCallbackStopsIt(t *testing.T) {
 	s := openTemp(t)
 	table := s.Accounts()
-	must(t, writeAccounts(table, [][2][]byte{put("a", "1"), put("b", "2")}, nil))
+	expect.OK(t, writeAccounts(table, [][2][]byte{put("a", "1"), put("b", "2")}, nil))
 	calls, stop := 0, errors.New("stop")
 	err := table.Scan(nil, func(_, _ []byte) (bool, error) { calls++; return false, nil })
 	if err != nil || calls != 1 {
@@ -106,7 +107,7 @@ func TestCloseWaitsForAccountWritesUnderWay(t *testing.T) {
 		if len(done) != 0 {
 			t.Fatalf("%d writes are done on a disk that does not answer", len(done))
 		}
-		wantErr(t, writeAccounts(table, [][2][]byte{put("more", "")}, nil), engine.ErrOverloaded, "one more")
+		expect.Error(t, writeAccounts(table, [][2][]byte{put("more", "")}, nil), engine.ErrOverloaded, "one more")
 		time.AfterFunc(10*engine.CommitTimeout, func() { close(letGo) })
 		start := time.Now()
 		closeStore(t, s)

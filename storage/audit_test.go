@@ -6,12 +6,13 @@ import (
 	"time"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 // auditLog returns all entries, the newest first.
 func auditLog(t *testing.T, s *Store) (all []engine.AuditEntry) {
 	t.Helper()
-	must(t, s.ListAudit(0, ^uint64(0), func(e *engine.AuditEntry) bool { all = append(all, *e); return true }))
+	expect.OK(t, s.ListAudit(0, ^uint64(0), func(e *engine.AuditEntry) bool { all = append(all, *e); return true }))
 	return all
 }
 
@@ -40,7 +41,7 @@ func TestEachChangeLeavesAnEntryInTheAuditLog(t *testing.T) {
 	gone.Before = &engine.Record{Hot: edited.Hot, Cold: edited.Cold}
 	gone.Hot = engine.Hot{Key: keyOf("a"), ID: 1, Owner: 7, Flags: engine.FlagTombstone, DeletedAtMs: at + 1}
 	apply(t, s, gone)
-	must(t, tryApplyAll(s, engine.Bulk{
+	expect.OK(t, tryApplyAll(s, engine.Bulk{
 		Creations: []engine.Mutation{{Hot: engine.Hot{Key: keyOf("z"), ID: 5, Owner: 7, Target: "http://z/"}, Cold: engine.Cold{Key: keyOf("z"), Version: 1}},
 			{Hot: engine.Hot{Key: keyOf("m"), ID: 6, Owner: 7, Target: "http://m/"}, Cold: engine.Cold{Key: keyOf("m"), Version: 1}}},
 		By: made.By, Existing: 1, Failed: 2,
@@ -48,7 +49,7 @@ func TestEachChangeLeavesAnEntryInTheAuditLog(t *testing.T) {
 	done := make(chan error, 1)
 	s.Accounts().Write([][2][]byte{{[]byte("k"), []byte("v")}}, nil,
 		&engine.AuditEntry{Action: engine.UserAdded, By: engine.By{AtMs: at + 2, Local: true}, User: 3}, func(err error) { done <- err })
-	must(t, <-done)
+	expect.OK(t, <-done)
 	stop()
 	closeStore(t, s)
 
@@ -98,7 +99,7 @@ func TestOldEntriesOfTheAuditLogAreSwept(t *testing.T) {
 	for i, code := range []string{"a", "b", "c"} {
 		apply(t, s, audited(code, uint64(i+1), int64(i+1)*1000))
 	}
-	must(t, s.SweepAudit(engine.AuditStamp(2000)))
+	expect.OK(t, s.SweepAudit(engine.AuditStamp(2000)))
 	log := auditLog(t, s)
 	if len(log) != 2 || log[0].After.Hot.Code != "c" || log[1].After.Hot.Code != "b" {
 		t.Errorf("got %+v, want c and b", log)

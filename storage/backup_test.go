@@ -15,6 +15,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage/disk"
 	"shunt/storage/row"
 	"shunt/storage/row/rowtest"
@@ -29,7 +30,7 @@ const (
 func backup(t testing.TB, s *Store, dir string) BackupResult {
 	t.Helper()
 	result, err := s.Backup(t.Context(), dir)
-	must(t, err)
+	expect.OK(t, err)
 	return result
 }
 
@@ -37,7 +38,7 @@ func backup(t testing.TB, s *Store, dir string) BackupResult {
 func allRows(t testing.TB, v *Inspection) map[string]string {
 	t.Helper()
 	it, err := v.r.NewIter(nil)
-	must(t, err)
+	expect.OK(t, err)
 	defer it.Close()
 	found := map[string]string{}
 	for valid := it.First(); valid; valid = it.Next() {
@@ -80,7 +81,7 @@ func TestABackupIsWholeAndNotOpenedAsAStore(t *testing.T) {
 	wantWhole(t, backupDir, mem, rows)
 	for _, create := range []bool{false, true} {
 		_, err := Open(backupDir, Options{FS: mem, Create: create, Logger: quiet})
-		wantErr(t, err, disk.ErrBackup, "Open with Create %v", create)
+		expect.Error(t, err, disk.ErrBackup, "Open with Create %v", create)
 	}
 	v := inspect(t, backupDir, mem)
 	defer closeInspection(t, v)
@@ -95,7 +96,7 @@ func TestABackupRefusesATargetInUse(t *testing.T) {
 	s := open(t, dir, Options{})
 	defer closeStore(t, s)
 	full, link := filepath.Join(home, "full"), filepath.Join(t.TempDir(), "link")
-	must(t, errors.Join(os.Mkdir(full, 0o700), os.WriteFile(filepath.Join(full, "letter"), nil, 0o600), os.Symlink(dir, link)))
+	expect.OK(t, errors.Join(os.Mkdir(full, 0o700), os.WriteFile(filepath.Join(full, "letter"), nil, 0o600), os.Symlink(dir, link)))
 	before := contents(t, home)
 	for target, want := range map[string]error{
 		full:                            disk.ErrNotEmpty,
@@ -107,11 +108,11 @@ func TestABackupRefusesATargetInUse(t *testing.T) {
 		filepath.Join(link, "db", "xy"): disk.ErrInside,
 	} {
 		_, err := s.Backup(t.Context(), target)
-		wantErr(t, err, want, "%s", target)
+		expect.Error(t, err, want, "%s", target)
 	}
 	s.backups.Lock()
 	_, err := s.Backup(t.Context(), filepath.Join(home, "second"))
-	wantErr(t, err, disk.ErrBackupRuns, "while another one runs")
+	expect.Error(t, err, disk.ErrBackupRuns, "while another one runs")
 	s.backups.Unlock()
 	if !maps.Equal(contents(t, home), before) {
 		t.Error("a refused backup has changed files")
@@ -125,7 +126,7 @@ func TestABackupThatFailsLeavesNothing(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err := s.Backup(ctx, backupDir)
-	wantErr(t, err, context.Canceled, "the error")
+	expect.Error(t, err, context.Canceled, "the error")
 	if names, err := mem.List(backupDir); err != nil || len(names) > 0 {
 		t.Errorf("got %q, %v in the folder", names, err)
 	}
@@ -206,7 +207,7 @@ func TestTwoRestoresOfOneBackupHaveTwoHistories(t *testing.T) {
 	seen := map[uint64]bool{}
 	for i := range 4 {
 		dir := fmt.Sprintf("/other/%d", i)
-		must(t, restoreTo(mem, dir))
+		expect.OK(t, restoreTo(mem, dir))
 		v := inspect(t, dir, mem)
 		p, err := v.Positions()
 		closeInspection(t, v)
@@ -225,7 +226,7 @@ func TestACrashedRestoreIsRefusedUntilItIsRunAgain(t *testing.T) {
 		mem, rows := memBackup(t)
 		c := &crasher{mem: mem, cfg: cfg}
 		c.arm(true)
-		must(t, restoreTo(errorfs.Wrap(mem, errorfs.InjectorFunc(c.before)), otherDir))
+		expect.OK(t, restoreTo(errorfs.Wrap(mem, errorfs.InjectorFunc(c.before)), otherDir))
 		c.arm(false)
 		clones, unfinished := c.taken(), 0
 		for i := 0; i < len(clones); i += stride {
@@ -241,7 +242,7 @@ func TestACrashedRestoreIsRefusedUntilItIsRunAgain(t *testing.T) {
 			case errors.Is(err, disk.ErrUnfinishedRestore):
 				unfinished++
 				_, err := Open(otherDir, Options{FS: clone, Logger: quiet, Create: true})
-				wantErr(t, err, disk.ErrUnfinishedRestore, "crash %d, with Create", i)
+				expect.Error(t, err, disk.ErrUnfinishedRestore, "crash %d, with Create", i)
 			case !errors.Is(err, disk.ErrNoStore):
 				t.Errorf("crash %d: got %v", i, err)
 			}
@@ -260,10 +261,10 @@ func TestACrashedRestoreIsRefusedUntilItIsRunAgain(t *testing.T) {
 func TestARestoreRefusesWhatItShouldNotTouch(t *testing.T) {
 	mem, _ := memBackup(t)
 	touch := func(path string) {
-		must(t, mem.MkdirAll(mem.PathDir(path), 0o700))
+		expect.OK(t, mem.MkdirAll(mem.PathDir(path), 0o700))
 		f, err := mem.Create(path, vfs.WriteCategoryUnspecified)
 		err = errors.Join(err, f.Close())
-		must(t, err)
+		expect.OK(t, err)
 	}
 	touch("/full/letter")
 	touch("/strange/db/CURRENT")
@@ -273,15 +274,15 @@ func TestARestoreRefusesWhatItShouldNotTouch(t *testing.T) {
 		backupDir: disk.ErrInside, backupDir + "/new": disk.ErrInside, "/backups": disk.ErrInside,
 	} {
 		before := mem.String()
-		wantErr(t, restoreTo(mem, target), want, "to %s", target)
-		wantErr(t, Restorable(backupDir, target, mem), want, "Restorable, to %s", target)
+		expect.Error(t, restoreTo(mem, target), want, "to %s", target)
+		expect.Error(t, Restorable(backupDir, target, mem), want, "Restorable, to %s", target)
 		if mem.String() != before {
 			t.Errorf("%s has changed", target)
 		}
 	}
 	for from, want := range map[string]error{"/nothing": disk.ErrNoStore, storeDir: disk.ErrNotAStore, "/full": disk.ErrNotAStore} {
 		_, err := Restore(t.Context(), from, otherDir, RestoreOptions{FS: mem, Logger: quiet})
-		wantErr(t, err, want, "from %s", from)
+		expect.Error(t, err, want, "from %s", from)
 	}
 	if _, err := mem.Stat(otherDir); err == nil {
 		t.Error("a refused restore has made its target")
@@ -292,10 +293,10 @@ func TestARestoreThatIsStoppedIsUnfinished(t *testing.T) {
 	mem, rows := memBackup(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	_, err := Restore(ctx, backupDir, otherDir, RestoreOptions{FS: mem, Logger: quiet, Progress: func(uint64, uint64) { cancel() }})
-	wantErr(t, err, context.Canceled, "the error")
+	expect.Error(t, err, context.Canceled, "the error")
 	_, err = Open(otherDir, Options{FS: mem, Logger: quiet})
-	wantErr(t, err, disk.ErrUnfinishedRestore, "the error")
-	must(t, restoreTo(mem, otherDir))
+	expect.Error(t, err, disk.ErrUnfinishedRestore, "the error")
+	expect.OK(t, restoreTo(mem, otherDir))
 	wantWhole(t, otherDir, mem, rows)
 }
 
@@ -307,8 +308,8 @@ func TestABackupUnderLoadHasEveryEarlierAcknowledgedWrite(t *testing.T) {
 	defer closeStore(t, s)
 	defer start(t, s)()
 	e, err := engine.Open(s, engine.Options{JournalDir: filepath.Join(home, "journal"), Rings: 2, RingRecords: 1 << 14})
-	must(t, err)
-	must(t, e.Load(t.Context(), nil))
+	expect.OK(t, err)
+	expect.OK(t, e.Load(t.Context(), nil))
 	ctx, stop := context.WithCancel(t.Context())
 	var loops, run sync.WaitGroup
 	run.Go(func() { _ = e.Run(ctx) })
@@ -321,7 +322,7 @@ func TestABackupUnderLoadHasEveryEarlierAcknowledgedWrite(t *testing.T) {
 	for i := range 5 {
 		before := l.acknowledged(2_000 * (i + 1))
 		dir := filepath.Join(home, fmt.Sprintf("backup-%d", i))
-		must(t, e.FlushRecorded(t.Context()))
+		expect.OK(t, e.FlushRecorded(t.Context()))
 		backup(t, s, dir)
 		l.compare(t, dir, before)
 	}
@@ -329,7 +330,7 @@ func TestABackupUnderLoadHasEveryEarlierAcknowledgedWrite(t *testing.T) {
 	loops.Wait()
 	stop()
 	run.Wait()
-	must(t, e.Close())
+	expect.OK(t, e.Close())
 }
 
 // TestABackupOfAJustOpenedStoreIsWhole opens a store whose log is empty, as a start that was killed
@@ -348,10 +349,10 @@ func TestABackupOfAJustOpenedStoreIsWhole(t *testing.T) {
 	}
 	s = openMem(t, mem)
 	_, err := s.Backup(t.Context(), "/backup")
-	must(t, err)
+	expect.OK(t, err)
 	closeStore(t, s)
 	_, err = Restore(t.Context(), "/backup", "/restored", RestoreOptions{FS: mem, Logger: quiet})
-	must(t, err)
+	expect.OK(t, err)
 	restored := open(t, "/restored", Options{FS: mem})
 	if _, err := restored.ReadRecord(keyOf("kept")); err != nil {
 		t.Error(err)
@@ -405,10 +406,10 @@ func TestABackupOfAStoreWithoutTablesIsWhole(t *testing.T) {
 	closeStore(t, openMem(t, mem))
 	for round := range 3 {
 		names, err := mem.List(mem.PathJoin(storeDir, disk.DBName))
-		must(t, err)
+		expect.OK(t, err)
 		for _, name := range names {
 			if strings.HasSuffix(name, ".log") {
-				must(t, mem.Remove(mem.PathJoin(storeDir, disk.DBName, name)))
+				expect.OK(t, mem.Remove(mem.PathJoin(storeDir, disk.DBName, name)))
 			}
 		}
 		s = openMem(t, mem)

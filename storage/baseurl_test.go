@@ -6,6 +6,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"shunt/engine/expect"
 	"shunt/storage/row"
 )
 
@@ -21,7 +22,7 @@ func TestTheBaseURLOutlivesCrashesBackupsAndRestores(t *testing.T) {
 	s := openMem(t, mem)
 	wantBaseURL(t, s, "")
 	for _, baseURL := range []string{"http://127.0.0.1:8080", "https://sho.rt"} {
-		must(t, s.NoteBaseURL(baseURL))
+		expect.OK(t, s.NoteBaseURL(baseURL))
 		wantBaseURL(t, s, baseURL)
 	}
 	backup(t, s, backupDir)
@@ -30,7 +31,7 @@ func TestTheBaseURLOutlivesCrashesBackupsAndRestores(t *testing.T) {
 	closeStore(t, crashed)
 	closeStore(t, s)
 
-	must(t, restoreTo(mem, otherDir))
+	expect.OK(t, restoreTo(mem, otherDir))
 	restored := open(t, otherDir, Options{FS: mem})
 	wantBaseURL(t, restored, "https://sho.rt")
 	closeStore(t, restored)
@@ -44,8 +45,8 @@ func TestAnUnchangedBaseURLIsNotWritten(t *testing.T) {
 		baseURL string
 		writes  uint64
 	}{{"http://a", 1}, {"http://a", 1}, {"http://b", 2}, {"http://a", 3}} {
-		must(t, s.NoteBaseURL(c.baseURL))
-		wantEqual(t, s.writer.LastDurable()-begun, c.writes, "after %s: writes", c.baseURL)
+		expect.OK(t, s.NoteBaseURL(c.baseURL))
+		expect.Equal(t, s.writer.LastDurable()-begun, c.writes, "after %s: writes", c.baseURL)
 	}
 }
 

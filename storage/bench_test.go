@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage/row"
 	"shunt/storage/row/rowtest"
 )
@@ -111,7 +112,7 @@ func benchmarkFlush(b *testing.B, divided bool) {
 		before := cpuSeconds()
 		b.StartTimer()
 		seq++
-		must(b, s.Flush(f.batch(seq)))
+		expect.OK(b, s.Flush(f.batch(seq)))
 		cpu += cpuSeconds() - before
 	}
 	m := s.Metrics()
@@ -139,7 +140,7 @@ func BenchmarkHour(b *testing.B) {
 		f.draw(ids)
 		began := cpuSeconds()
 		seq++
-		must(b, s.Flush(f.batch(seq)))
+		expect.OK(b, s.Flush(f.batch(seq)))
 		settle(s)
 		cpu += cpuSeconds() - began
 	}
@@ -180,7 +181,7 @@ func plantHour(b *testing.B, s *Store, ids uint64) {
 			return nil
 		}}
 		batch.Positions = engine.Positions{Epoch: 1, FlushSeq: first, Rings: make([]uint64, 8)}
-		must(b, s.Flush(batch))
+		expect.OK(b, s.Flush(batch))
 	}
 	settle(s)
 }

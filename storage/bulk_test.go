@@ -10,6 +10,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage/row"
 	"shunt/storage/row/rowtest"
 )
@@ -39,7 +40,7 @@ func TestABulkAndItsReceiptAreStoredBothOrNeither(t *testing.T) {
 		stop := start(t, s)
 		c.arm(true)
 		for i := range uint64(bulks) {
-			must(t, tryApplyAll(s, bulkOf(requestKey(1, int(i)), i*size+1, i*size+2, i*size+3, i*size+4, i*size+5)))
+			expect.OK(t, tryApplyAll(s, bulkOf(requestKey(1, int(i)), i*size+1, i*size+2, i*size+3, i*size+4, i*size+5)))
 		}
 		c.arm(false)
 		stop()
@@ -88,9 +89,9 @@ func TestABulkIsNeverCutIntoTwoBatches(t *testing.T) {
 	before := s.Commits().Batches
 	stop := start(t, s)
 	defer stop()
-	must(t, errors.Join(<-done, <-done))
-	wantEqual(t, s.Commits().Batches-before, 2, "batches, want 2: the bulk, and the mutation after it")
-	wantEqual(t, s.Commits().Mutations, engine.MaxBulk+1, "mutations are counted")
+	expect.OK(t, errors.Join(<-done, <-done))
+	expect.Equal(t, s.Commits().Batches-before, 2, "batches, want 2: the bulk, and the mutation after it")
+	expect.Equal(t, s.Commits().Mutations, engine.MaxBulk+1, "mutations are counted")
 }
 
 // openTempStopped is like openTemp, but the store does not run yet.
@@ -112,7 +113,7 @@ func TestABulkCountsAsItsLinksInTheQueue(t *testing.T) {
 		t.Helper()
 		select {
 		case err := <-answers: // the store does not run yet: only refused mutations are answered
-			wantErr(t, err, engine.ErrOverloaded, "%s", what)
+			expect.Error(t, err, engine.ErrOverloaded, "%s", what)
 		default:
 			t.Errorf("%s was accepted", what)
 		}
@@ -156,14 +157,14 @@ func TestAMalformedBulkIsRefused(t *testing.T) {
 			t.Errorf("%s: no error", name)
 		}
 	}
-	wantEqual(t, len(rows(t, s, row.TableHot))+len(rows(t, s, row.TableReceipts)), 0, "rows were written")
+	expect.Equal(t, len(rows(t, s, row.TableHot))+len(rows(t, s, row.TableReceipts)), 0, "rows were written")
 }
 
 func TestABulkReceiptIsReadAsWrittenAndSwept(t *testing.T) {
 	s := openTemp(t)
 	b := bulkOf(requestKey(1, 1), 1, 2)
 	b.Receipt.Items = append(b.Receipt.Items, engine.ReceiptItem{Outcome: engine.OutcomeTaken}, engine.ReceiptItem{Outcome: engine.OutcomeRefused})
-	must(t, tryApplyAll(s, b))
+	expect.OK(t, tryApplyAll(s, b))
 	if got, err := s.ReadReceipt(requestKey(1, 1)); err != nil || !reflect.DeepEqual(got, *b.Receipt) {
 		t.Errorf("got %+v, %v, want %+v", got, err, *b.Receipt)
 	}

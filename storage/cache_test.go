@@ -12,6 +12,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage/row/rowtest"
 )
 
@@ -66,7 +67,7 @@ func newCached(t *testing.T) *cachedStore {
 	}
 	done := make(chan error, 1)
 	c.ApplyAll(bulk, func(err error) { done <- err })
-	must(t, <-done)
+	expect.OK(t, <-done)
 	stop()
 	c.toTables(t)
 	return c
@@ -77,7 +78,7 @@ func cachedCode(id uint64) string { return fmt.Sprintf("code%05d", id) }
 // toTables writes everything into tables.
 func (c *cachedStore) toTables(t *testing.T) {
 	t.Helper()
-	must(t, c.db.Flush())
+	expect.OK(t, c.db.Flush())
 }
 
 // fillMemTables writes until the memtable in use has its largest size and is more than half full.
@@ -88,7 +89,7 @@ func (c *cachedStore) fillMemTables(t *testing.T) {
 	n := uint32(0)
 	write := func() {
 		n++
-		must(t, c.db.Set(binary.BigEndian.AppendUint32([]byte{0xff}, n), value, pebble.NoSync))
+		expect.OK(t, c.db.Set(binary.BigEndian.AppendUint32([]byte{0xff}, n), value, pebble.NoSync))
 	}
 	for c.db.Metrics().MemTable.Size < DefaultMemTableBytes {
 		write()
@@ -169,19 +170,19 @@ func TestTheBlockCacheGrowsNoFurtherThanItsSize(t *testing.T) {
 			value[i] = byte(uint32(i) * (n + 1) * 2654435761 >> 13) // not compressible
 		}
 		keys[0] = 0xff
-		must(t, s.db.Set(rng, value, pebble.NoSync))
+		expect.OK(t, s.db.Set(rng, value, pebble.NoSync))
 	}
-	must(t, s.db.Flush())
+	expect.OK(t, s.db.Flush())
 	for range 3 { // a memtable may be about to be made; with Run that takes up to two seconds
 		s.cache.settle(s.db)
 	}
 	it, err := s.db.NewIter(nil)
-	must(t, err)
+	expect.OK(t, err)
 	for it.First(); it.Valid(); it.Next() {
 		_, err := it.ValueAndErr()
-		must(t, err)
+		expect.OK(t, err)
 	}
-	must(t, it.Close())
+	expect.OK(t, it.Close())
 	m := s.Metrics()
 	if m.BlockCacheBytes < size/2 || m.BlockCacheBytes > size+size/16 { // one block too many per shard
 		t.Errorf("having read %d MiB, the cache of %d bytes has %d", 4*size>>20, size, m.BlockCacheBytes)

@@ -9,6 +9,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage/disk"
 	"shunt/storage/row/rowtest"
 )
@@ -22,12 +23,12 @@ func TestADamagedFileIsReportedBeforeItsConsequences(t *testing.T) {
 	s := openMem(t, mem)
 	stop := start(t, s)
 	_, err := s.AllocateIDs(5000)
-	must(t, err)
+	expect.OK(t, err)
 	for id := uint64(1); id <= 3000; id++ {
 		apply(t, s, rowtest.Creation(rowtest.Link(fmt.Sprintf("code%04d", id), id, checkedOwner, "spring")))
 	}
 	stop()
-	must(t, s.db.Flush())
+	expect.OK(t, s.db.Flush())
 	closeStore(t, s)
 	path := damageLargestTable(t, mem, "/data/store/"+disk.DBName)
 
@@ -35,7 +36,7 @@ func TestADamagedFileIsReportedBeforeItsConsequences(t *testing.T) {
 	defer closeInspection(t, v)
 	faults := new(engine.Faults)
 	_, err = v.Check(t.Context(), CheckOptions{Faults: faults})
-	must(t, err)
+	expect.OK(t, err)
 	first, total := faults.Found()
 	if len(first) < 2 || first[0].Where != path || first[0].Follows || !strings.HasPrefix(first[0].What, "it is damaged: block ") {
 		t.Fatalf("got %+v, want the file first", first)
@@ -63,23 +64,23 @@ func TestADamagedFileIsReportedBeforeItsConsequences(t *testing.T) {
 func damageLargestTable(t *testing.T, mem vfs.FS, dir string) (path string) {
 	t.Helper()
 	names, err := mem.List(dir)
-	must(t, err)
+	expect.OK(t, err)
 	size := int64(0)
 	for _, name := range names {
 		info, err := mem.Stat(mem.PathJoin(dir, name))
-		must(t, err)
+		expect.OK(t, err)
 		if strings.HasSuffix(name, ".sst") && info.Size() > size {
 			path, size = mem.PathJoin(dir, name), info.Size()
 		}
 	}
 	f, err := mem.OpenReadWrite(path, vfs.WriteCategoryUnspecified)
-	must(t, err)
+	expect.OK(t, err)
 	defer f.Close()
 	b := make([]byte, 1)
 	_, err = f.ReadAt(b, size/2)
-	must(t, err)
+	expect.OK(t, err)
 	b[0] ^= 0x40
 	_, err = f.WriteAt(b, size/2)
-	must(t, err)
+	expect.OK(t, err)
 	return path
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage/kv"
 	"shunt/storage/row"
 	"shunt/storage/row/rowtest"
@@ -33,9 +34,9 @@ func fillForCheck(t testing.TB, s *Store) {
 	stop := start(t, s)
 	defer stop()
 	_, err := s.AllocateIDs(100)
-	must(t, err)
-	must(t, s.NoteBaseURL("https://sho.rt"))
-	must(t, s.NoteBackup(checkedHour*3_600_000))
+	expect.OK(t, err)
+	expect.OK(t, s.NoteBaseURL("https://sho.rt"))
+	expect.OK(t, s.NoteBackup(checkedHour*3_600_000))
 	for id := uint64(1); id <= 20; id++ {
 		r := rowtest.Link(fmt.Sprintf("code%02d", id), id, checkedOwner, "spring")
 		if id%2 == 0 {
@@ -66,13 +67,13 @@ func fillForCheck(t testing.TB, s *Store) {
 		}
 		f.Add(hour, 20, checkedOwner, dense)
 		p := engine.Positions{Epoch: 1, FlushSeq: seq + 1, OpenHour: hour, Rings: []uint64{10 * (seq + 1)}}
-		must(t, s.Flush(f.Batch(p)))
+		expect.OK(t, s.Flush(f.Batch(p)))
 		hour++
 	}
 	for more := true; more; {
 		var err error
 		more, err = s.RollUp(engine.RollUpLimits{OpenHour: checkedHour + 2})
-		must(t, err)
+		expect.OK(t, err)
 	}
 }
 
@@ -83,7 +84,7 @@ func checkAll(t testing.TB, v *Inspection) (CheckReport, []engine.Fault, uint64)
 	report, err := v.Check(t.Context(), CheckOptions{
 		Faults: faults, KnowsOwner: func(owner uint32) (bool, error) { return owner == checkedOwner, nil },
 	})
-	must(t, err)
+	expect.OK(t, err)
 	first, total := faults.Found()
 	return report, first, total
 }
@@ -91,13 +92,13 @@ func checkAll(t testing.TB, v *Inspection) (CheckReport, []engine.Fault, uint64)
 func inspect(t testing.TB, dir string, fs vfs.FS) *Inspection {
 	t.Helper()
 	v, err := Inspect(dir, Options{Logger: quiet, FS: fs})
-	must(t, err)
+	expect.OK(t, err)
 	return v
 }
 
 func closeInspection(t testing.TB, v *Inspection) {
 	t.Helper()
-	wantErr(t, v.Close(), nil, "closing the inspection")
+	expect.Error(t, v.Close(), nil, "closing the inspection")
 }
 
 func TestAHealthyStoreOfEverythingHasNoFaults(t *testing.T) {
@@ -240,11 +241,11 @@ func moreVisitors(hits, visitors uint64) *engine.Tally {
 func plant(t testing.TB, fs vfs.FS, write func(*pebble.Batch)) {
 	t.Helper()
 	db, err := pebble.Open("/data/store/db", pebbleOptions(fs, &Options{Logger: quiet}, nil, false))
-	must(t, err)
+	expect.OK(t, err)
 	b := db.NewBatch()
 	write(b)
-	must(t, db.Apply(b, pebble.Sync))
-	must(t, db.Close())
+	expect.OK(t, db.Apply(b, pebble.Sync))
+	expect.OK(t, db.Close())
 }
 
 func TestAFlippedBitAnywhereInATableFileIsFound(t *testing.T) {
@@ -252,7 +253,7 @@ func TestAFlippedBitAnywhereInATableFileIsFound(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
 	s := open(t, dir, Options{})
 	fillForCheck(t, s)
-	must(t, s.db.Flush())
+	expect.OK(t, s.db.Flush())
 	closeStore(t, s)
 	files, err := filepath.Glob(filepath.Join(dir, "db", "*.sst"))
 	if err != nil || len(files) == 0 {
@@ -260,11 +261,11 @@ func TestAFlippedBitAnywhereInATableFileIsFound(t *testing.T) {
 	}
 	for _, file := range files {
 		whole, err := os.ReadFile(file)
-		must(t, err)
+		expect.OK(t, err)
 		for i := 0; i < 16; i += stride {
 			flipped := bytes.Clone(whole)
 			flipped[i*(len(whole)-1)/15] ^= 1 << (i % 8)
-			must(t, os.WriteFile(file, flipped, 0o600))
+			expect.OK(t, os.WriteFile(file, flipped, 0o600))
 			v := inspect(t, dir, nil)
 			_, faults, total := checkAll(t, v)
 			closeInspection(t, v)
@@ -272,7 +273,7 @@ func TestAFlippedBitAnywhereInATableFileIsFound(t *testing.T) {
 				t.Errorf("bit %d of %d bytes: got %d faults\n%s", i, len(whole), total, tell(faults))
 			}
 		}
-		must(t, os.WriteFile(file, whole, 0o600))
+		expect.OK(t, os.WriteFile(file, whole, 0o600))
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage/links"
 	"shunt/storage/row"
 	"shunt/storage/row/rowtest"
@@ -27,7 +28,7 @@ func TestConcurrentMutationsAreAllDurableAndShareCommits(t *testing.T) {
 		wg.Go(func() {
 			for i := range each {
 				rec := rowtest.Link(fmt.Sprintf("w%d-%d", w, i), uint64(w*each+i+1), uint32(w))
-				wantErr(t, tryApply(s, rowtest.Creation(rec)), nil, "Apply")
+				expect.Error(t, tryApply(s, rowtest.Creation(rec)), nil, "Apply")
 			}
 		})
 	}
@@ -59,10 +60,10 @@ func TestAFullQueueIsOverloaded(t *testing.T) {
 	for i := range queueLimit {
 		s.Apply(rowtest.Creation(rowtest.Link(fmt.Sprintf("c%d", i), uint64(i+1), 1)), count)
 	}
-	wantErr(t, tryApply(s, rowtest.Creation(rowtest.Link("over", 1<<20, 1))), engine.ErrOverloaded, "the error")
-	wantEqual(t, s.Metrics().CommitQueueLength, queueLimit, "queue")
+	expect.Error(t, tryApply(s, rowtest.Creation(rowtest.Link("over", 1<<20, 1))), engine.ErrOverloaded, "the error")
+	expect.Equal(t, s.Metrics().CommitQueueLength, queueLimit, "queue")
 	start(t, s)()
-	wantEqual(t, answers.Load(), queueLimit, "acknowledgements")
+	expect.Equal(t, answers.Load(), queueLimit, "acknowledgements")
 	closeStore(t, s)
 }
 
@@ -73,7 +74,7 @@ func TestEveryMutationIsAnsweredWhileRunEnds(t *testing.T) {
 	var accepted, refused, submitted atomic.Int64
 	var writers, ran sync.WaitGroup
 	ran.Go(func() {
-		wantErr(t, s.Run(ctx), nil, "Run")
+		expect.Error(t, s.Run(ctx), nil, "Run")
 	})
 	for w := range 8 {
 		writers.Go(func() {
@@ -95,7 +96,7 @@ func TestEveryMutationIsAnsweredWhileRunEnds(t *testing.T) {
 	if got, want := accepted.Load()+refused.Load(), submitted.Load(); got != want {
 		t.Errorf("got %d answers, want %d", got, want)
 	}
-	wantEqual(t, int64(len(rows(t, s, row.TableHot))), accepted.Load(), "links")
+	expect.Equal(t, int64(len(rows(t, s, row.TableHot))), accepted.Load(), "links")
 	closeStore(t, s)
 }
 
@@ -104,18 +105,18 @@ func TestCloseAnswersMutationsThatRunNeverTook(t *testing.T) {
 	var got error
 	s.Apply(rowtest.Creation(rowtest.Link("a", 1, 1)), func(err error) { got = err })
 	closeStore(t, s)
-	wantErr(t, got, engine.ErrClosed, "the error")
+	expect.Error(t, got, engine.ErrClosed, "the error")
 }
 
 func TestRunRunsOnceAndHoldsTheStoreOpen(t *testing.T) {
 	s := openMem(t, vfs.NewMem())
 	stop := start(t, s)
 	apply(t, s, rowtest.Creation(rowtest.Link("a", 1, 1))) // now Run is running
-	wantErr(t, s.Run(context.Background()), links.ErrRunning, "a second Run")
-	wantErr(t, s.Close(), links.ErrRunning, "Close")
+	expect.Error(t, s.Run(context.Background()), links.ErrRunning, "a second Run")
+	expect.Error(t, s.Close(), links.ErrRunning, "Close")
 	stop()
-	wantErr(t, s.Run(context.Background()), engine.ErrClosed, "Run after the end")
-	wantErr(t, tryApply(s, rowtest.Creation(rowtest.Link("b", 2, 1))), engine.ErrClosed, "Apply after the end")
+	expect.Error(t, s.Run(context.Background()), engine.ErrClosed, "Run after the end")
+	expect.Error(t, tryApply(s, rowtest.Creation(rowtest.Link("b", 2, 1))), engine.ErrClosed, "Apply after the end")
 	closeStore(t, s)
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage/disk"
 	"shunt/storage/row/rowtest"
 )
@@ -106,7 +107,7 @@ func TestATwiceCrashedCreationBeginsAgain(t *testing.T) {
 	closeStore(t, s)
 	for i, left := range first.taken() {
 		if state, err := (&disk.Folder{FS: left, Dir: "/data/store"}).Inspect(); err != nil || state == disk.Stored {
-			wantErr(t, err, nil, "crash %d", i)
+			expect.Error(t, err, nil, "crash %d", i)
 			continue
 		}
 		for k, cfg := range []func() vfs.CrashCloneCfg{loseAll, loseNothing, loseSome(1), loseSome(2)} {

@@ -8,6 +8,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage/kv"
 	"shunt/storage/row"
 	"shunt/storage/row/rowtest"
@@ -21,7 +22,7 @@ func TestAFlushAllocatesNothingForARow(t *testing.T) {
 	allocs := testing.AllocsPerRun(10, func() {
 		seq++
 		f.draw(1 << 40)
-		must(t, s.Flush(f.batch(seq)))
+		expect.OK(t, s.Flush(f.batch(seq)))
 	})
 	if allocs > rows/10 { // those of Pebble, mostly for new memtables
 		t.Errorf("got %v allocations for %d rows", allocs, rows)
@@ -44,7 +45,7 @@ func flushDense(t *testing.T, s *Store, hour uint32, links uint64) *rowtest.Mode
 		}
 		return nil
 	}})
-	must(t, err)
+	expect.OK(t, err)
 	return m
 }
 
@@ -75,7 +76,7 @@ func TestATooLargeFlushIsRefusedWhole(t *testing.T) {
 		f.Add(10, id, 1, single)
 	}
 	before, err := s.Positions()
-	must(t, err)
+	expect.OK(t, err)
 	if err := s.Flush(f.Batch(engine.Positions{Epoch: 1, FlushSeq: 1})); !errors.Is(err, engine.ErrFlushTooLarge) {
 		t.Fatalf("200 rows in 4 KiB: %v", err)
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"shunt/engine/expect"
 	"shunt/storage/disk"
 	"shunt/storage/kv"
 	"shunt/storage/row"
@@ -38,7 +39,7 @@ func contents(t *testing.T, dir string) map[string]string {
 		found[path] = string(text)
 		return err
 	})
-	must(t, err)
+	expect.OK(t, err)
 	return found
 }
 
@@ -50,7 +51,7 @@ func wantUntouched(t *testing.T, dir string, create bool, want error) {
 	if err == nil {
 		closeStore(t, s)
 	}
-	wantErr(t, err, want, "create %v", create)
+	expect.Error(t, err, want, "create %v", create)
 	if after := contents(t, dir); !maps.Equal(before, after) {
 		t.Errorf("create %v: the folder has changed: from %d files to %d", create, len(before), len(after))
 	}
@@ -58,7 +59,7 @@ func wantUntouched(t *testing.T, dir string, create bool, want error) {
 
 func write(t *testing.T, path, text string) {
 	t.Helper()
-	must(t, os.WriteFile(path, []byte(text), 0o600))
+	expect.OK(t, os.WriteFile(path, []byte(text), 0o600))
 }
 
 func TestAFolderWithoutStoreIsNoStoreUnlessCreated(t *testing.T) {
@@ -66,7 +67,7 @@ func TestAFolderWithoutStoreIsNoStoreUnlessCreated(t *testing.T) {
 	wantUntouched(t, dir, false, disk.ErrNoStore)
 	missing := filepath.Join(dir, "a", "b")
 	_, err := Open(missing, Options{Logger: quiet})
-	wantErr(t, err, disk.ErrNoStore, "the error")
+	expect.Error(t, err, disk.ErrNoStore, "the error")
 	if _, err := os.Stat(filepath.Join(dir, "a")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the folder was created")
 	}
@@ -90,7 +91,7 @@ func TestAFolderWithOtherFilesIsLeftAlone(t *testing.T) {
 	for _, name := range []string{"thesis.doc", "db/CURRENT", ".git/HEAD"} {
 		dir := t.TempDir()
 		path := filepath.Join(dir, name)
-		must(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		expect.OK(t, os.MkdirAll(filepath.Dir(path), 0o700))
 		write(t, path, "mine")
 		wantUntouched(t, dir, true, disk.ErrNotAStore)
 		wantUntouched(t, dir, false, disk.ErrNotAStore)
@@ -121,11 +122,11 @@ func TestANewerLayoutInTheDatabaseIsRefused(t *testing.T) {
 	s := openMem(t, mem)
 	b := s.db.NewBatch()
 	kv.Set(b, row.MetaKey(row.MetaLayout), binary.BigEndian.AppendUint32(nil, row.LayoutVersion+1))
-	must(t, s.writer.Sync(b, "test"))
+	expect.OK(t, s.writer.Sync(b, "test"))
 	closeStore(t, s)
 	for range 2 { // the second time: the first one has released the lock
 		_, err := Open("/data/store", Options{FS: mem, Logger: quiet})
-		wantErr(t, err, disk.ErrNewerFormat, "the error")
+		expect.Error(t, err, disk.ErrNewerFormat, "the error")
 	}
 }
 
@@ -145,10 +146,10 @@ func TestAStoreWithoutMetaOrDatabaseIsCorrupt(t *testing.T) {
 		},
 	} {
 		mem := vfs.NewMem()
-		must(t, damage(openMem(t, mem), mem))
+		expect.OK(t, damage(openMem(t, mem), mem))
 		for range 2 { // the second time: the first one has released the lock
 			_, err := Open("/data/store", Options{FS: mem, Logger: quiet, Create: true})
-			wantErr(t, err, ErrCorrupt, "%s", name)
+			expect.Error(t, err, ErrCorrupt, "%s", name)
 		}
 	}
 }
@@ -197,16 +198,16 @@ func TestAStoreThatAnotherProcessHoldsIsLocked(t *testing.T) {
 	cmd.Env = append(os.Environ(), childEnv+"=hold "+dir)
 	cmd.Stderr = os.Stderr
 	stdin, err := cmd.StdinPipe()
-	must(t, err)
+	expect.OK(t, err)
 	stdout, err := cmd.StdoutPipe()
-	must(t, err)
-	must(t, cmd.Start())
+	expect.OK(t, err)
+	expect.OK(t, cmd.Start())
 	if line, err := bufio.NewReader(stdout).ReadString('\n'); err != nil || line != "held\n" {
 		t.Fatalf("the other process: %q, %v", line, err)
 	}
 	wantUntouched(t, dir, true, disk.ErrLocked)
 	wantUntouched(t, dir, false, disk.ErrLocked)
-	wantErr(t, errors.Join(stdin.Close(), cmd.Wait()), nil, "the other process")
+	expect.Error(t, errors.Join(stdin.Close(), cmd.Wait()), nil, "the other process")
 	closeStore(t, open(t, dir, Options{}))
 }
 
@@ -272,18 +273,18 @@ func FuzzFormatFile(f *testing.F) {
 func writeMem(t *testing.T, mem *vfs.MemFS, path string, text []byte) {
 	t.Helper()
 	file, err := mem.Create(path, vfs.WriteCategoryUnspecified)
-	must(t, err)
+	expect.OK(t, err)
 	_, err = file.Write(bytes.Clone(text))
-	must(t, err)
-	must(t, file.Close())
+	expect.OK(t, err)
+	expect.OK(t, file.Close())
 }
 
 func readMem(t *testing.T, mem *vfs.MemFS, path string) []byte {
 	t.Helper()
 	file, err := mem.Open(path)
-	must(t, err)
+	expect.OK(t, err)
 	defer file.Close()
 	text, err := io.ReadAll(file)
-	must(t, err)
+	expect.OK(t, err)
 	return text
 }

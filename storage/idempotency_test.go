@@ -10,6 +10,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage/kv"
 	"shunt/storage/row"
 	"shunt/storage/row/rowtest"
@@ -72,7 +73,7 @@ func sweepAll(t *testing.T, s *Store, beforeMs int64, lock func(engine.RequestKe
 		more, err = s.SweepReceipts(engine.ReceiptSweep{
 			Old: func(atMs int64) bool { return atMs < beforeMs }, Lock: lock, Gone: func(k engine.RequestKey) { gone = append(gone, k) },
 		})
-		must(t, err)
+		expect.OK(t, err)
 	}
 	return gone, chunks
 }
@@ -91,14 +92,14 @@ func TestASweepDeletesOldReceiptsAndNoOthers(t *testing.T) {
 		t.Errorf("deleted %v in %d chunks, want %v in 1", gone, chunks, want)
 	}
 	var left sync.Map
-	must(t, s.LoadReceipts(t.Context(), func(k engine.RequestKey) { left.Store(k, true) }))
+	expect.OK(t, s.LoadReceipts(t.Context(), func(k engine.RequestKey) { left.Store(k, true) }))
 	for i := range 6 {
 		k := requestKey(byte(i%2), i)
 		if _, found := left.Load(k); found != !slices.Contains(want, k) {
 			t.Errorf("receipt %d is left: %v", i, found)
 		}
 	}
-	wantEqual(t, len(rows(t, s, row.TableHot)), 6, "links are left, want all 6")
+	expect.Equal(t, len(rows(t, s, row.TableHot)), 6, "links are left, want all 6")
 	if again, _ := sweepAll(t, s, 4000, always); !slices.Equal(again, []engine.RequestKey{busy}) {
 		t.Errorf("the next sweep deleted %v, want the one that was locked", again)
 	}
@@ -128,12 +129,12 @@ func TestALargeSweepRunsInChunks(t *testing.T) {
 		k := requestKey(1, i)
 		kv.Set(b, row.AppendReceiptKey(nil, &k), row.AppendReceipt(nil, &old, &engine.Hot{}, &engine.Cold{}))
 	}
-	must(t, s.writer.Sync(b, "test"))
+	expect.OK(t, s.writer.Sync(b, "test"))
 	gone, chunks := sweepAll(t, s, 1, always)
 	if len(gone) != receipts || chunks != 3 {
 		t.Errorf("deleted %d receipts in %d chunks, want %d in 3", len(gone), chunks, receipts)
 	}
-	wantEqual(t, len(rows(t, s, row.TableReceipts)), 0, "are left")
+	expect.Equal(t, len(rows(t, s, row.TableReceipts)), 0, "are left")
 }
 
 func TestATombstoneWithAReceiptIsRefused(t *testing.T) {
@@ -146,7 +147,7 @@ func TestATombstoneWithAReceiptIsRefused(t *testing.T) {
 		t.Error("no error")
 	}
 	_, err := s.ReadReceipt(engine.RequestKey{})
-	wantErr(t, err, engine.ErrNotFound, "the error")
+	expect.Error(t, err, engine.ErrNotFound, "the error")
 }
 
 func TestADamagedReceiptIsAnErrorNotAGuess(t *testing.T) {
@@ -154,7 +155,7 @@ func TestADamagedReceiptIsAnErrorNotAGuess(t *testing.T) {
 	k := requestKey(1, 1)
 	b := s.db.NewBatch()
 	kv.Set(b, row.AppendReceiptKey(nil, &k), []byte{9})
-	must(t, s.writer.Sync(b, "test"))
+	expect.OK(t, s.writer.Sync(b, "test"))
 	_, readErr := s.ReadReceipt(k)
 	_, sweepErr := s.SweepReceipts(engine.ReceiptSweep{Old: func(atMs int64) bool { return atMs < 1 }, Lock: always})
 	if !errors.Is(readErr, ErrCorrupt) || !errors.Is(sweepErr, ErrCorrupt) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"shunt/engine/expect"
 	"shunt/storage/disk"
 )
 
@@ -23,17 +24,17 @@ func TestTheTimeOfABackupOutlivesACrash(t *testing.T) {
 	s := openMem(t, mem)
 	wantLastBackup(t, s, 0)
 	for _, atMs := range []int64{1_700_000_000_000, 1_600_000_000_000} { // the clock may have gone back
-		must(t, s.NoteBackup(atMs))
+		expect.OK(t, s.NoteBackup(atMs))
 		wantLastBackup(t, s, atMs)
 	}
 	backup(t, s, backupDir)
-	must(t, s.NoteBackup(1_800_000_000_000))
+	expect.OK(t, s.NoteBackup(1_800_000_000_000))
 	crashed := openMem(t, mem.CrashClone(loseAll()))
 	wantLastBackup(t, crashed, 1_800_000_000_000)
 	closeStore(t, crashed)
 	closeStore(t, s)
 
-	must(t, restoreTo(mem, otherDir))
+	expect.OK(t, restoreTo(mem, otherDir))
 	restored := open(t, otherDir, Options{FS: mem})
 	wantLastBackup(t, restored, 1_600_000_000_000)
 	closeStore(t, restored)
@@ -54,14 +55,14 @@ func TestABackupForAStreamIsInsideAndRestoresByMoving(t *testing.T) {
 	}
 	wantWhole(t, disk.StreamFolder(nil, dir), nil, rows)
 
-	must(t, BeginStream(other))
-	must(t, os.RemoveAll(disk.StreamFolder(nil, other)))
-	must(t, os.CopyFS(disk.StreamFolder(nil, other), os.DirFS(disk.StreamFolder(nil, dir))))
+	expect.OK(t, BeginStream(other))
+	expect.OK(t, os.RemoveAll(disk.StreamFolder(nil, other)))
+	expect.OK(t, os.CopyFS(disk.StreamFolder(nil, other), os.DirFS(disk.StreamFolder(nil, dir))))
 	made, err := Restore(t.Context(), disk.StreamFolder(nil, other), other, RestoreOptions{Logger: quiet})
 	if err != nil || made.Files == 0 || made.Bytes == 0 {
 		t.Fatalf("got %+v, %v", made, err)
 	}
-	must(t, EndStream(other))
+	expect.OK(t, EndStream(other))
 	wantWhole(t, other, nil, rows)
 	closeStore(t, s)
 
@@ -80,5 +81,5 @@ func TestAStreamNeverReplacesAStore(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	after := contents(t, dir)
-	wantEqual(t, len(after), len(before), "files")
+	expect.Equal(t, len(after), len(before), "files")
 }

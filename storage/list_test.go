@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage/kv"
 	"shunt/storage/row"
 	"shunt/storage/row/rowtest"
@@ -17,7 +18,7 @@ import (
 func openListing(t testing.TB, s *Store) engine.Listing {
 	t.Helper()
 	l, err := s.Listing(t.Context())
-	must(t, err)
+	expect.OK(t, err)
 	t.Cleanup(func() {
 		if err := l.Close(); err != nil {
 			t.Error(err)
@@ -33,7 +34,7 @@ func page(t testing.TB, l engine.Listing, r engine.ListRange, limit int) (entrie
 		entries = append(entries, fmt.Sprintf("%d %s %s %s", e.ID, e.Code, e.Host, e.Title))
 		return true
 	})
-	must(t, err)
+	expect.OK(t, err)
 	return entries, last, more
 }
 
@@ -124,7 +125,7 @@ func TestAListingOfManyLinksIsReadByPages(t *testing.T) {
 		b.Add(&m)
 	}
 	b.Finish()
-	must(t, s.writer.Sync(pending, "test"))
+	expect.OK(t, s.writer.Sync(pending, "test"))
 	l := openListing(t, s)
 	for _, r := range []engine.ListRange{{Owner: 1}, {Owner: 1, Tag: "tag"}, {AnyOwner: true}} {
 		want, step := uint64(links), uint64(1)
@@ -142,10 +143,10 @@ func TestAListingOfManyLinksIsReadByPages(t *testing.T) {
 				seen++
 				return true
 			})
-			must(t, err)
+			expect.OK(t, err)
 		}
 		wantSeen := links / int(step)
-		wantEqual(t, seen, wantSeen, "%+v: links", r)
+		expect.Equal(t, seen, wantSeen, "%+v: links", r)
 	}
 }
 
@@ -165,7 +166,7 @@ func TestAListingIsOfOneMoment(t *testing.T) {
 		t.Errorf("got %+v, %v", got, err)
 	}
 	_, err := l.ReadRecord(keyOf("b"))
-	wantErr(t, err, engine.ErrNotFound, "b")
+	expect.Error(t, err, engine.ErrNotFound, "b")
 }
 
 // TestAListingWaitsUntilItsContentIsDurable opens a listing after a batch was applied and before it
@@ -180,11 +181,11 @@ func TestAListingWaitsUntilItsContentIsDurable(t *testing.T) {
 	b.Add(&m)
 	b.Finish()
 	number, err := s.writer.Apply(pending)
-	must(t, err)
+	expect.OK(t, err)
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err = s.Listing(ended)
-	wantErr(t, err, engine.ErrOverloaded, "before it is durable")
+	expect.Error(t, err, engine.ErrOverloaded, "before it is durable")
 	opened := make(chan error)
 	go func() {
 		l, err := s.Listing(context.Background())
@@ -193,7 +194,7 @@ func TestAListingWaitsUntilItsContentIsDurable(t *testing.T) {
 		}
 		opened <- err
 	}()
-	must(t, pending.SyncWait())
+	expect.OK(t, pending.SyncWait())
 	s.writer.Raise(number)
 	if err := <-opened; err != nil {
 		t.Error(err)
@@ -207,10 +208,10 @@ func TestADamagedRowIsAnErrorNotAGuess(t *testing.T) {
 		s := openTemp(t)
 		b := s.db.NewBatch()
 		kv.Set(b, key, []byte{9})
-		must(t, s.writer.Sync(b, "test"))
+		expect.OK(t, s.writer.Sync(b, "test"))
 		r := engine.ListRange{Owner: 1, AnyOwner: name == "cold record"}
 		_, _, err := openListing(t, s).Scan(r, 1, func(engine.LinkEntry) bool { return true })
-		wantErr(t, err, ErrCorrupt, "%s", name)
+		expect.Error(t, err, ErrCorrupt, "%s", name)
 	}
 }
 
@@ -223,7 +224,7 @@ func TestAScanReadsNoMoreOfUnwantedLinks(t *testing.T) {
 	}
 	b := s.db.NewBatch()
 	kv.Set(b, row.AppendHotKey(nil, keyOf("c4")), []byte{9})
-	must(t, s.writer.Sync(b, "test"))
+	expect.OK(t, s.writer.Sync(b, "test"))
 	l := openListing(t, s)
 	for _, any := range []bool{false, true} {
 		r, asked := engine.ListRange{Owner: 1, AnyOwner: any}, 0
@@ -240,7 +241,7 @@ func TestAScanReadsNoMoreOfUnwantedLinks(t *testing.T) {
 	}
 	r := engine.ListRange{AnyOwner: true, Wanted: func(id uint64, _ engine.KeyView) bool { return id == 4 }}
 	_, _, err := l.Scan(r, 9, func(engine.LinkEntry) bool { return true })
-	wantErr(t, err, ErrCorrupt, "a wanted link with a damaged record")
+	expect.Error(t, err, ErrCorrupt, "a wanted link with a damaged record")
 }
 
 func TestTagsAreCountedInStepsOfAnySize(t *testing.T) {
@@ -274,9 +275,9 @@ func TestTagsAreCountedInStepsOfAnySize(t *testing.T) {
 					got = append(got, fmt.Sprint(tag.Name, " ", tag.Links))
 					return true
 				})
-				must(t, err)
+				expect.OK(t, err)
 			}
-			wantEqual(t, strings.Join(got, ", "), c.want, "%s, %d rows at a time", name, rows)
+			expect.Equal(t, strings.Join(got, ", "), c.want, "%s, %d rows at a time", name, rows)
 		}
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage/disk"
 	"shunt/storage/kv"
 	"shunt/storage/row"
@@ -97,8 +98,8 @@ func TestALoadRefusesHitsUnderAKeyOfWrongLength(t *testing.T) {
 	s := openTemp(t)
 	b := s.db.NewBatch()
 	kv.Merge(b, append(row.AppendLinkLifeKey(nil, 1), 0), rowOf(rowtest.Hit(1)))
-	must(t, s.writer.Sync(b, "test"))
-	wantErr(t, loadHits(s, func(id, hits uint64) { t.Errorf("got %d hits of link %d", hits, id) }), ErrCorrupt, "the error")
+	expect.OK(t, s.writer.Sync(b, "test"))
+	expect.Error(t, loadHits(s, func(id, hits uint64) { t.Errorf("got %d hits of link %d", hits, id) }), ErrCorrupt, "the error")
 }
 
 // A damaged table ends a load with an error, and the log tells the operator what to do, as with any reader of it.

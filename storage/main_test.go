@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage/audit"
 	"shunt/storage/hits"
 	"shunt/storage/links"
@@ -64,7 +65,7 @@ func open(t testing.TB, dir string, o Options) *Store {
 		o.Logger = quiet
 	}
 	s, err := Open(dir, o)
-	must(t, err)
+	expect.OK(t, err)
 	return s
 }
 
@@ -88,8 +89,7 @@ var (
 	openView, closeView, readLife, wantTally  = storetest.OpenView, storetest.CloseView, storetest.ReadLife, storetest.WantTally
 	rowOf, hitsOf, loadHits, rollUpAll        = storetest.RowOf, storetest.HitsOf, storetest.LoadHits, storetest.RollUpAll
 	cloneStore, loseAll, loseNothing          = storetest.CloneStore, storetest.LoseAll, storetest.LoseNothing
-	deletedAt, number, tell, keyOf, must      = storetest.DeletedAt, storetest.Number, storetest.Tell, rowtest.Key, storetest.Must
-	wantErr                                   = storetest.WantErr
+	deletedAt, number, tell, keyOf            = storetest.DeletedAt, storetest.Number, storetest.Tell, rowtest.Key
 )
 
 // rows returns the rows of a table, or of a part of it, as strings.
@@ -126,10 +126,4 @@ func long(t *testing.T) {
 // viewOf returns a view of the same.
 func viewOf(code []byte) engine.KeyView {
 	return engine.KeyView{Domain: engine.DefaultDomain, Code: code}
-}
-
-// wantEqual is storetest.WantEqual.
-func wantEqual[T comparable](t testing.TB, got, want T, format string, args ...any) {
-	t.Helper()
-	storetest.WantEqual(t, got, want, format, args...)
 }

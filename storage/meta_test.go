@@ -10,6 +10,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"shunt/engine/expect"
 	"shunt/storage/disk"
 	"shunt/storage/kv"
 	"shunt/storage/row"
@@ -33,7 +34,7 @@ func (m metaRows) restart(t testing.TB, s *Store) error {
 	for name, value := range m {
 		kv.Set(b, row.MetaKey(name), value)
 	}
-	must(t, s.db.Apply(b, pebble.NoSync))
+	expect.OK(t, s.db.Apply(b, pebble.NoSync))
 	return s.start()
 }
 
@@ -59,7 +60,7 @@ func TestAnImpossibleMetaRowIsCorrupt(t *testing.T) {
 	} {
 		m := goldenMeta()
 		maps.Copy(m, fields)
-		wantErr(t, m.restart(t, s), ErrCorrupt, "%s", what)
+		expect.Error(t, m.restart(t, s), ErrCorrupt, "%s", what)
 	}
 }
 

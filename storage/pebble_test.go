@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
+
+	"shunt/engine/expect"
 )
 
 // backlog is a database whose compactions wait. It allows as many at once as allowed says.
@@ -54,7 +56,7 @@ func TestCompactionsBeginWhenTheyMayAndNobodyLooksOtherwise(t *testing.T) {
 		}
 		b.allowed.Store(2)
 		after(grantInterval + time.Millisecond)
-		wantEqual(t, b.waiting.Load(), 2, "wait after two were allowed")
+		expect.Equal(t, b.waiting.Load(), 2, "wait after two were allowed")
 		handle.Done()
 		handle.Done()
 		if synctest.Wait(); b.waiting.Load() != 0 {

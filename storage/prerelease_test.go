@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"shunt/engine/expect"
 	"shunt/storage/disk"
 	"shunt/storage/row"
 )
@@ -29,16 +30,16 @@ func unpack(t *testing.T, archive string) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
 	file, err := os.Open(archive)
-	must(t, err)
+	expect.OK(t, err)
 	defer file.Close()
 	unpacked, err := gzip.NewReader(file)
-	must(t, err)
+	expect.OK(t, err)
 	for r := tar.NewReader(unpacked); ; {
 		h, err := r.Next()
 		if errors.Is(err, io.EOF) {
 			return dir
 		}
-		must(t, err)
+		expect.OK(t, err)
 		path := filepath.Join(dir, filepath.FromSlash(h.Name))
 		if h.Typeflag == tar.TypeDir {
 			err = os.MkdirAll(path, 0o700)
@@ -46,7 +47,7 @@ func unpack(t *testing.T, archive string) (dir string) {
 			text, readErr := io.ReadAll(r)
 			err = errors.Join(readErr, os.WriteFile(path, text, 0o600))
 		}
-		must(t, err)
+		expect.OK(t, err)
 	}
 }
 
@@ -64,9 +65,9 @@ func TestDataFromBeforeTheFirstReleaseIsRefused(t *testing.T) {
 			return err
 		},
 	} {
-		wantErr(t, refused(), disk.ErrOldFormat, "%s", name)
+		expect.Error(t, refused(), disk.ErrOldFormat, "%s", name)
 	}
-	wantErr(t, Restorable(backup, store, nil), disk.ErrOldFormat, "restoring")
+	expect.Error(t, Restorable(backup, store, nil), disk.ErrOldFormat, "restoring")
 	if after := contents(t, dir); !maps.Equal(before, after) {
 		t.Errorf("the folders have changed: from %d files to %d", len(before), len(after))
 	}
@@ -75,16 +76,16 @@ func TestDataFromBeforeTheFirstReleaseIsRefused(t *testing.T) {
 func TestARestoreOverOldDataIsRefused(t *testing.T) {
 	for _, format := range []string{disk.FormatName, disk.FormatRestName, disk.FormatBackupName, disk.FormatNewName} {
 		store, dir := filepath.Join(unpackPrerelease(t), "store"), t.TempDir()
-		must(t, os.Rename(filepath.Join(store, disk.FormatName), filepath.Join(store, format)))
+		expect.OK(t, os.Rename(filepath.Join(store, disk.FormatName), filepath.Join(store, format)))
 		s := openTemp(t)
 		backup := filepath.Join(dir, "backup")
 		_, err := s.Backup(context.Background(), backup)
-		must(t, err)
+		expect.OK(t, err)
 		before := contents(t, store)
 		_, err = Restore(context.Background(), backup, store, RestoreOptions{Logger: quiet})
-		wantErr(t, err, disk.ErrNotEmpty, "%s: restoring", format)
+		expect.Error(t, err, disk.ErrNotEmpty, "%s: restoring", format)
 		_, err = Open(store, Options{Create: true, Logger: quiet})
-		wantErr(t, err, disk.ErrOldFormat, "%s: opening", format)
+		expect.Error(t, err, disk.ErrOldFormat, "%s: opening", format)
 		if after := contents(t, store); !maps.Equal(before, after) {
 			t.Errorf("%s: the folder has changed", format)
 		}
@@ -95,13 +96,13 @@ func TestANewerBackupIsRefusedAndLeftAlone(t *testing.T) {
 	s, dir := openTemp(t), t.TempDir()
 	backup := filepath.Join(dir, "backup")
 	_, err := s.Backup(context.Background(), backup)
-	must(t, err)
+	expect.OK(t, err)
 	write(t, filepath.Join(backup, disk.FormatName), fmt.Sprintf("shunt backup, version %d\n", row.LayoutVersion+1))
 	before := contents(t, backup)
 	_, err = Restore(context.Background(), backup, filepath.Join(dir, "new"), RestoreOptions{Logger: quiet})
-	wantErr(t, err, disk.ErrNewerFormat, "restoring")
+	expect.Error(t, err, disk.ErrNewerFormat, "restoring")
 	_, err = Inspect(backup, Options{Logger: quiet})
-	wantErr(t, err, disk.ErrNewerFormat, "checking")
+	expect.Error(t, err, disk.ErrNewerFormat, "checking")
 	if after := contents(t, backup); !maps.Equal(before, after) {
 		t.Error("the backup has changed")
 	}
@@ -115,9 +116,9 @@ func TestALayoutThatWasNeverReleasedIsRefused(t *testing.T) {
 		write(t, filepath.Join(dir, disk.FormatName), fmt.Sprintf("shunt %s, version %d\n", kind, row.LayoutVersion-1))
 		before := contents(t, dir)
 		_, err := Open(dir, Options{Logger: quiet})
-		wantErr(t, err, disk.ErrOldFormat, "%s: opening", kind)
+		expect.Error(t, err, disk.ErrOldFormat, "%s: opening", kind)
 		_, err = Inspect(dir, Options{Logger: quiet})
-		wantErr(t, err, disk.ErrOldFormat, "%s: checking", kind)
+		expect.Error(t, err, disk.ErrOldFormat, "%s: checking", kind)
 		if after := contents(t, dir); !maps.Equal(before, after) {
 			t.Errorf("%s: the folder has changed", kind)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage/row"
 	"shunt/storage/row/rowtest"
 )
@@ -30,7 +31,7 @@ func purgeOf(d engine.Deletion, freesCode bool) engine.Mutation {
 func deletions(t testing.TB, s *Store, beforeHour uint32, limit int) []engine.Deletion {
 	t.Helper()
 	found, err := s.Deletions(0, 0, beforeHour, limit)
-	must(t, err)
+	expect.OK(t, err)
 	return found
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"shunt/engine/expect"
 	"shunt/storage/disk"
 	"shunt/storage/kv"
 )
@@ -29,35 +30,35 @@ func filesOf(t *testing.T, dir string) map[string]string {
 		}
 		return err
 	})
-	must(t, err)
+	expect.OK(t, err)
 	return found
 }
 
 func TestAStoreThatIsReadOnlyIsReadAndNeverChanged(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	_, err := Open(dir, Options{ReadOnly: true})
-	wantErr(t, err, disk.ErrNoStore, "without a store")
+	expect.Error(t, err, disk.ErrNoStore, "without a store")
 	s, err := Open(dir, Options{Create: true})
-	must(t, err)
+	expect.OK(t, err)
 	_, err = Open(dir, Options{ReadOnly: true})
-	wantErr(t, err, disk.ErrLocked, "while it is open")
+	expect.Error(t, err, disk.ErrLocked, "while it is open")
 	first, err := s.AllocateIDs(100)
-	must(t, err)
+	expect.OK(t, err)
 	identity := s.Identity()
-	must(t, s.Close())
+	expect.OK(t, s.Close())
 	before := filesOf(t, dir)
 	r, err := Open(dir, Options{ReadOnly: true})
-	must(t, err)
+	expect.OK(t, err)
 	if r.Identity() != identity || !r.Given(first) {
 		t.Errorf("got %+v, id %d given: %v", r.Identity(), first, r.Given(first))
 	}
 	_, err = Open(dir, Options{})
-	wantErr(t, err, disk.ErrLocked, "a writer while it is read")
+	expect.Error(t, err, disk.ErrLocked, "a writer while it is read")
 	if _, err := r.AllocateIDs(1); err == nil {
 		t.Error("ids were allocated")
 	}
 	r.Accounts().Write([][2][]byte{{[]byte("k"), []byte("v")}}, nil, nil, func(err error) {
-		wantErr(t, err, kv.ErrReads, "writing accounts")
+		expect.Error(t, err, kv.ErrReads, "writing accounts")
 	})
 	if err := r.Close(); err != nil {
 		t.Error(err)
@@ -66,7 +67,7 @@ func TestAStoreThatIsReadOnlyIsReadAndNeverChanged(t *testing.T) {
 		t.Errorf("got %v\nbefore %v", after, before)
 	}
 	s, err = Open(dir, Options{})
-	must(t, err)
+	expect.OK(t, err)
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
@@ -79,28 +80,28 @@ func TestABackupOfAStoreThatIsReadOnlyIsFoldedInTheCopy(t *testing.T) {
 	if err == nil {
 		err = s.Close()
 	}
-	must(t, err)
+	expect.OK(t, err)
 	before := filesOf(t, dir)
 	var added uint64
 	r, err := Open(dir, Options{ReadOnly: true, Fold: func(c *Store) (err error) {
 		added, err = c.AllocateIDs(1)
 		return err
 	}})
-	must(t, err)
+	expect.OK(t, err)
 	stream, streamErr := r.BackupToStream(t.Context())
 	_, err = r.Backup(t.Context(), to)
 	err = errors.Join(err, streamErr, IsBackup(to), IsBackup(stream.Dir), r.RemoveStream(), r.Close())
-	must(t, err)
+	expect.OK(t, err)
 	_, err = os.Stat(stream.Dir)
-	wantErr(t, err, fs.ErrNotExist, "the stream's folder")
+	expect.Error(t, err, fs.ErrNotExist, "the stream's folder")
 	if after := filesOf(t, dir); !maps.Equal(before, after) {
 		t.Errorf("got %v\nbefore %v", after, before)
 	}
 	again := filepath.Join(t.TempDir(), "again")
 	_, err = Restore(t.Context(), to, again, RestoreOptions{FS: vfs.Default})
-	must(t, err)
+	expect.OK(t, err)
 	s, err = Open(again, Options{})
-	must(t, err)
+	expect.OK(t, err)
 	if !s.Given(added) || added == 0 {
 		t.Errorf("the restored store does not have id %d", added)
 	}

@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage/kv"
 	"shunt/storage/row"
 	"shunt/storage/row/rowtest"
@@ -99,7 +100,7 @@ func TestAFlushOfARolledUpHourCountsThereAndInItsDayAndLife(t *testing.T) {
 	defer closeView(t, v)
 	got := seen{rows: map[[2]int][]byte{}}
 	hourAndDay := []engine.Span{{FromHour: 10, ToHour: 11}, {FromHour: 0, ToHour: 24}}
-	must(t, v.ReadSpans([]uint64{1}, hourAndDay, row.AllParts, got.add))
+	expect.OK(t, v.ReadSpans([]uint64{1}, hourAndDay, row.AllParts, got.add))
 	for j, what := range []string{"hour", "day"} {
 		if !bytes.Equal(got.rows[[2]int{0, j}], rowOf(two)) {
 			t.Errorf("%s: got %x, want %x", what, got.rows[[2]int{0, j}], rowOf(two))
@@ -205,7 +206,7 @@ func TestRollUpResumesAfterACrashBetweenAnyTwoChunks(t *testing.T) {
 	for more := true; more; crashes++ {
 		var err error
 		more, err = s.RollUp(upTo(200))
-		must(t, err)
+		expect.OK(t, err)
 		check(s)
 		mem = mem.CrashClone(loseAll())
 		closeStore(t, s)
@@ -216,7 +217,7 @@ func TestRollUpResumesAfterACrashBetweenAnyTwoChunks(t *testing.T) {
 	if crashes != 11 {
 		t.Errorf("got %d chunks, want 2 × (3 + 2) and one of nothing", crashes)
 	}
-	wantEqual(t, len(rows(t, s, row.TableOwnerDays)), 5000, "owner days: rows")
+	expect.Equal(t, len(rows(t, s, row.TableOwnerDays)), 5000, "owner days: rows")
 	for key, value := range rows(t, s, row.TableOwnerDays) {
 		if hits, err := row.DecodeTallyHits([]byte(value)); err != nil || hits != 2 && hits != 4 {
 			t.Fatalf("owner day %x: got %d hits, %v", key, hits, err)
@@ -239,7 +240,7 @@ func TestRollUpWaitsLongBeforeWritesStall(t *testing.T) {
 	} {
 		m := &pebble.Metrics{}
 		m.Levels[0].Sublevels, m.MemTable.Size = c.sublevels, uint64(c.memTables)*DefaultMemTableBytes
-		wantEqual(t, behind(m, DefaultMemTableBytes), c.want, "%d sublevels, %d memtables", c.sublevels, c.memTables)
+		expect.Equal(t, behind(m, DefaultMemTableBytes), c.want, "%d sublevels, %d memtables", c.sublevels, c.memTables)
 	}
 }
 
@@ -295,9 +296,9 @@ func TestACorruptRowStopsTheRollUpWithoutLoss(t *testing.T) {
 	flush(t, s, 1, f)
 	b := s.db.NewBatch()
 	kv.Set(b, row.AppendLinkHourKey(nil, 10, 2), []byte{1, 1})
-	must(t, s.writer.Sync(b, "test"))
+	expect.OK(t, s.writer.Sync(b, "test"))
 	_, err := s.RollUp(upTo(11))
-	wantErr(t, err, ErrCorrupt, "the error")
+	expect.Error(t, err, ErrCorrupt, "the error")
 	if got := rows(t, s, row.TableLinkLives); len(got) != 0 {
 		t.Errorf("got life rows %x", got)
 	}
@@ -329,11 +330,11 @@ func TestTalliesMatchAPlainMapThroughAnyHistory(t *testing.T) {
 			case 3:
 				hour += rapid.SampledFrom([]uint32{1, 2, 60}).Draw(rt, "hours")
 				_, err := s.RollUp(upTo(hour))
-				must(t, err)
+				expect.OK(t, err)
 			case 4:
 				rollUpAll(t, s, upTo(hour), nil)
 			case 5:
-				must(t, s.db.Compact(t.Context(), []byte{0}, []byte{0xff}, false))
+				expect.OK(t, s.db.Compact(t.Context(), []byte{0}, []byte{0xff}, false))
 			case 6:
 				mem = mem.CrashClone(loseAll())
 				closeStore(t, s)
@@ -363,7 +364,7 @@ func TestReadersDuringFlushAndRollUpNeverMissAHit(t *testing.T) {
 		for i := range uint64(flushes) {
 			f := rowtest.NewFlush()
 			f.Add(uint32(i), 1, 7, rowtest.Hit(rowtest.Visitor(i)))
-			wantErr(t, s.Flush(f.Batch(engine.Positions{FlushSeq: i + 1})), nil, "Flush")
+			expect.Error(t, s.Flush(f.Batch(engine.Positions{FlushSeq: i + 1})), nil, "Flush")
 			if _, err := s.RollUp(upTo(uint32(i))); err != nil {
 				t.Errorf("RollUp: %v", err)
 			}
@@ -395,7 +396,7 @@ func TestReopeningFindsTheHoursWithRows(t *testing.T) {
 	rollUpAll(t, s, upTo(12), nil)
 	b := s.db.NewBatch() // an hour in which only an owner has a row
 	kv.Merge(b, row.AppendOwnerHourKey(nil, 30, 1), rowOf(rowtest.Hit(1)))
-	must(t, s.db.Apply(b, pebble.Sync))
+	expect.OK(t, s.db.Apply(b, pebble.Sync))
 	closeStore(t, s)
 	s = openMem(t, mem)
 	defer closeStore(t, s)
@@ -413,13 +414,13 @@ func TestWhatIsKeptIsLoweredForGood(t *testing.T) {
 	b := s.db.NewBatch()
 	kv.Set(b, row.MetaKey(row.MetaFirstHour), binary.BigEndian.AppendUint32(nil, 5000))
 	kv.Set(b, row.MetaKey(row.MetaSweep), row.AppendSweep(nil, row.Sweep{FirstDay: 300, Stage: row.StageDone}))
-	must(t, s.writer.Sync(b, "test"))
+	expect.OK(t, s.writer.Sync(b, "test"))
 	closeStore(t, s)
 	s = openMem(t, mem)
 	if hour, day := s.Kept(); hour != 5000 || day != 300 {
 		t.Fatalf("got hours from %d and days from %d", hour, day)
 	}
-	must(t, s.LowerKept(4000, 400))
+	expect.OK(t, s.LowerKept(4000, 400))
 	closeStore(t, s)
 	s = openMem(t, mem)
 	defer closeStore(t, s)

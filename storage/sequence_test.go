@@ -16,6 +16,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
+	"shunt/engine/expect"
 	"shunt/storage/disk"
 	"shunt/storage/kv"
 	"shunt/storage/row"
@@ -26,7 +27,7 @@ import (
 func writes(t *testing.T, s *Store) row.Sequence {
 	t.Helper()
 	q, err := kv.ReadSequence(s.db)
-	must(t, err)
+	expect.OK(t, err)
 	return q
 }
 
@@ -60,7 +61,7 @@ func TestEveryWriteIsNumberedInTheOrderOfTheLog(t *testing.T) {
 	}
 	closeStore(t, s)
 	s = openMem(t, mem)
-	wantEqual(t, writes(t, s), after, "opened again")
+	expect.Equal(t, writes(t, s), after, "opened again")
 	closeStore(t, s)
 }
 
@@ -102,9 +103,9 @@ func TestCommitWaitIsTheTimeWithoutAnAnswer(t *testing.T) {
 func setSequence(t *testing.T, dir string, q row.Sequence) {
 	t.Helper()
 	db, err := pebble.Open(filepath.Join(dir, disk.DBName), pebbleOptions(vfs.Default, &Options{Logger: quiet}, nil, false))
-	must(t, err)
-	must(t, db.Set(row.MetaKey(row.MetaSequence), row.AppendSequence(nil, q), pebble.Sync))
-	must(t, db.Close())
+	expect.OK(t, err)
+	expect.OK(t, db.Set(row.MetaKey(row.MetaSequence), row.AppendSequence(nil, q), pebble.Sync))
+	expect.OK(t, db.Close())
 }
 
 func TestLostWritesAreRefusedUnlessTheLossIsAccepted(t *testing.T) {
@@ -120,7 +121,7 @@ func TestLostWritesAreRefusedUnlessTheLossIsAccepted(t *testing.T) {
 			s := open(t, dir, Options{})
 			for range 8 {
 				_, err := s.AllocateIDs(1)
-				must(t, err)
+				expect.OK(t, err)
 			}
 			had := writes(t, s)
 			closeStore(t, s)
@@ -130,7 +131,7 @@ func TestLostWritesAreRefusedUnlessTheLossIsAccepted(t *testing.T) {
 
 			bound := uint64(9) // of eight ids
 			s, err := Open(dir, Options{AcceptLoss: true, Logger: quiet})
-			must(t, err)
+			expect.OK(t, err)
 			if q := writes(t, s); q.Count != q.Last || q.Last <= had.Last {
 				t.Errorf("got %+v, and there were %+v", q, had)
 			}
@@ -161,10 +162,10 @@ func TestADamagedOrMissingAckedFileIsLoggedAndReplaced(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "store")
 			closeStore(t, open(t, dir, Options{}))
 			path := filepath.Join(dir, disk.AckedName)
-			must(t, damage(path))
+			expect.OK(t, damage(path))
 			var log strings.Builder
 			s, err := Open(dir, Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
-			must(t, err)
+			expect.OK(t, err)
 			want := writes(t, s).Last
 			closeStore(t, s)
 			if !strings.Contains(log.String(), "it is not known which writes were acknowledged") {
@@ -187,14 +188,14 @@ func TestAnOlderCopyOfTheDatabaseIsRefused(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
 	closeStore(t, open(t, dir, Options{}))
 	earlier := filepath.Join(t.TempDir(), "db")
-	must(t, os.CopyFS(earlier, os.DirFS(filepath.Join(dir, disk.DBName))))
+	expect.OK(t, os.CopyFS(earlier, os.DirFS(filepath.Join(dir, disk.DBName))))
 	s := open(t, dir, Options{})
 	stop := start(t, s)
 	apply(t, s, rowtest.Creation(rowtest.Link("acknowledged", 1, 1)))
 	stop()
 	closeStore(t, s)
-	must(t, os.RemoveAll(filepath.Join(dir, disk.DBName)))
-	must(t, os.CopyFS(filepath.Join(dir, disk.DBName), os.DirFS(earlier)))
+	expect.OK(t, os.RemoveAll(filepath.Join(dir, disk.DBName)))
+	expect.OK(t, os.CopyFS(filepath.Join(dir, disk.DBName), os.DirFS(earlier)))
 	wantUntouched(t, dir, false, kv.ErrLostWrites)
 }
 
@@ -213,7 +214,7 @@ func TestAFlippedBitInLogOrManifestLosesNothingSilently(t *testing.T) {
 	closeStore(t, s)
 
 	names, err := killed.List("/data/store/" + disk.DBName)
-	must(t, err)
+	expect.OK(t, err)
 	flips, bySequence := 0, 0
 	for _, name := range names {
 		if !strings.HasSuffix(name, ".log") && !strings.HasPrefix(name, "MANIFEST") {
@@ -254,10 +255,10 @@ func btoi(b bool) int {
 func content(t *testing.T, fs vfs.FS, name string) string {
 	t.Helper()
 	f, err := fs.Open("/data/store/" + disk.DBName + "/" + name)
-	must(t, err)
+	expect.OK(t, err)
 	defer f.Close()
 	b, err := io.ReadAll(f)
-	must(t, err)
+	expect.OK(t, err)
 	return strings.TrimRight(string(b), "\x00")
 }
 
@@ -265,8 +266,8 @@ func flip(t *testing.T, fs vfs.FS, name string, at int) {
 	t.Helper()
 	flipped := content(t, fs, name)[at] ^ 1<<(at%8)
 	f, err := fs.OpenReadWrite("/data/store/"+disk.DBName+"/"+name, vfs.WriteCategoryUnspecified)
-	must(t, err)
+	expect.OK(t, err)
 	defer f.Close()
 	_, err = f.WriteAt([]byte{flipped}, int64(at))
-	must(t, err)
+	expect.OK(t, err)
 }

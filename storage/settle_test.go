@@ -7,6 +7,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"shunt/engine/expect"
 	"shunt/storage/disk"
 	"shunt/storage/row/rowtest"
 )
@@ -16,13 +17,13 @@ import (
 func lastLogBytes(t *testing.T, fs vfs.FS, dir string) int64 {
 	t.Helper()
 	names, err := fs.List(fs.PathJoin(dir, disk.DBName))
-	must(t, err)
+	expect.OK(t, err)
 	names = slices.DeleteFunc(names, func(name string) bool { return !strings.HasSuffix(name, ".log") })
 	if len(names) == 0 {
 		t.Fatal("there is no log")
 	}
 	info, err := fs.Stat(fs.PathJoin(dir, disk.DBName, slices.Max(names)))
-	must(t, err)
+	expect.OK(t, err)
 	return info.Size()
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage/disk"
 	"shunt/storage/row/rowtest"
 )
@@ -41,7 +42,7 @@ func TestTheFloorIsTheSmallerOfItsLimits(t *testing.T) {
 		{Floor{Bytes: 7, Percent: 5}, 100, 5},
 		{Floor{Off: true}, 100, 0},
 	} {
-		wantEqual(t, c.floor.of(c.total), c.want, "%+v of %d", c.floor, c.total)
+		expect.Equal(t, c.floor.of(c.total), c.want, "%+v of %d", c.floor, c.total)
 	}
 }
 
@@ -208,7 +209,7 @@ func closeOnAFullDisk(t *testing.T) {
 	stop()
 	full.Store(true)
 	_, err := s.db.AsyncFlush()
-	must(t, err)
+	expect.OK(t, err)
 	synctest.Wait() // until the writing of the table waits for space
 	if !s.ReadOnly() {
 		t.Error("the table was written without space")

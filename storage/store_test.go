@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage/kv"
 	"shunt/storage/row"
 	"shunt/storage/row/rowtest"
@@ -31,7 +32,7 @@ func TestALinkIsReadAsItWasApplied(t *testing.T) {
 		t.Errorf("got %+v, %v, want %+v", got, err, rec)
 	}
 	_, err := s.ReadRecord(keyOf("Promo"))
-	wantErr(t, err, engine.ErrNotFound, "another code")
+	expect.Error(t, err, engine.ErrNotFound, "another code")
 }
 
 func TestATombstoneKeepsTheColdRecord(t *testing.T) {
@@ -193,8 +194,8 @@ func TestACorruptIndexRowIsAnErrorOfTheList(t *testing.T) {
 		s := openMem(t, vfs.NewMem())
 		b := s.db.NewBatch()
 		kv.Set(b, put[0], put[1])
-		must(t, s.writer.Sync(b, "test"))
-		wantErr(t, s.ListLinks(7, "", func(uint64, engine.Key) bool { return true }), ErrCorrupt, "%s", name)
+		expect.OK(t, s.writer.Sync(b, "test"))
+		expect.Error(t, s.ListLinks(7, "", func(uint64, engine.Key) bool { return true }), ErrCorrupt, "%s", name)
 		closeStore(t, s)
 	}
 }
@@ -230,14 +231,14 @@ func TestAllocatedIDsAreNeverGivenTwice(t *testing.T) {
 func TestIDsRunOutWithAnError(t *testing.T) {
 	s := openTemp(t)
 	_, err := s.AllocateIDs(1<<48 - 2)
-	must(t, err)
+	expect.OK(t, err)
 	_, err = s.AllocateIDs(2)
-	wantErr(t, err, ErrNoIDs, "the error")
+	expect.Error(t, err, ErrNoIDs, "the error")
 	if first, err := s.AllocateIDs(1); err != nil || first != 1<<48-1 {
 		t.Errorf("the last id: got %d, %v", first, err)
 	}
 	_, err = s.AllocateIDs(1)
-	wantErr(t, err, ErrNoIDs, "the error")
+	expect.Error(t, err, ErrNoIDs, "the error")
 }
 
 func TestEveryLinkIsLoadedOnceOnSeveralGoroutines(t *testing.T) {
@@ -286,7 +287,7 @@ func TestLoadingStopsAtTheFirstErrorAndWithItsContext(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	wantErr(t, s.LoadLinks(ctx, engine.EachLink(func(engine.HotView) error { return nil })), context.Canceled, "the error")
+	expect.Error(t, s.LoadLinks(ctx, engine.EachLink(func(engine.HotView) error { return nil })), context.Canceled, "the error")
 }
 
 func TestAnEmptyStoreLoadsNothing(t *testing.T) {
@@ -311,7 +312,7 @@ func TestMetricsCountCommitsAndBytes(t *testing.T) {
 	done := make(chan error)
 	s.ApplyAll(engine.Bulk{Creations: []engine.Mutation{rowtest.Creation(rowtest.Link("b", 2, 1)), rowtest.Creation(rowtest.Link("c", 3, 1)), rowtest.Creation(rowtest.Link("d", 4, 1))}},
 		func(err error) { done <- err })
-	must(t, <-done)
+	expect.OK(t, <-done)
 	m = s.Metrics()
 	commits := uint64(0)
 	for _, n := range m.CommitSeconds.Counts {
@@ -326,11 +327,11 @@ func TestACorruptRecordIsAnErrorThatNamesItsCode(t *testing.T) {
 	s := openTemp(t)
 	b := s.db.NewBatch()
 	kv.Set(b, row.AppendHotKey(nil, keyOf("bad")), []byte{1, 0})
-	must(t, s.writer.Sync(b, "test"))
+	expect.OK(t, s.writer.Sync(b, "test"))
 	_, err := s.ReadRecord(keyOf("bad"))
-	wantErr(t, err, ErrCorrupt, "ReadRecord")
+	expect.Error(t, err, ErrCorrupt, "ReadRecord")
 	err = s.LoadLinks(context.Background(), engine.EachLink(func(engine.HotView) error { return nil }))
-	wantErr(t, err, ErrCorrupt, "LoadLinks")
+	expect.Error(t, err, ErrCorrupt, "LoadLinks")
 }
 
 func TestLinksWithTheLongestTargetsAreLoadedWhole(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage/kv"
 	"shunt/storage/row"
 	"shunt/storage/row/rowtest"
@@ -18,7 +19,7 @@ func daysLeft(t testing.TB, s *Store, table byte) map[uint32]int {
 	found := map[uint32]int{}
 	for key := range rows(t, s, table) {
 		_, day, err := row.SplitDayKey([]byte(key))
-		must(t, err)
+		expect.OK(t, err)
 		found[day]++
 	}
 	return found
@@ -59,7 +60,7 @@ func TestASweepResumesAfterACrashBetweenAnyTwoChunks(t *testing.T) {
 	for more := true; more; crashes++ {
 		var err error
 		more, err = s.RollUp(limits)
-		must(t, err)
+		expect.OK(t, err)
 		mem = mem.CrashClone(loseAll())
 		closeStore(t, s)
 		s = openMem(t, mem)
@@ -69,7 +70,7 @@ func TestASweepResumesAfterACrashBetweenAnyTwoChunks(t *testing.T) {
 		t.Errorf("got %d chunks, want 2 × 3 and one of nothing", crashes)
 	}
 	wantDays(t, s, map[uint32]int{10: links}, map[uint32]int{10: links})
-	wantEqual(t, len(rows(t, s, row.TableLinkLives)), links, "life rows")
+	expect.Equal(t, len(rows(t, s, row.TableLinkLives)), links, "life rows")
 	three := &rowtest.Model{}
 	for _, day := range []uint32{8, 9, 10} {
 		three.Add(f.Links[rowtest.LinkHour{Hour: day * row.HoursPerDay, ID: 5}])
@@ -106,7 +107,7 @@ func TestDaysAreSweptOnceForEachFirstDay(t *testing.T) {
 		{100, 2, all()},
 	} {
 		rollUpAll(t, s, upTo(1000), nil)
-		wantEqual(t, rollUpAll(t, s, engine.RollUpLimits{OpenHour: 1000, FirstDay: c.firstDay}, nil), c.chunks, "first day %d: chunks", c.firstDay)
+		expect.Equal(t, rollUpAll(t, s, engine.RollUpLimits{OpenHour: 1000, FirstDay: c.firstDay}, nil), c.chunks, "first day %d: chunks", c.firstDay)
 		wantDays(t, s, c.left, c.left)
 	}
 }
@@ -182,8 +183,8 @@ func TestACorruptKeyStopsTheSweep(t *testing.T) {
 	s := openTemp(t)
 	b := s.db.NewBatch()
 	kv.Merge(b, append(row.AppendLinkDayKey(nil, 1, 1), 0), rowOf(rowtest.Hit(1)))
-	must(t, s.writer.Sync(b, "test"))
+	expect.OK(t, s.writer.Sync(b, "test"))
 	_, err := s.RollUp(engine.RollUpLimits{FirstDay: 10})
-	wantErr(t, err, ErrCorrupt, "the error")
-	wantEqual(t, len(rows(t, s, row.TableLinkDays)), 1, "rows")
+	expect.Error(t, err, ErrCorrupt, "the error")
+	expect.Equal(t, len(rows(t, s, row.TableLinkDays)), 1, "rows")
 }

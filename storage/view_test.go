@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage/kv"
 	"shunt/storage/row"
 	"shunt/storage/row/rowtest"
@@ -48,12 +49,12 @@ func (h *history) step(rt *rapid.T) {
 	case 4:
 		h.hour += rapid.SampledFrom([]uint32{1, 2, 23, 60}).Draw(rt, "hours")
 		_, err := h.s.RollUp(upTo(h.hour))
-		must(h.t, err)
+		expect.OK(h.t, err)
 	case 5:
 		h.limits.OpenHour = h.hour
 		rollUpAll(h.t, h.s, h.limits, nil)
 	case 6:
-		must(h.t, h.s.db.Compact(h.t.Context(), []byte{0}, []byte{0xff}, false))
+		expect.OK(h.t, h.s.db.Compact(h.t.Context(), []byte{0}, []byte{0xff}, false))
 	case 7:
 		h.mem = h.mem.CrashClone(loseAll())
 		closeStore(h.t, h.s)
@@ -146,7 +147,7 @@ func (h *history) check(rt *rapid.T) {
 		slices.SortFunc(spans, func(a, b engine.Span) int { return int(a.FromHour) - int(b.FromHour) })
 	}
 	got, wantRows := seen{rows: map[[2]int][]byte{}}, map[[2]int][]byte{}
-	must(h.t, v.ReadSpans(ids, spans, wanted, got.add))
+	expect.OK(h.t, v.ReadSpans(ids, spans, wanted, got.add))
 	for i, id := range ids {
 		for j, span := range spans {
 			if value := want(h.links, id, span, wanted); value != nil {
@@ -170,7 +171,7 @@ func (h *history) check(rt *rapid.T) {
 func (h *history) checkOwner(v engine.View, owner uint32, spans []engine.Span, wanted engine.Parts) {
 	got, wantRows := seen{rows: map[[2]int][]byte{}}, map[[2]int][]byte{}
 	err := v.ReadOwnerSpans(owner, spans, wanted, func(j int, t *engine.Tally) error { return got.add(0, j, t) })
-	must(h.t, err)
+	expect.OK(h.t, err)
 	for j, span := range spans {
 		if value := want(h.owners, uint64(owner), span, wanted); value != nil {
 			wantRows[[2]int{0, j}] = value
@@ -240,7 +241,7 @@ func TestManyLinksAreReadLikeFew(t *testing.T) {
 	defer closeView(t, v)
 	for _, wanted := range []engine.Parts{0, engine.Breakdowns, engine.Visitors, row.AllParts} {
 		got, wantRows := seen{rows: map[[2]int][]byte{}}, map[[2]int][]byte{}
-		must(t, v.ReadSpans(ids, spans, wanted, got.add))
+		expect.OK(t, v.ReadSpans(ids, spans, wanted, got.add))
 		byID := map[uint64]map[rowtest.LinkHour]*rowtest.Model{}
 		for key, m := range all {
 			if byID[key.ID] == nil {
@@ -341,7 +342,7 @@ func TestYieldedReferrerNamesMayBeKept(t *testing.T) {
 		return nil
 	})
 	life, lifeErr := v.ReadLife(3, row.AllParts)
-	must(t, errors.Join(err, lifeErr))
+	expect.OK(t, errors.Join(err, lifeErr))
 	closeView(t, v)
 	wantTally(t, s, 9, f.Links[rowtest.LinkHour{Hour: 100, ID: 9}])
 	for _, name := range kept {
@@ -357,7 +358,7 @@ func TestACorruptRowIsAnErrorToItsReader(t *testing.T) {
 	b := s.db.NewBatch()
 	kv.Merge(b, row.AppendLinkLifeKey(nil, 1), rowOf(rowtest.Hit(1)))
 	kv.Merge(b, row.AppendLinkLifeKey(nil, 1), []byte{9, 9})
-	must(t, s.writer.Sync(b, "test"))
+	expect.OK(t, s.writer.Sync(b, "test"))
 	_, _, err := readLife(t, s, 1)
-	wantErr(t, err, ErrCorrupt, "the error")
+	expect.Error(t, err, ErrCorrupt, "the error")
 }

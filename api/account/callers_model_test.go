@@ -81,7 +81,7 @@ func TestCallersFromMemoryAreThoseOfTheTable(t *testing.T) {
 		m := &callersModel{folder: f, table: &halting{Table: f.store.Accounts(), halt: none}, calls: calls}
 		f.over(m.table)
 		for range 2 {
-			must(r, m.addUser())
+			expect.OK(r, m.addUser())
 		}
 		actions := map[string]func(*rapid.T){
 			"":                 func(r *rapid.T) { m.agrees(r, "between calls", m.credentials...) },
@@ -304,7 +304,7 @@ func raceWriter(t *testing.T, f *folder, u User, rounds int, latest *atomic.Poin
 		switch n % 3 {
 		case 0, 1:
 			token, text, err := f.IssueToken(CallerOf(u), TokenDraft{Name: "n"})
-			check(t, err)
+			expect.NoError(t, err)
 			one.of, end = ofToken(text), func() error { return f.RevokeToken(Caller{}, u.ID, token.ID) }
 			if n%3 == 1 { // it lives on under another name, and ends as far as this name goes
 				name = fmt.Sprintf("%d-%s", n, u.Name)
@@ -312,9 +312,9 @@ func raceWriter(t *testing.T, f *folder, u User, rounds int, latest *atomic.Poin
 			}
 		case 2:
 			checked, err := f.readUser(u.ID)
-			check(t, err)
+			expect.NoError(t, err)
 			_, cookie, err := f.beginSession(checked, "")
-			check(t, err)
+			expect.NoError(t, err)
 			one.of, end = ofCookie(cookie), func() error { return f.EndSession(cookie) }
 		}
 		one.at.Store(int32(living))
@@ -323,9 +323,9 @@ func raceWriter(t *testing.T, f *folder, u User, rounds int, latest *atomic.Poin
 			_, _ = f.Recheck(Caller{credential: one.of})
 		}
 		one.at.Store(int32(ending))
-		check(t, end())
+		expect.NoError(t, end())
 		one.at.Store(int32(finished))
-		check(t, gone(f.WriteUses()))
+		expect.NoError(t, gone(f.WriteUses()))
 	}
 }
 

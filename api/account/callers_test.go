@@ -189,7 +189,7 @@ func TestASlowReaderDoesNotBringBackWhatHasEnded(t *testing.T) {
 				_, _ = f.Recheck(Caller{credential: of}) // either answer is right: the write is under way
 			}()
 			<-table.arrived
-			check(t, c.write(f, u, token, cookie))
+			expect.NoError(t, c.write(f, u, token, cookie))
 			f.agrees(t, "after the write", of)
 			close(table.release)
 			<-read
@@ -284,7 +284,7 @@ func TestUnknownCredentialsTakeNoMemory(t *testing.T) {
 	f := newFolder(t)
 	u := f.admin(t).User
 	token, text := f.issue(t, u)
-	check(t, f.RevokeToken(Caller{}, u.ID, token.ID))
+	expect.NoError(t, f.RevokeToken(Caller{}, u.ID, token.ID))
 	for range 100 {
 		f.agrees(t, "unknown", ofToken(text), numbered(7).credential)
 	}

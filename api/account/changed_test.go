@@ -77,7 +77,7 @@ func TestAChangeOfAnotherNodeIsInForceForTheNextRequest(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newShared(t)
 			s.agrees(t, "at first", s.both()...)
-			check(t, c.change(s))
+			expect.NoError(t, c.change(s))
 			for _, of := range s.both() {
 				k, _ := s.callers.find(of, s.now)
 				expect.MustThat(t, k != nil && k.User == s.ann, "credential of kind %d: in memory is %+v: there is nothing to forget", of.kind, k)
@@ -105,7 +105,7 @@ func TestASlowReaderDoesNotBringBackWhatAnotherNodeHasChanged(t *testing.T) {
 					_, _ = s.Recheck(Caller{credential: of}) // either answer is right: the change has come meanwhile
 				}()
 				<-table.arrived
-				check(t, c.change(s))
+				expect.NoError(t, c.change(s))
 				s.Changed()
 				close(table.release)
 				<-read
@@ -124,7 +124,7 @@ func TestACallerIsKnownAgainAfterAChangeOfAnotherNode(t *testing.T) {
 	s.Changed()
 	for _, of := range s.both() {
 		_, err := s.Recheck(Caller{credential: of})
-		check(t, err)
+		expect.NoError(t, err)
 		k, _ := s.callers.find(of, s.now)
 		expect.That(t, k != nil, "a caller of kind %d is read from the table again", of.kind)
 	}

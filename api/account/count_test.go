@@ -48,7 +48,7 @@ func (f *folder) wantCounted(t testing.TB) {
 
 func TestSessionsThatAnotherNodeHasEndedAreCountedAgain(t *testing.T) {
 	s, log := newShared(t), slog.New(slog.DiscardHandler)
-	check(t, s.another.EndSession(s.cookie))
+	expect.NoError(t, s.another.EndSession(s.cookie))
 	if s.countSessions(log); s.CountSessions() != 0 {
 		t.Errorf("%d sessions are counted, want none", s.CountSessions())
 	}

@@ -82,23 +82,17 @@ func TestWaysInFollowAPlainModel(t *testing.T) {
 func (m *model) addUser(r *rapid.T) {
 	email := fmt.Sprintf("user%d@example.com", time.Now().UnixNano())
 	u, err := m.AddUser(UserDraft{Email: email, Role: RoleMember})
-	must(r, err)
+	expect.OK(r, err)
 	_, token, err := m.IssueToken(CallerOf(u), TokenDraft{Name: "n"})
-	must(r, err)
+	expect.OK(r, err)
 	m.users[u.ID] = &modelUser{User: u, sessions: map[string]time.Time{}, token: token}
-}
-
-func must(r *rapid.T, err error) {
-	if err != nil {
-		r.Fatal(err)
-	}
 }
 
 // usable reports whether a setup code can be used.
 func (m *model) usable(r *rapid.T, code string) bool {
 	_, err := m.LookUpSetupCode(code)
 	if !errors.Is(err, ErrNoSetupCode) {
-		must(r, err)
+		expect.OK(r, err)
 	}
 	return err == nil
 }
@@ -111,7 +105,7 @@ func (m *model) newSetupCode(r *rapid.T, u *modelUser) {
 	m.calls["new code"]++
 	m.now = m.now.Add(time.Millisecond) // so that one of them is the oldest
 	text, expires, err := m.NewSetupCode(Caller{}, u.ID)
-	must(r, err)
+	expect.OK(r, err)
 	u.codes = append(u.usable(m.now), modelCode{text, expires})
 	if len(u.codes) > MaxSetupCodes {
 		m.gone = append(m.gone, u.codes[0].text)
@@ -147,7 +141,7 @@ func (m *model) edit(r *rapid.T, u *modelUser) {
 	m.calls["edit"]++
 	password := fmt.Sprint("edited ", m.now)
 	_, err := m.EditUser(Caller{}, u.ID, UserEdit{Password: &password})
-	must(r, err)
+	expect.OK(r, err)
 	u.setPassword(password)
 }
 
@@ -159,9 +153,9 @@ func (m *model) change(r *rapid.T, u *modelUser) {
 	m.calls["change"]++
 	cookie := rapid.SampledFrom(slices.Sorted(maps.Keys(u.sessions))).Draw(r, "session")
 	c, err := m.AuthenticateSession(cookie)
-	must(r, err)
+	expect.OK(r, err)
 	password := fmt.Sprint("changed ", m.now, rapid.Uint8().Draw(r, "password"))
-	must(r, m.ChangePassword(c, nobody, u.password, password))
+	expect.OK(r, m.ChangePassword(c, nobody, u.password, password))
 	begin := u.sessions[cookie]
 	u.setPassword(password)
 	u.sessions[cookie] = begin
@@ -173,19 +167,19 @@ func (m *model) login(r *rapid.T, u *modelUser) {
 	}
 	m.calls["login"]++
 	_, cookie, err := m.LogIn(nobody, u.Name, u.password)
-	must(r, err)
+	expect.OK(r, err)
 	u.sessions[cookie] = m.now
 }
 
 func (m *model) endAll(r *rapid.T, u *modelUser) {
 	m.calls["end all"]++
-	must(r, m.EndSessions(Caller{}, u.ID))
+	expect.OK(r, m.EndSessions(Caller{}, u.ID))
 	u.sessions = map[string]time.Time{}
 }
 
 func (m *model) remove(r *rapid.T, u *modelUser) {
 	m.calls["remove"]++
-	must(r, m.RemoveUser(Caller{}, u.ID, mayGo(nil)))
+	expect.OK(r, m.RemoveUser(Caller{}, u.ID, mayGo(nil)))
 	for _, c := range u.codes {
 		m.gone = append(m.gone, c.text)
 	}

@@ -140,25 +140,19 @@ func TestOneCallerDoesNotKeepOthersFromHashing(t *testing.T) {
 		var askers sync.WaitGroup
 		for range maxHashesCaller {
 			askers.Go(func() {
-				check(t, h.inTurn(greedy, func() error { order = append(order, greedy); return nil }))
+				expect.NoError(t, h.inTurn(greedy, func() error { order = append(order, greedy); return nil }))
 			})
 			synctest.Wait()
 		}
 		expect.Error(t, h.inTurn(greedy, nil), ErrOverloaded, "one more than a caller's share")
 		askers.Go(func() {
-			check(t, h.inTurn(other, func() error { order = append(order, other); return nil }))
+			expect.NoError(t, h.inTurn(other, func() error { order = append(order, other); return nil }))
 		})
 		synctest.Wait()
 		h.places.Leave(nobody)
 		askers.Wait()
 		expect.That(t, len(order) == maxHashesCaller+1 && order[0] == greedy && order[1] == other, "got %v, want the other caller second", order)
 	})
-}
-
-func check(t *testing.T, err error) {
-	if err != nil {
-		t.Error(err)
-	}
 }
 
 func TestAHashOfOtherParametersIsReplacedAtLogin(t *testing.T) {
@@ -273,5 +267,5 @@ func TestTheStoreHoldsNeitherPasswordsNorCookies(t *testing.T) {
 		}
 		return true, nil
 	})
-	check(t, err)
+	expect.NoError(t, err)
 }

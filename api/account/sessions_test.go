@@ -58,7 +58,7 @@ func TestTheIDOfASessionIsOfNoUse(t *testing.T) {
 		expect.That(t, !bytes.Contains(key, id) && !bytes.Contains(value, id), "row %q holds the ID", key)
 		return true, nil
 	})
-	check(t, err)
+	expect.NoError(t, err)
 }
 
 func TestAUserEndsOneSessionOrAll(t *testing.T) {
@@ -127,7 +127,7 @@ func TestOnlyWhoKnowsThePasswordChangesIt(t *testing.T) {
 	expect.NoError(t, err, "the new password")
 	err = f.ChangePassword(own, nobody, rightPassword, "a third password")
 	expect.Equal(t, fieldOf(err), "current", "sent twice: got %v", err)
-	check(t, f.RemoveUser(Caller{}, u.ID, mayGo(nil)))
+	expect.NoError(t, f.RemoveUser(Caller{}, u.ID, mayGo(nil)))
 	expect.Error(t, f.ChangePassword(own, nobody, "another password", "a third password"), ErrUnauthorized, "a user who is gone")
 }
 

@@ -266,5 +266,5 @@ func TestTheStoreHoldsNoSetupCode(t *testing.T) {
 		expect.That(t, !bytes.Contains(fmt.Appendf(nil, "%s%s", key, value), []byte(code[:12])), "row %q holds the code", key)
 		return true, nil
 	})
-	check(t, err)
+	expect.NoError(t, err)
 }

@@ -90,7 +90,7 @@ func TestThereIsAlwaysAnAdmin(t *testing.T) {
 	err = f.RemoveUser(Caller{}, first.ID, mayGo(nil))
 	expect.Equal(t, code(err), "last_admin", "deleting the last admin: got %v", err)
 	second := f.add(t, "second@example.com", RoleAdmin)
-	check(t, expect.Err(f.EditUser(CallerOf(first), first.ID, UserEdit{Role: &member})))
+	expect.NoError(t, expect.Err(f.EditUser(CallerOf(first), first.ID, UserEdit{Role: &member})))
 	err = f.RemoveUser(Caller{}, second.ID, mayGo(nil))
 	expect.Equal(t, code(err), "last_admin", "deleting the admin that is now the last: got %v", err)
 }

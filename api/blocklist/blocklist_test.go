@@ -17,23 +17,16 @@ import (
 func openList(t *testing.T, lines string, log io.Writer) *File {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "list")
-	check(t, os.WriteFile(path, []byte(lines), 0o600))
+	expect.OK(t, os.WriteFile(path, []byte(lines), 0o600))
 	f, err := Open(path, slog.New(slog.NewTextHandler(log, nil)))
 	expect.OK(t, err)
 	return f
 }
 
-func check(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // write writes text to f's file and makes f check it.
 func (f *File) write(t *testing.T, text string) {
 	t.Helper()
-	check(t, os.WriteFile(f.path, []byte(text), 0o600))
+	expect.OK(t, os.WriteFile(f.path, []byte(text), 0o600))
 	f.look()
 }
 
@@ -45,13 +38,13 @@ func TestTheBlockListIsReadAgainWhenItsFileChanges(t *testing.T) {
 	f.write(t, "evil.example\nother.example\n")
 	expect.That(t, f.blocks("evil.example") && f.blocks("other.example"), "a line that was added is not in force")
 	before, err := os.Stat(f.path)
-	check(t, err)
-	check(t, os.WriteFile(f.path, []byte("evil.example\nothur.example\n"), 0o600))
-	check(t, os.Chtimes(f.path, time.Time{}, before.ModTime())) // as if written in the same tick of the clock
+	expect.OK(t, err)
+	expect.OK(t, os.WriteFile(f.path, []byte("evil.example\nothur.example\n"), 0o600))
+	expect.OK(t, os.Chtimes(f.path, time.Time{}, before.ModTime())) // as if written in the same tick of the clock
 	f.look()
 	expect.That(t, !f.blocks("other.example") && f.blocks("othur.example"), "a change that shows only in the content is not in force")
-	check(t, os.WriteFile(f.path+"2", []byte("third.example\n"), 0o600))
-	check(t, os.Rename(f.path+"2", f.path))
+	expect.OK(t, os.WriteFile(f.path+"2", []byte("third.example\n"), 0o600))
+	expect.OK(t, os.Rename(f.path+"2", f.path))
 	if f.look(); f.blocks("evil.example") || !f.blocks("third.example") {
 		t.Error("a file that was moved over the list is not in force")
 	}
@@ -62,14 +55,14 @@ func TestMetricsSayHowTheBlockListIs(t *testing.T) {
 	first := f.Figures()
 	expect.That(t, first.Entries == 1 && !first.Failing && time.Since(first.LoadedAt) <= time.Hour && first.Took > 0, "at first: got %+v", first)
 	text, err := os.ReadFile(f.path)
-	check(t, err)
-	check(t, os.Remove(f.path))
+	expect.OK(t, err)
+	expect.OK(t, os.Remove(f.path))
 	f.look()
 	got := f.Figures()
 	expect.That(t, got.Failing && got.Entries == 1 && got.LoadedAt == first.LoadedAt, "without its file: got %+v", got)
 	f.write(t, string(text))
 	expect.Equal(t, f.Figures(), first, "with the same text again")
-	check(t, os.Remove(f.path))
+	expect.OK(t, os.Remove(f.path))
 	f.look()
 	f.write(t, "evil.example\nother.example\n")
 	got = f.Figures()
@@ -79,7 +72,7 @@ func TestMetricsSayHowTheBlockListIs(t *testing.T) {
 func TestAnUnchangedBlockListIsNotReadAgain(t *testing.T) {
 	f := openList(t, "evil.example\n", io.Discard)
 	old := time.Now().Add(-time.Hour)
-	check(t, os.Chtimes(f.path, old, old))
+	expect.OK(t, os.Chtimes(f.path, old, old))
 	f.look()
 	readAt := f.readAt
 	f.look()
@@ -97,14 +90,14 @@ func TestAnUnreadableBlockListLeavesTheLastInForce(t *testing.T) {
 			return os.WriteFile(f.path, []byte(strings.Repeat("a\n", engine.MaxBlocked+1)), 0o600)
 		},
 	} {
-		check(t, os.RemoveAll(f.path))
-		check(t, spoil())
+		expect.OK(t, os.RemoveAll(f.path))
+		expect.OK(t, spoil())
 		before := strings.Count(log.String(), "the last one stays")
 		f.look()
 		f.look()
 		expect.That(t, f.blocks("evil.example"), "%s: the list is not in force any more", what)
 		expect.Equal(t, strings.Count(log.String(), "the last one stays")-before, 1, "%s: said times", what)
-		check(t, os.RemoveAll(f.path))
+		expect.OK(t, os.RemoveAll(f.path))
 		f.write(t, "evil.example\n")
 		expect.That(t, !f.failing, "%s: the file is good again, and not read", what)
 	}
@@ -145,20 +138,20 @@ func TestABlockListIsPreparedBeforeItIsInForce(t *testing.T) {
 	f := openList(t, "evil.example\n", io.Discard)
 	s := f.Figures()
 	expect.That(t, s.Entries == 1 && !s.LoadedAt.IsZero() && !s.Failing, "got %+v at first", s)
-	check(t, os.WriteFile(f.path, []byte("evil.example\nother.example\n"), 0o600))
+	expect.OK(t, os.WriteFile(f.path, []byte("evil.example\nother.example\n"), 0o600))
 	commit, err := f.Prepare()
-	check(t, err)
+	expect.OK(t, err)
 	expect.That(t, !f.blocks("other.example"), "it is in force before commit")
 	if commit(); !f.blocks("other.example") || f.Figures().Entries != 2 {
 		t.Error("it is not in force after commit")
 	}
-	check(t, os.Remove(f.path))
+	expect.OK(t, os.Remove(f.path))
 	_, err = f.Prepare()
 	expect.That(t, err != nil && f.blocks("other.example"), "without a file: got %v", err)
 	if f.look(); !f.Figures().Failing || f.Figures().Entries != 2 {
 		t.Errorf("got %+v without a file", f.Figures())
 	}
-	check(t, os.Mkdir(f.path, 0o700))
+	expect.OK(t, os.Mkdir(f.path, 0o700))
 	_, err = f.Prepare()
 	expect.That(t, err != nil && strings.Contains(err.Error(), "not a regular file"), "a folder: got %v", err)
 }

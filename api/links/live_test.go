@@ -83,8 +83,8 @@ func TestALiveStreamKeepsItsTimes(t *testing.T) {
 			expect.That(t, took == time.Second && strings.HasPrefix(got, "data: "), "got %q after %v, want an event a second", got, took)
 		}
 		hits.Wait()
-		check(t, b.Close())
-		check(t, b.conn.Close())
+		expect.NoError(t, b.Close())
+		expect.NoError(t, b.conn.Close())
 		expect.Equal(t, b.freed, 1, "its place was given back times")
 	})
 }
@@ -100,21 +100,21 @@ func TestALiveStreamSaysWhyItEnds(t *testing.T) {
 			b.err.Store(&err)
 			b.want(t, 600*time.Millisecond, `event: end|data: {"reason":"`+want+`"}`)
 			b.want(t, 0, "EOF")
-			check(t, b.Close())
-			check(t, b.conn.Close())
+			expect.NoError(t, b.Close())
+			expect.NoError(t, b.conn.Close())
 		})
 	}
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble()
 		b.want(t, 0, figuresEvent(0, 0))
-		time.AfterFunc(300*time.Millisecond, func() { check(t, b.client.Close()) })
+		time.AfterFunc(300*time.Millisecond, func() { expect.NoError(t, b.client.Close()) })
 		b.want(t, 300*time.Millisecond, "EOF")
-		check(t, b.Close())
-		check(t, b.conn.Close())
+		expect.NoError(t, b.Close())
+		expect.NoError(t, b.conn.Close())
 	})
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble()
-		check(t, b.Close()) // an unread stream can be closed
+		expect.NoError(t, b.Close()) // an unread stream can be closed
 		expect.Equal(t, b.freed, 1, "its place was given back times")
 	})
 }
@@ -128,8 +128,8 @@ func TestABusyServerOnlyDelaysLiveFigures(t *testing.T) {
 		b.hitsNow.Store(1)
 		time.AfterFunc(5*time.Second+time.Millisecond, func() { b.err.Store(nil) })
 		b.want(t, 6*time.Second, figuresEvent(1, 1))
-		check(t, b.Close())
-		check(t, b.conn.Close())
+		expect.NoError(t, b.Close())
+		expect.NoError(t, b.conn.Close())
 	})
 }
 
@@ -143,8 +143,8 @@ func TestLateFiguresAreSentLater(t *testing.T) {
 		b.want(t, time.Second, figuresEvent(1, 0))
 		unique = 1
 		b.want(t, time.Second, figuresEvent(1, 1))
-		check(t, b.Close())
-		check(t, b.conn.Close())
+		expect.NoError(t, b.Close())
+		expect.NoError(t, b.conn.Close())
 	})
 }
 
@@ -157,11 +157,11 @@ func (b *bubble) want(t *testing.T, after time.Duration, want string) {
 func TestLiveStreamsArePlacedForACallerAndInAll(t *testing.T) {
 	l := newPlaces()
 	for i := range uint32(maxLiveStreams) {
-		check(t, l.Take(turnstile.Key{User: 1 + i/maxLiveStreamsCaller}))
+		expect.NoError(t, l.Take(turnstile.Key{User: 1 + i/maxLiveStreamsCaller}))
 	}
 	expect.That(t, l.Take(turnstile.Key{User: 1 << 20}) != nil, "stream %d: got none refused", maxLiveStreams+1)
 	l.Leave(turnstile.Key{User: 3})
-	check(t, l.Take(turnstile.Key{User: 1 << 20}))
+	expect.NoError(t, l.Take(turnstile.Key{User: 1 << 20}))
 }
 
 // fasthttp reads a stream outside of the handler: a panic there would end the process.
@@ -174,17 +174,10 @@ func TestAPanicInALiveStreamEndsTheStreamOnly(t *testing.T) {
 	}
 	n, err := l.Read(make([]byte, 100))
 	expect.That(t, n == 0 && err == errStreamBroken, "got %d, %v", n, err)
-	check(t, l.Close())
+	expect.NoError(t, l.Close())
 	expect.Equal(t, strings.Count(log.String(), "boom"), 1, "log: got %s", log)
 }
 
 func figuresEvent(hits, unique int) string {
 	return fmt.Sprintf(`data: {"hits":%d,"unique":%d}`, hits, unique)
-}
-
-func check(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Error(err)
-	}
 }

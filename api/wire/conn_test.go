@@ -42,7 +42,7 @@ func TestAClosedConnectionLeavesItsRowToTheNext(t *testing.T) {
 		return l.track(connFrom{server, peerAt(addr)}).(*conn)
 	}
 	closed := track("192.0.2.1")
-	check(t, closed.Close())
+	expect.NoError(t, closed.Close())
 	next := track("192.0.2.2")
 	noteState(next, fasthttp.StateIdle)
 	noteState(closed, fasthttp.StateClosed)

@@ -11,7 +11,7 @@ import (
 
 func TestNothingAcceptsAfterTheListenersAreClosed(t *testing.T) {
 	st := newSite(t, conns.Limits{Connections: 10})
-	check(t, st.CloseListeners())
+	expect.NoError(t, st.CloseListeners())
 	if n := st.server().GetOpenConnectionsCount() + 1; n != 0 { // fasthttp subtracts one for the goroutine that accepts
 		t.Errorf("%d goroutines still accept, or connections are open", n)
 	}
@@ -21,7 +21,7 @@ func TestNothingIsServedAfterTheDrainHasBegun(t *testing.T) {
 	g := newGroup(conns.Limits{Connections: 10})
 	expect.That(t, g.Drain.Begin() && !g.Drain.Begin() && g.Drain.Begun(), "Begin did not report the first call only")
 	ln := fasthttputil.NewInmemoryListener()
-	check(t, g.Serve(ln))
+	expect.NoError(t, g.Serve(ln))
 	expect.That(t, expect.Err(ln.Dial()) != nil, "the listener is still open")
 }
 

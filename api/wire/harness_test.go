@@ -101,7 +101,7 @@ func serveSite(t *testing.T, g *Group, ln net.Listener) *site {
 	t.Helper()
 	st := &site{Group: g, t: t, addr: ln.Addr().String()}
 	var serving sync.WaitGroup
-	serving.Go(func() { check(t, g.Serve(ln)) })
+	serving.Go(func() { expect.NoError(t, g.Serve(ln)) })
 	t.Cleanup(func() {
 		g.shutDown(t)
 		serving.Wait()
@@ -121,13 +121,13 @@ func serveSite(t *testing.T, g *Group, ln net.Listener) *site {
 func (g *Group) shutDown(t *testing.T) {
 	t.Helper()
 	g.Drain.Begin()
-	check(t, g.CloseListeners())
+	expect.NoError(t, g.CloseListeners())
 	g.mu.Lock()
 	for _, l := range g.mu.listeners {
 		l.CloseAll()
 	}
 	g.mu.Unlock()
-	check(t, g.Shutdown(context.Background()))
+	expect.NoError(t, g.Shutdown(context.Background()))
 	g.Drain.End()
 }
 
@@ -154,13 +154,6 @@ func (l *listener) awaitNone() {
 }
 
 func testLogger(w io.Writer) *slog.Logger { return slog.New(slog.NewTextHandler(w, nil)) }
-
-func check(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Error(err)
-	}
-}
 
 // A reply is an HTTP response, read to its end.
 type reply struct {
@@ -193,7 +186,7 @@ func (st *site) dial(raw string) (net.Conn, *bufio.Reader) {
 	c, err := net.Dial("tcp", st.addr)
 	expect.OK(st.t, err)
 	st.t.Cleanup(func() { _ = c.Close() })
-	check(st.t, c.SetDeadline(time.Now().Add(patienceOfTests)))
+	expect.NoError(st.t, c.SetDeadline(time.Now().Add(patienceOfTests)))
 	expect.OK(st.t, expect.Err(io.WriteString(c, raw)))
 	return c, bufio.NewReader(c)
 }
@@ -204,7 +197,7 @@ func (st *site) askTLS(method, raw string) reply {
 	c, err := tls.Dial("tcp", st.addr, &tls.Config{InsecureSkipVerify: true})
 	expect.OK(st.t, err)
 	defer c.Close()
-	check(st.t, c.SetDeadline(time.Now().Add(patienceOfTests)))
+	expect.NoError(st.t, c.SetDeadline(time.Now().Add(patienceOfTests)))
 	expect.OK(st.t, expect.Err(io.WriteString(c, raw)))
 	return readReply(st.t, bufio.NewReader(c), method)
 }

@@ -37,8 +37,8 @@ func TestAcceptWaitsForFreeFileDescriptors(t *testing.T) {
 		// 5 + 10 + … + 160 ms are 315 ms, then 6 times 250 ms.
 		expect.Equal(t, time.Since(start), 1815*time.Millisecond, "waited")
 		expect.Equal(t, strings.Count(log.String(), "trying again"), 1, "logged times")
-		check(t, c.Close())
-		check(t, l.Close())
+		expect.NoError(t, c.Close())
+		expect.NoError(t, l.Close())
 		_, err = l.Accept()
 		expect.That(t, err == io.EOF, "Accept after Close: got %v, want io.EOF", err)
 	})

@@ -28,7 +28,7 @@ func TestABrokenSocketEndsServingByLoops(t *testing.T) {
 	for g.LoopConnections() == nil {
 		runtime.Gosched()
 	}
-	check(t, unix.Shutdown(int(socket.Fd()), unix.SHUT_RDWR))
+	expect.NoError(t, unix.Shutdown(int(socket.Fd()), unix.SHUT_RDWR))
 	expect.Error(t, <-ended, syscall.EINVAL)
 }
 
@@ -49,11 +49,11 @@ func TestClosingResetsNoConnectionThatWaits(t *testing.T) {
 			answers <- err
 		}()
 	}
-	st.each(func(l *listener) { check(t, l.Close()) })
+	st.each(func(l *listener) { expect.NoError(t, l.Close()) })
 	release()
-	check(t, st.CloseListeners())
+	expect.NoError(t, st.CloseListeners())
 	for range clients {
-		check(t, <-answers)
+		expect.NoError(t, <-answers)
 	}
 	if c, err := net.Dial("tcp", st.addr); err == nil {
 		c.Close()
@@ -81,7 +81,7 @@ func TestClosingEndsUnderAFloodOfConnections(t *testing.T) {
 	for st.l.Open() == 0 {
 		runtime.Gosched()
 	}
-	check(t, st.CloseListeners())
+	expect.NoError(t, st.CloseListeners())
 	flood.Wait()
 }
 

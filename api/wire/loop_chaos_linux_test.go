@@ -213,7 +213,7 @@ func TestShutdownEndsAtAnyMoment(t *testing.T) {
 			clients := ch.run(30)
 			time.Sleep(time.Duration(random.IntN(20)) * time.Millisecond)
 			st.Drain.Begin()
-			check(t, st.CloseListeners())
+			expect.NoError(t, st.CloseListeners())
 			ctx, cancel := context.WithTimeout(t.Context(), patienceOfTests)
 			defer cancel()
 			err := st.Shutdown(ctx)

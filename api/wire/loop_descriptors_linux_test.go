@@ -16,13 +16,13 @@ import (
 func leaveNoDescriptor(t *testing.T) (restore func()) {
 	t.Helper()
 	var before unix.Rlimit
-	check(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &before))
+	expect.NoError(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &before))
 	null, err := os.Open(os.DevNull)
 	expect.OK(t, err)
 	lowered := unix.Rlimit{Cur: uint64(null.Fd()), Max: before.Max} // it has the lowest number that was free
-	check(t, null.Close())
-	check(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &lowered))
-	restore = func() { check(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &before)) }
+	expect.NoError(t, null.Close())
+	expect.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &lowered))
+	restore = func() { expect.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &before)) }
 	t.Cleanup(restore)
 	return restore
 }

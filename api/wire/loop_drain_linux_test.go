@@ -64,15 +64,15 @@ func TestInADrainEachConnectionGetsALastAnswer(t *testing.T) {
 		<-begun
 	}
 	st.Drain.Begin()
-	check(t, st.CloseListeners())
+	expect.NoError(t, st.CloseListeners())
 	for range clients {
-		check(t, <-ended)
+		expect.NoError(t, <-ended)
 	}
 	for st.Open() > 0 { // clients that were told to close have a second
 		st.pass(1)
 		time.Sleep(time.Millisecond)
 	}
-	check(t, st.Shutdown(t.Context()))
+	expect.NoError(t, st.Shutdown(t.Context()))
 }
 
 // Idle connections, and those that have sent nothing, do not keep Shutdown waiting.
@@ -88,8 +88,8 @@ func TestShutdownClosesIdleAndSilentConnectionsOfLoops(t *testing.T) {
 	}
 	st.awaitRows(30, func(*conns.Row) bool { return true })
 	st.Drain.Begin()
-	check(t, st.CloseListeners())
-	check(t, st.Shutdown(t.Context()))
+	expect.NoError(t, st.CloseListeners())
+	expect.NoError(t, st.Shutdown(t.Context()))
 	for i, c := range clients {
 		_, err := c.Read(make([]byte, 1))
 		expect.That(t, err != nil && !conns.IsTimeout(err), "connection %d is open: %v", i, err)
@@ -108,12 +108,12 @@ func TestServeWithLoopsLeavesNoGoroutineAndNoDescriptor(t *testing.T) {
 		c, err := net.Dial("tcp", ln.Addr().String())
 		expect.OK(t, err)
 		_, err = io.WriteString(c, requestText("GET", "/x"))
-		check(t, err)
+		expect.NoError(t, err)
 		_, err = c.Read(make([]byte, 1))
-		check(t, err)
+		expect.NoError(t, err)
 		g.shutDown(t)
-		check(t, <-served)
-		check(t, c.Close())
+		expect.NoError(t, <-served)
+		expect.NoError(t, c.Close())
 	}
 	n := openFiles(t)
 	expect.That(t, n <= files, "%d descriptors, %d before", n, files)
@@ -126,9 +126,9 @@ func TestLoopsServeNothingAfterTheDrainHasBegun(t *testing.T) {
 	g.Drain.Begin()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	expect.OK(t, err)
-	check(t, g.Serve(ln))
+	expect.NoError(t, g.Serve(ln))
 	if c, err := net.Dial("tcp", ln.Addr().String()); err == nil {
-		check(t, c.Close())
+		expect.NoError(t, c.Close())
 		t.Error("the listener is still open")
 	}
 	n := openFiles(t)

@@ -39,11 +39,11 @@ func TestAConnectionThatTheClientResetsIsForgotten(t *testing.T) {
 			c, _ := st.dial("")
 			prepare(t, st, c)
 			if resets {
-				check(t, c.(*net.TCPConn).SetLinger(0))
+				expect.NoError(t, c.(*net.TCPConn).SetLinger(0))
 			} else if name == "answers wait" {
 				continue // unread answers make it a reset
 			}
-			check(t, c.Close())
+			expect.NoError(t, c.Close())
 			st.l.awaitNone()
 			expect.Equal(t, st.Limits.Counts.Late.Load(), 0, "%s: it was found late", name)
 		}
@@ -61,13 +61,13 @@ func TestAnEventOfAClosedConnectionHarmsNoOther(t *testing.T) {
 	duplicate, err := unix.Dup(int(st.l.At(1).FD))
 	expect.OK(t, err)
 	defer unix.Close(duplicate)
-	check(t, old.Close())
+	expect.NoError(t, old.Close())
 	st.l.awaitNone()
 	c, r := st.dial("GET /x HT") // it gets the row
 	st.l.awaitHeard(1)
 	for range 3 {
 		_, err := io.WriteString(c, "TP/1.1\r\nHost: a\r\n\r\nGET /x HT")
-		check(t, err)
+		expect.NoError(t, err)
 		got := readReply(t, r, "GET")
 		expect.Equal(t, got.status, 302, "got %+v", got)
 	}

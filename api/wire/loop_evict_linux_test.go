@@ -17,7 +17,7 @@ import (
 func ownAddress(t *testing.T) net.IP {
 	t.Helper()
 	addrs, err := net.InterfaceAddrs()
-	check(t, err)
+	expect.NoError(t, err)
 	for _, a := range addrs {
 		if n, ok := a.(*net.IPNet); ok && n.IP.To4() != nil && n.IP.IsGlobalUnicast() {
 			return n.IP
@@ -111,14 +111,14 @@ func TestAConnectionThatIsBusyAgainIsNotEvicted(t *testing.T) {
 			release := st.hold()
 			st.pass(2)
 			_, err := io.WriteString(c, sent)
-			check(t, err)
+			expect.NoError(t, err)
 			expect.MustThat(t, st.evictOf(http1.AddrOf(&net.TCPAddr{IP: ip})) && st.l.Usage().Counted == 0, "it was not chosen")
 			release()
 			for st.l.Usage().Evicting > 0 {
 				runtime.Gosched()
 			}
 			_, err = io.WriteString(c, "Host: a\r\n\r\n")
-			check(t, err)
+			expect.NoError(t, err)
 			readReply(t, r, "GET")
 			expect.Equal(t, st.l.Usage().Counted, 1, "are counted")
 		})

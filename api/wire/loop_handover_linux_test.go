@@ -99,7 +99,7 @@ func TestAConnectionCountsOnceWhoeverOwnsIt(t *testing.T) {
 		t.Errorf("got %d open, %d in loops, %d slots", st.Open(), st.l.inLoops(), slots)
 	}
 	for _, c := range conns {
-		check(t, c.Close())
+		expect.NoError(t, c.Close())
 	}
 	st.l.awaitNone()
 }
@@ -149,18 +149,18 @@ func TestShutdownWaitsForHeadsThatHaveBegun(t *testing.T) {
 		}
 		st.l.awaitHeard(clients)
 		st.Drain.Begin()
-		check(t, st.CloseListeners())
+		expect.NoError(t, st.CloseListeners())
 		over := make(chan error)
 		go func() { over <- st.Shutdown(t.Context()) }()
 		for i, c := range conns {
 			_, err := io.WriteString(c, "a\r\n\r\n")
-			check(t, err)
+			expect.NoError(t, err)
 			got := <-answers[i]
 			expect.Equal(t, got.status, 302, "got %+v", got)
 			if i < clients-1 {
 				continue
 			}
-			check(t, <-over)
+			expect.NoError(t, <-over)
 			expect.MustEqual(t, st.Open(), 0, "after Shutdown connections are open")
 		}
 	}
@@ -171,7 +171,7 @@ func TestShutdownEndsWithItsContext(t *testing.T) {
 	st.dial("GET /x HTTP/1.1\r\nHost: ")
 	st.l.awaitHeard(1)
 	st.Drain.Begin()
-	check(t, st.CloseListeners())
+	expect.NoError(t, st.CloseListeners())
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	err := st.Shutdown(ctx)

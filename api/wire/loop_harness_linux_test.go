@@ -238,7 +238,7 @@ func (st *loopSite) dialQuiet(t *testing.T, raw string) (net.Conn, *bufio.Reader
 		t.Error(err)
 		runtime.Goexit()
 	}
-	check(t, c.SetDeadline(time.Now().Add(patienceOfTests)))
+	expect.NoError(t, c.SetDeadline(time.Now().Add(patienceOfTests)))
 	_, _ = io.WriteString(c, raw)
 	return c, bufio.NewReaderSize(c, 512)
 }

@@ -51,9 +51,9 @@ func TestConnectionsThatWaitAreLeftToTheNextServer(t *testing.T) {
 		}()
 	}
 	st.Drain.Begin()
-	st.each(func(l *listener) { check(t, l.Close()) })
+	st.each(func(l *listener) { expect.NoError(t, l.Close()) })
 	release()
-	check(t, st.CloseListeners())
+	expect.NoError(t, st.CloseListeners())
 	wantNoListenerInEpoll(t, st.Loops)
 
 	next := newLoopGroup(2, conns.Limits{Connections: 1000})
@@ -61,15 +61,15 @@ func TestConnectionsThatWaitAreLeftToTheNextServer(t *testing.T) {
 	plain := next.Plain
 	next.Plain = func(out []byte, r *http1.Plain) []byte { second.Add(1); return plain(out, r) }
 	ln, err := net.FileListener(socket)
-	check(t, err)
+	expect.NoError(t, err)
 	served := make(chan error)
 	go func() { served <- next.Serve(ln) }()
 	for range clients {
-		check(t, <-answers)
+		expect.NoError(t, <-answers)
 	}
 	expect.That(t, second.Load() != 0, "the first server took all connections with it")
 	next.shutDown(t)
-	check(t, <-served)
+	expect.NoError(t, <-served)
 }
 
 // wantNoListenerInEpoll checks that the loops have removed the listening socket from epoll: it is open
@@ -78,13 +78,13 @@ func wantNoListenerInEpoll(t *testing.T, loops int) {
 	t.Helper()
 	shown := 0
 	files, err := os.ReadDir("/proc/self/fd")
-	check(t, err)
+	expect.NoError(t, err)
 	for _, f := range files {
 		if name, _ := os.Readlink("/proc/self/fd/" + f.Name()); name != "anon_inode:[eventpoll]" {
 			continue // and Go's own, which must not have it either
 		}
 		text, err := os.ReadFile("/proc/self/fdinfo/" + f.Name())
-		check(t, err)
+		expect.NoError(t, err)
 		expect.That(t, !strings.Contains(string(text), strings.TrimSpace(fmt.Sprintf("data: %16x", uint32(0xffffffff)))),
 			"epoll has the listening socket still:\n%s", text)
 		shown += strings.Count(string(text), "tfd:")
@@ -113,21 +113,21 @@ func TestKeptConnectionsCloseAfterWhatHasCome(t *testing.T) {
 		})
 	}
 	st.Drain.Begin()
-	check(t, st.CloseListeners())
+	expect.NoError(t, st.CloseListeners())
 	_, err := io.WriteString(late, requestText("GET", "/x"))
-	check(t, err)
+	expect.NoError(t, err)
 	st.CloseKept()
 	expect.That(t, readReply(t, lateReader, "GET").close, "the answer to what had come does not say that it is the last")
 	for name, c := range map[string]net.Conn{"kept": kept, "late": late, "of fasthttp": byFasthttp} {
-		check(t, c.SetReadDeadline(time.Now().Add(patienceOfTests)))
+		expect.NoError(t, c.SetReadDeadline(time.Now().Add(patienceOfTests)))
 		n, err := c.Read(make([]byte, 1))
 		expect.That(t, n == 0 && err != nil && !conns.IsTimeout(err), "%s: got %d bytes, %v; want the end", name, n, err)
 	}
 	_, err = io.WriteString(silent, requestText("GET", "/x"))
-	check(t, err)
+	expect.NoError(t, err)
 	readReply(t, silentReader, "GET")
 	_, err = io.WriteString(begun, "TP/1.1\r\nHost: a\r\n\r\n")
-	check(t, err)
+	expect.NoError(t, err)
 	b := make([]byte, 12)
 	_, err = io.ReadFull(begun, b)
 	expect.That(t, err == nil && string(b) == "HTTP/1.1 302", "a request that had begun: got %q, %v", b, err)

@@ -41,11 +41,11 @@ func TestAPanicWhileALoopObeysLosesNoOrder(t *testing.T) {
 		}()
 	}
 	st.Drain.Begin()
-	st.each(func(l *listener) { check(t, l.Close()) }) // the order waits
+	st.each(func(l *listener) { expect.NoError(t, l.Close()) }) // the order waits
 	release()
 	for range clients {
 		got := <-answers
 		expect.That(t, strings.HasPrefix(got, "HTTP/1.1 500 "), "got %q, want 500", got)
 	}
-	check(t, st.CloseListeners())
+	expect.NoError(t, st.CloseListeners())
 }

@@ -64,13 +64,13 @@ func slowHead(t *testing.T, st *site, before, head string) []byte {
 		patience -= 3 // the first head begins with the connection
 	}
 	_, err := io.WriteString(c, head)
-	check(t, err)
+	expect.NoError(t, err)
 	st.awaitRows(1, func(r *conns.Row) bool { return r.InHead() && (head == "" || r.Heard()) })
 	st.pass(patience - 2) // seconds pass on their own, too
 	expect.MustEqual(t, st.Open(), 1, "after 8 s connections")
 	st.pass(3)
 	answer, err := io.ReadAll(r)
-	check(t, err)
+	expect.NoError(t, err)
 	return answer
 }
 
@@ -132,7 +132,7 @@ func TestAHeadThatTricklesIsHandedOverAndRefusedInTime(t *testing.T) {
 	for piece := range 10 {
 		held := st.l.Held.Load()
 		_, err := io.WriteString(c, head[16*piece:16*piece+16])
-		check(t, err)
+		expect.NoError(t, err)
 		if piece < 8 {
 			for st.l.Held.Load() == held { // until the loop has read it
 				runtime.Gosched()
@@ -170,7 +170,7 @@ func jam(t *testing.T, c net.Conn) {
 	batch := []byte(strings.Repeat(requestText("GET", "/page"), 1000))
 	sent := 0
 	for stuck := 0; stuck < 4; {
-		check(t, c.SetWriteDeadline(time.Now().Add(50*time.Millisecond)))
+		expect.NoError(t, c.SetWriteDeadline(time.Now().Add(50*time.Millisecond)))
 		n, err := c.Write(batch[sent:])
 		if sent = (sent + n) % len(batch); n > 0 {
 			stuck = 0
@@ -178,7 +178,7 @@ func jam(t *testing.T, c net.Conn) {
 			t.Fatal(err)
 		}
 	}
-	check(t, c.SetWriteDeadline(time.Time{}))
+	expect.NoError(t, c.SetWriteDeadline(time.Time{}))
 }
 
 // Every 16 KiB that a client reads give it another second.
@@ -189,7 +189,7 @@ func TestAClientThatReadsSlowlyHasLonger(t *testing.T) {
 	st.awaitRows(1, func(r *conns.Row) bool { _, busy := r.Noted(); return busy && !r.InHead() })
 	for range 100 {
 		_, err := io.CopyN(io.Discard, r, 4*conns.MinRate)
-		check(t, err)
+		expect.NoError(t, err)
 		st.pass(1)
 	}
 	expect.Equal(t, st.Open(), 1, "a client that reads 64 KiB a second was cut")
@@ -225,7 +225,7 @@ func TestASlowReaderGetsEveryAnswerInOrder(t *testing.T) {
 		}()
 	}
 	for range clients {
-		check(t, <-done)
+		expect.NoError(t, <-done)
 	}
 }
 
@@ -244,7 +244,7 @@ func (st *loopSite) anyIsReset(clients int) bool {
 	requests := strings.Repeat(requestText("GET", "/page"), 20_000)
 	for range clients {
 		c, _ := st.dial("")
-		check(st.t, c.SetDeadline(time.Now().Add(time.Second)))
+		expect.NoError(st.t, c.SetDeadline(time.Now().Add(time.Second)))
 		_, err := io.WriteString(c, requests)
 		for err == nil { // the reset comes when the kernel has passed the requests on
 			_, err = io.WriteString(c, requests)
@@ -271,7 +271,7 @@ func TestTheMemoryForClientsThatDoNotReadIsBounded(t *testing.T) {
 	st.l.awaitHeard(clients + 1)
 	expect.That(t, st.anyIsReset(30), "no client above its share was reset")
 	_, err := io.WriteString(head, "Host: a\r\n\r\n")
-	check(t, err)
+	expect.NoError(t, err)
 	got := readReply(t, r, "GET")
 	expect.Equal(t, got.status, 302, "a head of 4 KB: got %+v", got)
 	st.l.Held.Add(-128 << 20)

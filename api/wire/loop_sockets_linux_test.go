@@ -27,7 +27,7 @@ func TestLoopsServeAUnixSocketAndRemoveItsFile(t *testing.T) {
 		defer c.Close()
 		st.wantBothDoors(c)
 	}
-	check(t, st.CloseListeners())
+	expect.NoError(t, st.CloseListeners())
 	expect.Error(t, expect.Err(os.Stat(path)), fs.ErrNotExist, "after closing")
 }
 
@@ -49,19 +49,19 @@ func TestLoopsServeAnInheritedSocket(t *testing.T) {
 	original, err := net.Listen("tcp", "127.0.0.1:0")
 	expect.OK(t, err)
 	file, err := original.(*net.TCPListener).File()
-	check(t, err)
-	check(t, original.Close())
+	expect.NoError(t, err)
+	expect.NoError(t, original.Close())
 	defer file.Close()
 	inherited, err := net.FileListener(file)
-	check(t, err)
+	expect.NoError(t, err)
 	st := newLoopSiteAt(t, newLoopGroup(2, conns.Limits{Connections: 10}), inherited, files)
 	c, _ := st.dial("")
 	st.wantBothDoors(c)
-	check(t, st.CloseListeners())
+	expect.NoError(t, st.CloseListeners())
 	if c, err := net.Dial("tcp", st.addr); err != nil { // the socket of file still listens
 		t.Errorf("the socket that was passed on is gone: %v", err)
 	} else {
-		check(t, c.Close())
+		expect.NoError(t, c.Close())
 	}
 }
 

@@ -77,7 +77,7 @@ func TestConnectionsThatComeAndGoStaySpread(t *testing.T) {
 		i := turn
 		if turn >= n {
 			i = random.IntN(n)
-			check(t, conns[i].Close())
+			expect.NoError(t, conns[i].Close())
 		}
 		c, r := st.dialQuiet(t, requestText("GET", "/x"))
 		readReply(t, r, "GET")
@@ -88,6 +88,6 @@ func TestConnectionsThatComeAndGoStaySpread(t *testing.T) {
 	}
 	st.wantEven(n)
 	for _, c := range conns {
-		check(t, c.Close())
+		expect.NoError(t, c.Close())
 	}
 }

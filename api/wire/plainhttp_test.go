@@ -57,7 +57,7 @@ func TestAClientThatSpeaksHTTPIsToldToUseHTTPS(t *testing.T) {
 func TestAClientThatSpeaksHTTPInPiecesIsToldToo(t *testing.T) {
 	st := newSecureSite(t)
 	c, r := st.dial("")
-	check(t, c.(*net.TCPConn).SetNoDelay(true))
+	expect.NoError(t, c.(*net.TCPConn).SetNoDelay(true))
 	for _, piece := range []string{"G", "E", "T", " /promo HT", "TP/1.1\r\n"} {
 		expect.OK(t, expect.Err(io.WriteString(c, piece)))
 		runtime.Gosched()

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"shunt/engine/expect"
 	"shunt/engine/invalid"
 )
 
@@ -15,10 +16,10 @@ func TestValidCodeAcceptsExactlyTheBytesOfTheContract(t *testing.T) {
 	const allowed = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_-"
 	for b := range 256 {
 		got, want := ValidCode([]byte{byte(b)}), strings.IndexByte(allowed, byte(b)) >= 0
-		wantEqual(t, got, want, "ValidCode(%#x)", b)
+		expect.Equal(t, got, want, "ValidCode(%#x)", b)
 	}
 	for length, want := range map[int]bool{0: false, 1: true, 64: true, 65: false} {
-		wantEqual(t, ValidCode(bytes.Repeat([]byte("x"), length)), want, "a code of %d bytes", length)
+		expect.Equal(t, ValidCode(bytes.Repeat([]byte("x"), length)), want, "a code of %d bytes", length)
 	}
 }
 
@@ -87,5 +88,5 @@ func TestDrawCodeDiscardsBytesThatWouldBiasIt(t *testing.T) {
 
 func TestDrawCodeReportsAFailingReader(t *testing.T) {
 	_, err := DrawCode(bytes.NewReader(nil))
-	wantErr(t, err, io.EOF, "the error")
+	expect.Error(t, err, io.EOF, "the error")
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"shunt/engine/expect"
 	"shunt/engine/internal/invariants"
 	"shunt/engine/internal/symbols"
 )
@@ -28,7 +29,7 @@ func codeOf(i int) []byte { return fmt.Appendf(nil, "c%07d", i) }
 func putTargets(t *testing.T, x *Index, first, n int, target func(int) string) {
 	t.Helper()
 	for i := first; i < first+n; i++ {
-		must(t, x.Put(&HotView{KeyView: viewOf(codeOf(i)), Target: []byte(target(i)), ID: uint64(i + 1)}))
+		expect.OK(t, x.Put(&HotView{KeyView: viewOf(codeOf(i)), Target: []byte(target(i)), ID: uint64(i + 1)}))
 	}
 }
 
@@ -95,7 +96,7 @@ func TestAFewTargetsStayPlain(t *testing.T) {
 	x := newIndex()
 	putTargets(t, x, 0, 100, shopTarget)
 	for range 100 { // edits of one link are samples as well, but tombstones are not
-		must(t, x.Put(&HotView{KeyView: keyOf("gone").View(), ID: 1, Flags: FlagTombstone, DeletedAtMs: 1}))
+		expect.OK(t, x.Put(&HotView{KeyView: keyOf("gone").View(), ID: 1, Flags: FlagTombstone, DeletedAtMs: 1}))
 	}
 	x.coder.mu.Lock()
 	defer x.coder.mu.Unlock()
@@ -114,10 +115,10 @@ func TestAnotherTableIsTrainedWhenTargetsChange(t *testing.T) {
 	// A link whose shard is rewritten for its garbage is coded by the newest table.
 	for range 100 {
 		for i := range 300 {
-			must(t, x.Put(&HotView{KeyView: viewOf(codeOf(1_000_000)), Target: []byte(newsTarget(i)), ID: 1_000_001}))
+			expect.OK(t, x.Put(&HotView{KeyView: viewOf(codeOf(1_000_000)), Target: []byte(newsTarget(i)), ID: 1_000_001}))
 		}
 	}
-	must(t, x.Put(&HotView{KeyView: viewOf(codeOf(1_000_000)), Target: []byte(newsTarget(1_000_000)), ID: 1_000_001}))
+	expect.OK(t, x.Put(&HotView{KeyView: viewOf(codeOf(1_000_000)), Target: []byte(newsTarget(1_000_000)), ID: 1_000_001}))
 	p := placeOf(&x.key, viewOf(codeOf(1_000_000)))
 	if got := x.shards[p.shard].current.Load().arena.symbols; got == first || got == nil {
 		t.Error("a rewritten shard keeps the old table")
@@ -258,7 +259,7 @@ func TestALookUpOfACodedTargetAllocatesNothing(t *testing.T) {
 	trained(t, x, nil)
 	putTargets(t, x, 0, symbols.MaxSamples, shopTarget)
 	code, room := codeOf(7), make([]byte, 0, len(shopTarget(7))+16)
-	wantEqual(t, testing.AllocsPerRun(100, func() {
+	expect.Equal(t, testing.AllocsPerRun(100, func() {
 		l, _ := x.Resolve(viewOf(code))
 		_ = l.AppendTarget(room)
 		l.Release()
@@ -267,7 +268,7 @@ func TestALookUpOfACodedTargetAllocatesNothing(t *testing.T) {
 		return // the checks of a put allocate
 	}
 	h := HotView{KeyView: viewOf(codeOf(8)), Target: []byte(shopTarget(8)), ID: 9}
-	if n := testing.AllocsPerRun(100, func() { must(t, x.Put(&h)) }); n > 1 {
+	if n := testing.AllocsPerRun(100, func() { expect.OK(t, x.Put(&h)) }); n > 1 {
 		t.Errorf("an edit makes %v allocations, want the code of the old record at most", n)
 	}
 }

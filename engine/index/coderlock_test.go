@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"shunt/engine/expect"
 	"shunt/engine/internal/symbols"
 )
 
@@ -26,7 +27,7 @@ func TestATargetIsCodedBeforeItsShardIsLocked(t *testing.T) {
 	waits := waitsInPut(t)
 	copy(h.Target, "changed!")
 	s.mu.Unlock()
-	must(t, <-done)
+	expect.OK(t, <-done)
 	if !waits {
 		t.Fatal("Put does not wait for a locked shard")
 	}

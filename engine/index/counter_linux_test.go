@@ -8,6 +8,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"shunt/engine/expect"
 )
 
 // TestTheLastSlabTakesMemoryOnlyForItsLinks asks the kernel, which may be set to huge pages for all memory.
@@ -15,7 +17,7 @@ func TestTheLastSlabTakesMemoryOnlyForItsLinks(t *testing.T) {
 	var c counters
 	idOf := func(slab int) uint64 { return uint64(slab)<<slabBits + 5 }
 	for _, last := range []int{0, 3, 4} {
-		must(t, c.ensure(idOf(last)))
+		expect.OK(t, c.ensure(idOf(last)))
 		c.at(idOf(last)).Add(1)
 		if pages := residentPages(t, (*c.dir.Load())[last]); pages != 1 {
 			t.Errorf("slab %d is the last, has one link and %d pages of memory", last, pages)

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"testing"
+
+	"shunt/engine/expect"
 )
 
 // TestAFullShardTakesEditsAndDeletions fills the only chunks that its arena may have. One record is garbage.
@@ -28,15 +30,15 @@ func TestAFullShardTakesEditsAndDeletions(t *testing.T) {
 			t.Fatal(err)
 		}
 		if codes = append(codes, code); len(codes) == 1 {
-			must(t, put(code, 0))
+			expect.OK(t, put(code, 0))
 		}
 	}
 	for range 3 * len(codes) {
-		must(t, put(codes[0], FlagForwardQuery))
+		expect.OK(t, put(codes[0], FlagForwardQuery))
 	}
 	target = nil
 	for _, code := range codes[1:] {
-		must(t, put(code, FlagTombstone))
+		expect.OK(t, put(code, FlagTombstone))
 		if _, ok := x.Resolve(viewOf(code)); ok {
 			t.Fatalf("code %q was deleted and is found", code)
 		}

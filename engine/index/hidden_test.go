@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"shunt/engine/expect"
 )
 
 // rows are the records that a store has of four variants of a code, and an index that was told of
@@ -36,7 +38,7 @@ func TestTheIndexKnowsEveryRecordOfTheStore(t *testing.T) {
 }
 
 func (r *rows) put(rt *rapid.T, v HotView) {
-	must(rt, r.x.Put(&v))
+	expect.OK(rt, r.x.Put(&v))
 	r.has[string(v.Code)] = v
 }
 

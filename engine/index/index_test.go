@@ -1,7 +1,6 @@
 package index
 
 import (
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"runtime"
@@ -11,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"shunt/engine/expect"
 	"shunt/engine/internal/limits"
 )
 
@@ -24,7 +24,7 @@ func newIndex() *Index {
 func (x *Index) put(t testing.TB, h HotView) {
 	t.Helper()
 	p := placeOf(&x.key, h.KeyView)
-	must(t, x.shards[p.shard].put(p.tag, &h))
+	expect.OK(t, x.shards[p.shard].put(p.tag, &h))
 }
 
 // get looks a code up without the fast path, so that codes of eight bytes take the same path as
@@ -225,7 +225,7 @@ func TestMemoryOfRewrittenArenasIsReturned(t *testing.T) {
 	if got := x.memory.arenaBytes.Load(); got > 1<<20 {
 		t.Errorf("%d bytes are mapped for one link after 20,000 edits of 1,000 bytes", got)
 	}
-	wantEqual(t, s.links.Load(), 1, "links")
+	expect.Equal(t, s.links.Load(), 1, "links")
 }
 
 // TestAPurgedCodeIsNotCountedAndGoesWithTheNextRewrite checks the slot after each step, and the
@@ -271,7 +271,7 @@ func TestAPurgedCodeIsNotCountedAndGoesWithTheNextRewrite(t *testing.T) {
 func TestCountersAreExactUnderACap(t *testing.T) {
 	const id, limit = 70_000, 1000
 	x := newIndex()
-	must(t, x.Put(&HotView{KeyView: keyOf("capped").View(), Target: []byte("https://x"), ID: id, Flags: FlagCapped, MaxHits: limit}))
+	expect.OK(t, x.Put(&HotView{KeyView: keyOf("capped").View(), Target: []byte("https://x"), ID: id, Flags: FlagCapped, MaxHits: limit}))
 	l, _ := x.Resolve(keyOf("capped").View())
 	defer l.Release()
 	var granted atomic.Int64
@@ -293,10 +293,10 @@ func TestCountersAreExactUnderACap(t *testing.T) {
 
 func TestCountersNeverMove(t *testing.T) {
 	var c counters
-	must(t, c.ensure(5))
+	expect.OK(t, c.ensure(5))
 	before := c.at(5)
 	for id := uint64(0); id < 1<<22; id += 1 << slabBits {
-		must(t, c.ensure(id))
+		expect.OK(t, c.ensure(id))
 	}
 	if c.at(5) != before {
 		t.Error("a counter moved as others were added")
@@ -313,8 +313,8 @@ func TestCountersNeverMove(t *testing.T) {
 // hits.
 func TestALookUpAndAHitTakeNoLock(t *testing.T) {
 	x := newIndex()
-	must(t, x.Put(&HotView{KeyView: keyOf("capped").View(), Target: []byte("https://x"), ID: 5, Flags: FlagCapped, MaxHits: 9}))
-	must(t, x.Put(&HotView{KeyView: keyOf("drawn123").View(), Target: []byte("https://x"), ID: 6}))
+	expect.OK(t, x.Put(&HotView{KeyView: keyOf("capped").View(), Target: []byte("https://x"), ID: 5, Flags: FlagCapped, MaxHits: 9}))
+	expect.OK(t, x.Put(&HotView{KeyView: keyOf("drawn123").View(), Target: []byte("https://x"), ID: 6}))
 	for i := range x.shards {
 		x.shards[i].mu.Lock()
 	}
@@ -336,34 +336,8 @@ func TestALookUpAndAHitTakeNoLock(t *testing.T) {
 	}
 }
 
-func must(t interface {
-	Helper()
-	Fatal(...any)
-}, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // keyOf returns the key of a code in the default domain.
 func keyOf(code string) Key { return Key{Domain: DefaultDomain, Code: code} }
 
 // viewOf returns a view of the same.
 func viewOf(code []byte) KeyView { return KeyView{Domain: DefaultDomain, Code: code} }
-
-// wantEqual notes that what a format says is got, if that is not what is wanted.
-func wantEqual[T comparable](t testing.TB, got, want T, format string, args ...any) {
-	t.Helper()
-	if got != want {
-		t.Errorf("%s: got %v, want %v", fmt.Sprintf(format, args...), got, want)
-	}
-}
-
-// wantErr notes that what a format says has ended with err, if that is not the error that is wanted.
-func wantErr(t testing.TB, err, want error, format string, args ...any) {
-	t.Helper()
-	if !errors.Is(err, want) {
-		t.Errorf("%s: got %v, want %v", fmt.Sprintf(format, args...), err, want)
-	}
-}

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"shunt/engine/expect"
 	"shunt/engine/internal/limits"
 )
 
@@ -104,7 +105,7 @@ func (m *modelOfDomains) step(t *testing.T) {
 		h.CountsAtOnce = true // wide too
 	}
 	m.next++
-	must(t, m.x.PutAll([]HotView{h}))
+	expect.OK(t, m.x.PutAll([]HotView{h}))
 	m.all[k] = h
 }
 

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"shunt/engine/expect"
 	"shunt/engine/internal/limits"
 )
 
@@ -21,7 +22,7 @@ func TestManyLinksAreLoadedAsIfOneByOne(t *testing.T) {
 		}
 		links = append(links, HotView{KeyView: keyOf(code).View(), Target: fmt.Appendf(nil, "https://x/%d", id), ID: id})
 	}
-	must(t, x.PutAll(links))
+	expect.OK(t, x.PutAll(links))
 	want := make(map[string]uint64)
 	for i := range links {
 		want[string(links[i].Code)] = links[i].ID
@@ -32,7 +33,7 @@ func TestManyLinksAreLoadedAsIfOneByOne(t *testing.T) {
 			t.Errorf("%s: got %v, want link %d", code, ok, id)
 		}
 		x.AddHits(id, id)
-		wantEqual(t, x.Hits(id), id, "%s: hits", code)
+		expect.Equal(t, x.Hits(id), id, "%s: hits", code)
 	}
 	if got := x.Figures().Links; got != uint64(len(want)) {
 		t.Errorf("got %d links, want %d", got, len(want))
@@ -49,7 +50,7 @@ func TestLoadingStopsAtALinkThatCannotBePut(t *testing.T) {
 	if err := x.PutAll(links); err == nil {
 		t.Error("an id beyond the limit was accepted")
 	}
-	wantEqual(t, x.Figures().Links, 0, "links of the same batch were put")
+	expect.Equal(t, x.Figures().Links, 0, "links of the same batch were put")
 }
 
 // TestALoadPutsALockedShardLast locks the first shard that gets links. It waits without limit for all other
@@ -72,9 +73,9 @@ func TestALoadPutsALockedShardLast(t *testing.T) {
 			runtime.Gosched()
 		}
 	}
-	wantEqual(t, s.mu.used, 0, "links were put into a shard that is locked")
+	expect.Equal(t, s.mu.used, 0, "links were put into a shard that is locked")
 	s.mu.Unlock()
-	must(t, <-loaded)
+	expect.OK(t, <-loaded)
 	for i := codes; i < len(links); i++ {
 		if !x.leadsTo(&links[i]) {
 			t.Errorf("%s: not found, or not the later link", links[i].Code)
@@ -128,7 +129,7 @@ func TestALinkThatIsFoundDuringALoadIsWhole(t *testing.T) {
 			t.Errorf("link %d is missing", id+1)
 		}
 	}
-	wantEqual(t, x.Figures().Links, loaders*links, "links")
+	expect.Equal(t, x.Figures().Links, loaders*links, "links")
 }
 
 // wholeLink returns a link all of which follows from its id.
@@ -158,7 +159,7 @@ func TestALoadThatIsExpectedMakesNoLargerTables(t *testing.T) {
 				x.Expect(expected)
 			}
 			h := HotView{KeyView: viewOf(fmt.Appendf(nil, "%08x", id)), ID: id, Owner: 1, Target: []byte("https://www.example.com/")}
-			must(t, x.Put(&h))
+			expect.OK(t, x.Put(&h))
 		}
 		return x.Figures().IndexBytes
 	}

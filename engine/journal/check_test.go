@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"shunt/engine/expect"
 )
 
 var checkedID = [16]byte{0xab, 1}
@@ -25,7 +27,7 @@ func leftJournal(t *testing.T) (dir string, p Positions) {
 	dir = t.TempDir()
 	in := Folder{path: dir, storeID: checkedID}
 	j, err := Create(in, Spec{Epoch: checkedEpoch, Rings: 2, Records: checkedSlots, Now: time.Now})
-	must(t, err)
+	expect.OK(t, err)
 	number := j.Referrers.Number([]byte("a.example"))
 	fill := func(r *Ring, records uint64) {
 		for i := range records {
@@ -38,7 +40,7 @@ func leftJournal(t *testing.T) (dir string, p Positions) {
 	}
 	fill(j.Rings[0], 2*checkedSlots+100)
 	fill(j.Rings[1], 50)
-	must(t, j.Close())
+	expect.OK(t, j.Close())
 	return dir, Positions{Epoch: checkedEpoch, Rings: []uint64{2 * checkedSlots, 40, 0, 0}}
 }
 
@@ -53,7 +55,7 @@ func checkLeft(t *testing.T, dir string, p Positions) (Report, string) {
 	t.Helper()
 	in, found := Folder{path: dir, storeID: checkedID}, foundFaults("")
 	report, err := in.Check(p, false, &found)
-	must(t, err)
+	expect.OK(t, err)
 	return report, string(found)
 }
 
@@ -65,7 +67,7 @@ func change(t *testing.T, dir, name string, change func(b []byte) []byte) {
 	if err == nil {
 		err = os.WriteFile(path, change(b), 0o600)
 	}
-	must(t, err)
+	expect.OK(t, err)
 }
 
 // slotAt returns the bytes of a slot.
@@ -133,7 +135,7 @@ func TestAnInterruptedStartIsNotAFaultOfTheJournal(t *testing.T) {
 		binary.LittleEndian.PutUint64(b[ringHeadOffset:], 0)
 		return b[:ringHeaderBytes+100]
 	})
-	must(t, os.Remove(filepath.Join(dir, ring1)))
+	expect.OK(t, os.Remove(filepath.Join(dir, ring1)))
 	change(t, dir, referrersName(checkedID, checkedEpoch), func(b []byte) []byte { return b[:10] })
 	if report, found := checkLeft(t, dir, p); report != (Report{Unfinished: 3}) || found != "" {
 		t.Errorf("got %+v and faults %q", report, found)
@@ -184,9 +186,9 @@ func TestEachFaultOfAJournalIsFound(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir, p := leftJournal(t)
 			if c.change == nil {
-				must(t, os.WriteFile(filepath.Join(dir, c.file), nil, 0o600))
+				expect.OK(t, os.WriteFile(filepath.Join(dir, c.file), nil, 0o600))
 			} else if change(t, dir, c.file, c.change); c.change([]byte(strings.Repeat("x", ringHeaderBytes+checkedSlots*32))) == nil {
-				must(t, os.Remove(filepath.Join(dir, c.file)))
+				expect.OK(t, os.Remove(filepath.Join(dir, c.file)))
 			}
 			if _, found := checkLeft(t, dir, p); !strings.Contains(found, c.want) || !strings.HasPrefix(found, c.file) {
 				t.Errorf("got %q, want %q", found, c.want)

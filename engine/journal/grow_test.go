@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"shunt/engine/expect"
 )
 
 // growing returns a journal that can grow, and how many bytes its disk has room for.
@@ -31,7 +33,7 @@ func growing(t *testing.T) (j *Journal, in Folder, room *atomic.Int64) {
 	j, err := Create(in, Spec{
 		Epoch: 1, Rings: 2, Records: 2 * startRecords, Now: time.Now, Disk: Disk{Write: write},
 	})
-	must(t, err)
+	expect.OK(t, err)
 	t.Cleanup(func() { _ = j.Close() })
 	return j, in, room
 }
@@ -42,7 +44,7 @@ func onDisk(t *testing.T, in Folder) (bytes int64) {
 	paths, _ := filepath.Glob(filepath.Join(in.path, "*"))
 	for _, path := range paths {
 		var s unix.Stat_t
-		must(t, unix.Stat(path, &s))
+		expect.OK(t, unix.Stat(path, &s))
 		bytes += s.Blocks * 512
 	}
 	return bytes
@@ -105,7 +107,7 @@ func TestAJournalGrowsWhenHitsNeedIt(t *testing.T) {
 		}
 		cancel()
 		<-ended
-		must(t, j.Close())
+		expect.OK(t, j.Close())
 		p := Positions{Epoch: 1, Rings: make([]uint64, RingCount(2, 2*startRecords))}
 		res, err := in.Replay(p, func([]uint64, *Record) error { return nil })
 		if err != nil || res.Records != 2*few+1+more || len(res.Faults) > 0 {

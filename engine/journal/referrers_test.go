@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"shunt/engine/expect"
 	"shunt/engine/internal/mmap"
 	"shunt/engine/tally"
 )
@@ -14,8 +15,8 @@ import (
 func newTestReferrers(t *testing.T) *Referrers {
 	t.Helper()
 	j, err := Create(Folder{path: t.TempDir()}, Spec{Epoch: 1, Rings: 2, Records: 256, Now: time.Now})
-	must(t, err)
-	t.Cleanup(func() { must(t, j.Close()) })
+	expect.OK(t, err)
+	t.Cleanup(func() { expect.OK(t, j.Close()) })
 	return j.Referrers
 }
 
@@ -97,9 +98,9 @@ func TestADictionaryOutlivesItsProcess(t *testing.T) {
 	for i := range numbers {
 		numbers[i] = r.Number(fmt.Appendf(nil, "%d.example", i))
 	}
-	must(t, mmap.WriteBack(r.file, r.mapping))
+	expect.OK(t, mmap.WriteBack(r.file, r.mapping))
 	old, err := readReferrers(path, [16]byte{}, 1)
-	must(t, err)
+	expect.OK(t, err)
 	for i, n := range numbers {
 		if name, _ := old.Name(n); name != fmt.Sprintf("%d.example", i) {
 			t.Fatalf("number %d is %q, want %d.example", n, name, i)
@@ -111,7 +112,7 @@ func TestADictionaryOutlivesItsProcess(t *testing.T) {
 	if _, err := readReferrers(path, [16]byte{1}, 1); err == nil {
 		t.Error("a dictionary is taken by another store")
 	}
-	must(t, os.Truncate(path, dictionaryBytes/2))
+	expect.OK(t, os.Truncate(path, dictionaryBytes/2))
 	if _, err := readReferrers(path, [16]byte{}, 1); err == nil {
 		t.Error("a truncated dictionary is taken")
 	}

@@ -9,13 +9,14 @@ import (
 	"sync"
 	"testing"
 
+	"shunt/engine/expect"
 	"shunt/engine/tally"
 )
 
 func testRing(t *testing.T, records int) *Ring {
 	t.Helper()
 	r, err := createRing(new(Disk), t.TempDir(), ringHeader{epoch: 7, rings: 1, records: uint32(records)}, false)
-	must(t, err)
+	expect.OK(t, err)
 	t.Cleanup(func() { _ = r.close() })
 	return r
 }
@@ -168,7 +169,7 @@ func FuzzRingHeader(f *testing.F) {
 // FuzzRecord decodes slots with a right checksum.
 func FuzzRecord(f *testing.F) {
 	r, err := createRing(new(Disk), f.TempDir(), ringHeader{epoch: 1, rings: 1, records: 256}, false)
-	must(f, err)
+	expect.OK(f, err)
 	f.Add(uint64(1), uint64(2), uint64(3), uint32(4), uint64(5))
 	f.Fuzz(func(t *testing.T, a, b, c uint64, d uint32, seq uint64) {
 		w := Words{a, b, c, uint64(d) &^ 0b1000} // without the void bit
@@ -183,19 +184,19 @@ func FuzzRecord(f *testing.F) {
 func TestARingInUseIsNotReplaced(t *testing.T) {
 	dir, h := t.TempDir(), ringHeader{epoch: 7, rings: 1, records: 256}
 	r, err := createRing(new(Disk), dir, h, false)
-	must(t, err)
+	expect.OK(t, err)
 	if _, err := createRing(new(Disk), dir, h, false); !errors.Is(err, ErrInUse) {
 		t.Errorf("got %v", err)
 	}
 	info, err := r.file.Stat()
-	must(t, err)
+	expect.OK(t, err)
 	if got := info.Size(); got != h.fileBytes() {
 		t.Errorf("it has %d bytes, want %d", got, h.fileBytes())
 	}
-	must(t, r.close()) // its mapping stays, but must not keep the lock
+	expect.OK(t, r.close()) // its mapping stays, but must not keep the lock
 	again, err := createRing(new(Disk), dir, h, false)
-	must(t, err)
-	must(t, again.close())
+	expect.OK(t, err)
+	expect.OK(t, again.close())
 }
 
 // words returns the words of the record, without its checksum.
@@ -220,15 +221,5 @@ func TestAVoidRecordIsReadAsOne(t *testing.T) {
 	var rec Record
 	if !r.read(0, &rec) || !rec.Void {
 		t.Fatalf("read %+v, want a void record", rec)
-	}
-}
-
-func must(t interface {
-	Helper()
-	Fatal(...any)
-}, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

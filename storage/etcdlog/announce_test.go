@@ -10,6 +10,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"shunt/engine/expect"
 	"shunt/storage/clusterlog"
 )
 
@@ -38,10 +39,10 @@ func TestANodeThatIsCutOffIsDeadUntilItReturns(t *testing.T) {
 	proxies[0].Hold(false)
 	eventually(t, "it is live again", func() bool { return s.live(l, "a") })
 	cutOff()
-	must(t, l.Forget(within(t), "a"))
+	expect.OK(t, l.Forget(within(t), "a"))
 	proxies[0].Hold(false)
 	await(t, "it ends", a.ended)
-	wantErr(t, a.stop(), clusterlog.ErrForgotten, "the error")
+	expect.Error(t, a.stop(), clusterlog.ErrForgotten, "the error")
 	if m, ok := s.member(l, "a"); ok {
 		t.Errorf("it is a member again: %+v", m)
 	}
@@ -73,7 +74,7 @@ func TestASecondProcessOfANodeIsRefused(t *testing.T) {
 	copied := testNode("a")
 	copied.Advertise = "https://copy.example:7443"
 	a, err := s.open().Announce(within(t), copied, clusterlog.Claim{1})
-	must(t, err)
+	expect.OK(t, err)
 	const left = 2 * time.Second
 	a.(*announcement).waits = time.Now().Add(left - predecessorPatience)
 	start := time.Now()
@@ -85,7 +86,7 @@ func TestASecondProcessOfANodeIsRefused(t *testing.T) {
 	if m, _ := s.member(l, "a"); m != (clusterlog.Member{Node: testNode("a"), Live: true}) {
 		t.Errorf("the first is known as %+v", m)
 	}
-	wantErr(t, first.stop(), nil, "the first")
+	expect.Error(t, first.stop(), nil, "the first")
 }
 
 // Elections of the servers keep the lease of a process that crashed for as long as they go on.
@@ -95,15 +96,15 @@ func TestANodeWaitsForTheLeaseOfACrashedProcessHoweverLongItLasts(t *testing.T) 
 	client := s.Client()
 	defer client.Close()
 	a, err := l.Announce(within(t), testNode("a"), clusterlog.Claim{1})
-	must(t, err)
+	expect.OK(t, err)
 	lease, err := client.Grant(within(t), 600)
-	must(t, err)
+	expect.OK(t, err)
 	crashed := testNode("a")
 	crashed.Advertise = "https://before.example:7443"
 	value, err := clusterlog.EncodeNode(&crashed)
-	must(t, err)
+	expect.OK(t, err)
 	_, err = client.Put(within(t), l.keys.node("a"), string(value), clientv3.WithLease(lease.ID))
-	must(t, err)
+	expect.OK(t, err)
 	second := a.(*announcement)
 	got, err := client.Get(within(t), l.keys.node("a"))
 	if err != nil || len(got.Kvs) != 1 {
@@ -117,7 +118,7 @@ func TestANodeWaitsForTheLeaseOfACrashedProcessHoweverLongItLasts(t *testing.T) 
 	case <-time.After(4 * saidInterval):
 	}
 	_, err = client.Revoke(within(t), lease.ID)
-	must(t, err)
+	expect.OK(t, err)
 	eventually(t, "it is announced", func() bool { m, ok := s.member(l, "a"); return ok && m.Live && m.Node == testNode("a") })
 	if err := running.stop(); err != nil {
 		t.Error(err)
@@ -197,7 +198,7 @@ func TestWhatANodeSaysIsSentTwiceASecondAtMost(t *testing.T) {
 	for name, change := range map[string]func(*clusterlog.Node){
 		"another name": func(n *clusterlog.Node) { n.Name = "b" }, "no role": func(n *clusterlog.Node) { n.Role = "" },
 	} {
-		wantErr(t, a.Update(change), clusterlog.ErrInvalidNode, "%s", name)
+		expect.Error(t, a.Update(change), clusterlog.ErrInvalidNode, "%s", name)
 	}
 	time.Sleep(2 * saidInterval)
 	if got, err := client.Get(within(t), l.keys.node("a")); err != nil || got.Kvs[0].ModRevision != before {
@@ -209,12 +210,12 @@ func TestANodeForgottenBeforeItIsLiveIsTold(t *testing.T) {
 	s := newSite(t, 1)
 	l := s.open()
 	a, err := l.Announce(within(t), testNode("a"), clusterlog.Claim{1})
-	must(t, err)
-	must(t, l.Forget(within(t), "a"))
+	expect.OK(t, err)
+	expect.OK(t, l.Forget(within(t), "a"))
 	if _, err := l.Announce(within(t), testNode("a"), clusterlog.Claim{2}); err != nil { // another takes its name
 		t.Fatal(err)
 	}
-	wantErr(t, a.Run(within(t)), clusterlog.ErrForgotten, "the error")
+	expect.Error(t, a.Run(within(t)), clusterlog.ErrForgotten, "the error")
 	if s.live(l, "a") {
 		t.Error("it is live, though the name is another's")
 	}
@@ -242,7 +243,7 @@ func TestANodeThatCrashedIsLiveAgainOnceItsOldLeaseEnds(t *testing.T) {
 	if took := time.Since(start); took > nodeTTL+3*time.Second {
 		t.Errorf("after %v", took)
 	}
-	wantErr(t, again.stop(), nil, "Run")
+	expect.Error(t, again.stop(), nil, "Run")
 }
 
 // Each request is executed, and its answer is lost.
@@ -252,7 +253,7 @@ func TestAnAnnouncementIsMadeOnceWhenAnswersAreLost(t *testing.T) {
 	l, observer := s.open(endpoints...), s.open()
 	claim := clusterlog.Claim{1}
 	value, err := clusterlog.EncodeClaim(&clusterlog.Node{Name: "a", Advertise: "https://h:1", Role: clusterlog.Edge, Reads: 1}, claim)
-	must(t, err)
+	expect.OK(t, err)
 	before, err := l.claimOf(within(t), "a")
 	if err != nil || before.kv != nil {
 		t.Fatalf("got %+v, %v", before, err)
@@ -266,16 +267,16 @@ func TestAnAnnouncementIsMadeOnceWhenAnswersAreLost(t *testing.T) {
 		proxies[0].DropAnswers(false)
 	}
 	lost(func(ctx context.Context) {
-		wantErr(t, l.makeClaim(ctx, "a", string(value), before.revision), clusterlog.ErrUnavailable, "the error")
+		expect.Error(t, l.makeClaim(ctx, "a", string(value), before.revision), clusterlog.ErrUnavailable, "the error")
 	})
 	_, err = observer.Announce(within(t), testNode("a"), clusterlog.Claim{2})
-	wantErr(t, err, clusterlog.ErrNameTaken, "another node")
+	expect.Error(t, err, clusterlog.ErrNameTaken, "another node")
 	made, err := l.Announce(within(t), testNode("a"), claim)
 	if err != nil {
 		t.Fatalf("the same again: %v", err)
 	}
 	a := made.(*announcement)
-	must(t, a.begin(within(t)))
+	expect.OK(t, a.begin(within(t)))
 	lost(func(ctx context.Context) {
 		if err := a.say(ctx); err != nil || a.said.Name != "" {
 			t.Errorf("got %v, and it believes that it said %+v", err, a.said)
@@ -296,5 +297,5 @@ func TestAnAnnouncementIsMadeOnceWhenAnswersAreLost(t *testing.T) {
 	})
 	a.Applied(5)
 	eventually(t, "the last value is known", func() bool { m, _ := s.member(observer, "a"); return m.Live && m.Applied == 5 })
-	wantErr(t, p.stop(), nil, "Run")
+	expect.Error(t, p.stop(), nil, "Run")
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"shunt/engine/expect"
 	"shunt/storage/clusterlog"
 )
 
@@ -80,7 +81,7 @@ func TestAnEntryThatWasTrimmedMeanwhileStaysUnknown(t *testing.T) {
 		t.Fatalf("the head of the next leader is %v", next.Head())
 	}
 	next.mustAppend("third")
-	must(t, next.Trim(within(t), 2))
+	expect.OK(t, next.Trim(within(t), 2))
 	for _, p := range proxies {
 		p.DropAnswers(false)
 	}
@@ -164,7 +165,7 @@ func TestALeaderWithoutServersStopsBeforeItsLeaseEnds(t *testing.T) {
 	if r.Valid() {
 		t.Error("it is valid")
 	}
-	wantErr(t, r.stop(), clusterlog.ErrDeposed, "the error")
+	expect.Error(t, r.stop(), clusterlog.ErrDeposed, "the error")
 	next := s.lead(s.open(), "b")
 	if took := time.Since(start); took > leaseTTL+3*time.Second {
 		t.Errorf("the next leads after %v", took)
@@ -211,7 +212,7 @@ func TestAFollowerOfAPausedServerGetsEntriesFromAnother(t *testing.T) {
 		proxies[i].Hold(false)
 	}
 	cancel()
-	wantErr(t, <-ended, context.Canceled, "the error")
+	expect.Error(t, <-ended, context.Canceled, "the error")
 }
 
 func TestAByteThatAServerChangesIsReadElsewhere(t *testing.T) {
@@ -243,12 +244,12 @@ func TestAnEntryThatIsWrongEverywhereIsNeverApplied(t *testing.T) {
 	defer client.Close()
 	key := l.keys.entry(3)
 	right, err := client.Get(within(t), key)
-	must(t, err)
+	expect.OK(t, err)
 	good := right.Kvs[0].Value
 	wrong := bytes.Clone(good)
 	wrong[40] ^= 1
 	_, err = client.Put(within(t), key, string(wrong))
-	must(t, err)
+	expect.OK(t, err)
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
 	var got []clusterlog.Entry

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"shunt/engine/expect"
 	"shunt/storage/clusterlog"
 )
 
@@ -49,7 +50,7 @@ func (s *site) stopALeader(round int) {
 		p.Hold(true)
 	}
 	time.Sleep(time.Duration(round%5) * 300 * time.Millisecond) // repeats at other servers are held, too
-	must(t, old.Process.Signal(syscall.SIGSTOP))
+	expect.OK(t, old.Process.Signal(syscall.SIGSTOP))
 	own := s.open()
 	next := s.lead(own, "next")
 	for i := range 5 {
@@ -60,7 +61,7 @@ func (s *site) stopALeader(round int) {
 			}
 		}
 	}
-	must(t, old.Process.Signal(syscall.SIGCONT))
+	expect.OK(t, old.Process.Signal(syscall.SIGCONT))
 	await(t, "the child ends", old.ended)
 	next.mustAppend("last")
 	s.compare(own, old, next)

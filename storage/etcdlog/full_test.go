@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"shunt/engine/expect"
 	"shunt/storage/clusterlog"
 )
 
@@ -34,7 +35,7 @@ func TestAppendsToFullServersAreWrittenOnceOrNotAtAll(t *testing.T) {
 	}
 	for range 2 {
 		_, err := r.Append(within(t), clusterlog.NewBatchID(), payload, nil)
-		wantErr(t, err, clusterlog.ErrNoSpace, "again")
+		expect.Error(t, err, clusterlog.ErrNoSpace, "again")
 	}
 	if found := s.all(l); len(found) != written {
 		t.Errorf("the log has %d entries; %d were acknowledged", len(found), written)

@@ -9,6 +9,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"shunt/engine/expect"
 	"shunt/storage/clusterlog"
 )
 
@@ -25,8 +26,8 @@ func TestALogOfAnotherClusterIsRefused(t *testing.T) {
 	defer client.Close()
 	before := s.dump(client)
 
-	wantErr(t, Create(within(t), own), nil, "to make the same log again")
-	wantErr(t, Create(within(t), other), clusterlog.ErrForeignLog, "to make another in its place")
+	expect.Error(t, Create(within(t), own), nil, "to make the same log again")
+	expect.Error(t, Create(within(t), other), clusterlog.ErrForeignLog, "to make another in its place")
 	if err := Create(within(t), otherKey); !errors.Is(err, clusterlog.ErrForeignLog) || !strings.Contains(err.Error(), "visitor key") {
 		t.Errorf("to make it again with another visitor key: got %v, want %v", err, clusterlog.ErrForeignLog)
 	}
@@ -34,10 +35,10 @@ func TestALogOfAnotherClusterIsRefused(t *testing.T) {
 		t.Errorf("Find: got %v, %v; want %v", id, err, s.id)
 	}
 	_, _, err := Find(within(t), elsewhere)
-	wantErr(t, err, clusterlog.ErrForeignLog, "Find where nothing is")
+	expect.Error(t, err, clusterlog.ErrForeignLog, "Find where nothing is")
 	for name, o := range map[string]Options{"of another cluster": other, "of an empty prefix": elsewhere, "of another visitor key": otherKey} {
 		l, err := New(o)
-		must(t, err)
+		expect.OK(t, err)
 		_, campaign := l.Campaign(within(t), "a")
 		_, status := l.Status(within(t))
 		follow := l.Follow(within(t), clusterlog.Origin(o.ID), func(clusterlog.Progress) error { return errEnough })
@@ -45,7 +46,7 @@ func TestALogOfAnotherClusterIsRefused(t *testing.T) {
 		_, announce := l.Announce(within(t), testNode("a"), clusterlog.Claim{1})
 		forget := l.Forget(within(t), "a")
 		for call, err := range map[string]error{"Nodes": nodes, "Announce": announce, "Forget": forget, "Check": l.Check(within(t)), "Campaign": campaign, "Status": status, "Follow": follow} {
-			wantErr(t, err, clusterlog.ErrForeignLog, "%s %s", call, name)
+			expect.Error(t, err, clusterlog.ErrForeignLog, "%s %s", call, name)
 		}
 		if err := l.Close(); err != nil {
 			t.Error(err)
@@ -54,14 +55,14 @@ func TestALogOfAnotherClusterIsRefused(t *testing.T) {
 	if after := s.dump(client); after != before {
 		t.Errorf("the servers have\n%s\nand had\n%s", after, before)
 	}
-	wantErr(t, s.open().Check(within(t)), nil, "the own log")
+	expect.Error(t, s.open().Check(within(t)), nil, "the own log")
 }
 
 // dump returns all keys and values.
 func (s *site) dump(client *clientv3.Client) string {
 	s.t.Helper()
 	all, err := client.Get(within(s.t), "", clientv3.WithPrefix())
-	must(s.t, err)
+	expect.OK(s.t, err)
 	var text strings.Builder
 	for _, kv := range all.Kvs {
 		text.WriteString(string(kv.Key) + " = " + string(kv.Value) + "\n")
@@ -78,8 +79,8 @@ func TestALogOfANewerProgramIsRefused(t *testing.T) {
 		"shunt log, version 3": clusterlog.ErrNewerVersion, "shunt log, version 1": clusterlog.ErrForeignLog, "shunt log, version 0": clusterlog.ErrForeignLog, "something": clusterlog.ErrForeignLog,
 	} {
 		_, err := client.Put(within(t), l.keys.format, line)
-		must(t, err)
-		wantErr(t, l.Check(within(t)), want, "%q", line)
+		expect.OK(t, err)
+		expect.Error(t, l.Check(within(t)), want, "%q", line)
 	}
 }
 
@@ -100,7 +101,7 @@ func TestAnOldServerIsRefusedByItsVersion(t *testing.T) {
 
 func TestServersThatDoNotAnswerAreNamed(t *testing.T) {
 	l, err := New(Options{Endpoints: []string{"127.0.0.1:1"}})
-	must(t, err)
+	expect.OK(t, err)
 	defer l.Close()
 	if err := l.Check(within(t)); !errors.Is(err, clusterlog.ErrUnavailable) || !strings.Contains(err.Error(), "127.0.0.1:1") {
 		t.Errorf("got %v", err)
@@ -119,11 +120,11 @@ func TestAFollowerOfARestoredLogIsTold(t *testing.T) {
 	l := s.open()
 	r := s.lead(l, "a")
 	first, second := r.mustAppend("first"), r.mustAppend("second")
-	must(t, r.stop())
+	expect.OK(t, r.stop())
 	client := s.Client()
 	defer client.Close()
 	_, err := client.Txn(within(t)).Then(clientv3.OpDelete(l.keys.entry(2)), clientv3.OpPut(l.keys.head, first.String())).Commit()
-	must(t, err)
+	expect.OK(t, err)
 	applied := 0
 	follow := func(from clusterlog.Position) error {
 		ctx, cancel := context.WithTimeout(within(t), 5*time.Second)
@@ -133,10 +134,10 @@ func TestAFollowerOfARestoredLogIsTold(t *testing.T) {
 			return nil
 		})
 	}
-	wantErr(t, follow(second), clusterlog.ErrAhead, "the error")
+	expect.Error(t, follow(second), clusterlog.ErrAhead, "the error")
 	next := s.lead(l, "b")
 	next.mustAppend("another second")
-	wantErr(t, follow(second), clusterlog.ErrDiverged, "at the head")
+	expect.Error(t, follow(second), clusterlog.ErrDiverged, "at the head")
 	next.mustAppend("third")
 	if err := follow(second); !errors.Is(err, clusterlog.ErrDiverged) || applied != 0 {
 		t.Errorf("beyond it: got %v, want %v; %d entries applied", err, clusterlog.ErrDiverged, applied)
@@ -157,12 +158,12 @@ func TestAUserWithARoleOnThePrefixIsEnough(t *testing.T) {
 	_, root := client.UserAdd(ctx, "root", "secret")
 	_, rootRole := client.UserGrantRole(ctx, "root", "root")
 	_, enabled := client.AuthEnable(ctx)
-	must(t, errors.Join(role, grant, user, given, root, rootRole, enabled))
+	expect.OK(t, errors.Join(role, grant, user, given, root, rootRole, enabled))
 	o := Options{Endpoints: s.Endpoints(), ID: s.id, Username: "shunt", Password: "secret"}
 	l, err := New(o)
-	must(t, err)
+	expect.OK(t, err)
 	t.Cleanup(func() { _ = l.Close() })
-	must(t, l.Check(ctx))
+	expect.OK(t, l.Check(ctx))
 	r := s.lead(l, "a")
 	r.mustAppend("first")
 	a := s.announce(l, testNode("a"), clusterlog.Claim{1})
@@ -170,16 +171,16 @@ func TestAUserWithARoleOnThePrefixIsEnough(t *testing.T) {
 	if err := a.stop(); err != nil || s.live(l, "a") {
 		t.Errorf("the announcement: %v; live after its end: %t", err, s.live(l, "a"))
 	}
-	wantErr(t, l.Forget(within(t), "a"), nil, "Forget")
+	expect.Error(t, l.Forget(within(t), "a"), nil, "Forget")
 	leader.Kill()
 	r.mustAppend("second")
 	leader.Start()
 	s.wantPayloads(l, "first", "second")
-	wantErr(t, r.Trim(within(t), 1), nil, "Trim")
-	wantErr(t, r.stop(), nil, "Run")
+	expect.Error(t, r.Trim(within(t), 1), nil, "Trim")
+	expect.Error(t, r.stop(), nil, "Run")
 	o.Password = "wrong"
 	wrong, err := New(o)
-	must(t, err)
+	expect.OK(t, err)
 	defer wrong.Close()
 	if err := wrong.Check(within(t)); !errors.Is(err, clusterlog.ErrUnavailable) || !strings.Contains(err.Error(), "authentication failed") {
 		t.Errorf("with a wrong password: %v", err)

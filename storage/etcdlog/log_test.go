@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"shunt/engine/expect"
 	"shunt/storage/clusterlog"
 )
 
@@ -48,7 +49,7 @@ func TestTheLargestEntriesAreRead(t *testing.T) {
 	}
 	s.wantPayloads(l, want...)
 	_, err := r.Append(within(t), clusterlog.NewBatchID(), make([]byte, clusterlog.MaxPayloadBytes+1), nil)
-	wantErr(t, err, clusterlog.ErrTooLarge, "the error")
+	expect.Error(t, err, clusterlog.ErrTooLarge, "the error")
 }
 
 func TestAnIdleFollowerLearnsThatItIsUpToDate(t *testing.T) {
@@ -102,7 +103,7 @@ func TestALeaderThatResignsHandsOverAtOnce(t *testing.T) {
 	waiting.Go(func() { second = s.lead(b, "b") })
 	time.Sleep(time.Second) // b has seen the leader
 	start := time.Now()
-	wantErr(t, first.stop(), nil, "Run")
+	expect.Error(t, first.stop(), nil, "Run")
 	waiting.Wait()
 	took := time.Since(start)
 	if took > time.Second || second.Head() != head || second.Epoch() <= first.Epoch() {
@@ -113,7 +114,7 @@ func TestALeaderThatResignsHandsOverAtOnce(t *testing.T) {
 		t.Error("a leader that has resigned is valid")
 	}
 	_, err := first.Append(within(t), clusterlog.NewBatchID(), nil, nil)
-	wantErr(t, err, clusterlog.ErrDeposed, "the error")
+	expect.Error(t, err, clusterlog.ErrDeposed, "the error")
 }
 
 func TestConcurrentAppendsAllHaveAPlace(t *testing.T) {
@@ -150,17 +151,17 @@ func TestAFollowerBelowTheFloorIsTold(t *testing.T) {
 		t.Error("entries that are not there can be trimmed")
 	}
 	for range 2 { // a repeat changes nothing
-		must(t, r.Trim(within(t), 20))
+		expect.OK(t, r.Trim(within(t), 20))
 	}
 	if status, err := l.Status(within(t)); err != nil || status.Floor != 21 || status.Head != at[29] {
 		t.Errorf("got %+v, %v", status, err)
 	}
 	nothing := func(p clusterlog.Progress) error { return errEnough }
-	wantErr(t, l.Follow(within(t), at[18], nothing), clusterlog.ErrBelowFloor, "from entry 19")
-	wantEqual(t, l.Follow(within(t), at[19], nothing), errEnough, "from entry 20")
-	must(t, r.Trim(within(t), 30))
-	wantEqual(t, l.Follow(within(t), at[29], nothing), errEnough, "from the head of an empty log")
-	wantEqual(t, l.counts.compactions.Load(), 1, "compactions")
+	expect.Error(t, l.Follow(within(t), at[18], nothing), clusterlog.ErrBelowFloor, "from entry 19")
+	expect.Equal(t, l.Follow(within(t), at[19], nothing), errEnough, "from entry 20")
+	expect.OK(t, r.Trim(within(t), 30))
+	expect.Equal(t, l.Follow(within(t), at[29], nothing), errEnough, "from the head of an empty log")
+	expect.Equal(t, l.counts.compactions.Load(), 1, "compactions")
 	r.mustAppend("after it")
 }
 
@@ -169,11 +170,11 @@ func TestALeaderOfAnOlderEpochCannotTrim(t *testing.T) {
 	a, b := s.open(), s.open()
 	first := s.lead(a, "a")
 	first.mustAppend("x")
-	must(t, first.stop())
+	expect.OK(t, first.stop())
 	second := s.lead(b, "b")
-	wantErr(t, first.Trim(within(t), 1), clusterlog.ErrDeposed, "the error")
+	expect.Error(t, first.Trim(within(t), 1), clusterlog.ErrDeposed, "the error")
 	if status, err := b.Status(within(t)); err != nil || status.Floor != 1 {
 		t.Errorf("got %+v, %v", status, err)
 	}
-	wantErr(t, second.Trim(within(t), 1), nil, "the new leader")
+	expect.Error(t, second.Trim(within(t), 1), nil, "the new leader")
 }

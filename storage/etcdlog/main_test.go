@@ -14,6 +14,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"shunt/engine/expect"
 	"shunt/storage/clusterlog"
 	"shunt/storage/etcdlog/etcdtest"
 )
@@ -27,14 +28,6 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	goleak.VerifyTestMain(m)
-}
-
-// must ends a test if a step that it does not test has failed.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // patience bounds everything that a test waits for.
@@ -51,7 +44,7 @@ type site struct {
 func newSite(t testing.TB, members int, args ...string) *site {
 	t.Helper()
 	s := &site{Cluster: etcdtest.Start(t, members, args...), t: t, id: clusterlog.NewID()}
-	must(t, Create(within(t), Options{Endpoints: s.Endpoints(), ID: s.id}))
+	expect.OK(t, Create(within(t), Options{Endpoints: s.Endpoints(), ID: s.id}))
 	return s
 }
 
@@ -73,7 +66,7 @@ func (s *site) open(endpoints ...string) *Log {
 		o.Logger = slog.New(slog.NewTextHandler(os.Stderr, nil))
 	}
 	l, err := New(o)
-	must(s.t, err)
+	expect.OK(s.t, err)
 	s.t.Cleanup(func() { _ = l.Close() })
 	return l
 }
@@ -88,7 +81,7 @@ type reign struct {
 func (s *site) lead(l *Log, name string) *reign {
 	s.t.Helper()
 	lead, err := l.Campaign(within(s.t), name)
-	must(s.t, err)
+	expect.OK(s.t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	var result error
@@ -137,7 +130,7 @@ func (s *site) entries(l *Log, n int) (found []clusterlog.Entry) {
 func (s *site) all(l *Log) []clusterlog.Entry {
 	s.t.Helper()
 	status, err := l.Status(within(s.t))
-	must(s.t, err)
+	expect.OK(s.t, err)
 	if status.Head.Sequence == 0 {
 		return nil
 	}
@@ -164,19 +157,3 @@ func eventually(t testing.TB, what string, is func() bool) {
 }
 
 func numbered(n int) string { return fmt.Sprintf("payload %d", n) }
-
-// wantEqual notes that what a format says is got, if that is not what is wanted.
-func wantEqual[T comparable](t testing.TB, got, want T, format string, args ...any) {
-	t.Helper()
-	if got != want {
-		t.Errorf("%s: got %v, want %v", fmt.Sprintf(format, args...), got, want)
-	}
-}
-
-// wantErr notes that what a format says has ended with err, if that is not the error that is wanted.
-func wantErr(t testing.TB, err, want error, format string, args ...any) {
-	t.Helper()
-	if !errors.Is(err, want) {
-		t.Errorf("%s: got %v, want %v", fmt.Sprintf(format, args...), err, want)
-	}
-}

@@ -11,6 +11,7 @@ import (
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"shunt/engine/expect"
 	"shunt/storage/clusterlog"
 )
 
@@ -45,7 +46,7 @@ func TestNodesWhoseRowsAreDeletedClaimTheirNamesAgain(t *testing.T) {
 	for range 3 {
 		ops := []clientv3.Op{clientv3.OpDelete(l.keys.names, below(l.keys.names)), clientv3.OpDelete(l.keys.nodes, below(l.keys.nodes))}
 		_, err := client.Txn(within(t)).Then(ops...).Commit()
-		must(t, err)
+		expect.OK(t, err)
 		deleted := time.Now()
 		eventually(t, "all are live again", all)
 		t.Logf("after %v", time.Since(deleted))
@@ -55,8 +56,8 @@ func TestNodesWhoseRowsAreDeletedClaimTheirNamesAgain(t *testing.T) {
 		})
 	}
 	for i, p := range running {
-		wantErr(t, p.stop(), nil, "%s", names[i])
-		wantErr(t, l.Forget(within(t), names[i]), nil, "to forget %s", names[i])
+		expect.Error(t, p.stop(), nil, "%s", names[i])
+		expect.Error(t, l.Forget(within(t), names[i]), nil, "to forget %s", names[i])
 		if m, ok := s.member(l, names[i]); ok {
 			t.Errorf("it was forgotten, and is %+v", m)
 		}
@@ -70,7 +71,7 @@ func TestANodeWhoseNameWasGivenAwayStops(t *testing.T) {
 			s := newSite(t, 1)
 			l := s.open()
 			announced, err := l.Announce(within(t), testNode("a"), clusterlog.Claim{1})
-			must(t, err)
+			expect.OK(t, err)
 			client := s.Client()
 			defer client.Close()
 			want := clusterlog.ErrNameTaken
@@ -79,12 +80,12 @@ func TestANodeWhoseNameWasGivenAwayStops(t *testing.T) {
 			} else {
 				_, err = client.Delete(within(t), l.keys.name("a"))
 			}
-			must(t, err)
+			expect.OK(t, err)
 			s.announce(s.open(), testNode("a"), clusterlog.Claim{2})
 			eventually(t, "the other is live", func() bool { return s.live(l, "a") })
 			old := s.run(announced)
 			await(t, "it ends", old.ended)
-			wantErr(t, old.stop(), want, "the error")
+			expect.Error(t, old.stop(), want, "the error")
 		})
 	}
 }
@@ -94,14 +95,14 @@ func TestAMarkIsOnlyOfClaimsBeforeIt(t *testing.T) {
 	s := newSite(t, 1)
 	l := s.open()
 	_, err := l.Announce(within(t), testNode("a"), clusterlog.Claim{1})
-	must(t, err)
-	must(t, l.Forget(within(t), "a"))
+	expect.OK(t, err)
+	expect.OK(t, l.Forget(within(t), "a"))
 	s.announce(s.open(), testNode("a"), clusterlog.Claim{1})
 	eventually(t, "it is live", func() bool { return s.live(l, "a") })
 	client := s.Client()
 	defer client.Close()
 	_, err = client.Delete(within(t), l.keys.name("a"))
-	must(t, err)
+	expect.OK(t, err)
 	eventually(t, "it has claimed its name again", func() bool {
 		resp, err := client.Get(within(t), l.keys.name("a"))
 		return err == nil && len(resp.Kvs) == 1
@@ -118,11 +119,11 @@ func TestMarksHaveALimit(t *testing.T) {
 	defer client.Close()
 	for i := range maxMarks + 3 {
 		_, err := client.Put(within(t), l.keys.mark(fmt.Sprintf("n%d", i)), "")
-		must(t, err)
+		expect.OK(t, err)
 	}
 	_, err := l.Announce(within(t), testNode("a"), clusterlog.Claim{1})
-	must(t, err)
-	must(t, l.Forget(within(t), "a"))
+	expect.OK(t, err)
+	expect.OK(t, l.Forget(within(t), "a"))
 	resp, err := client.Get(within(t), l.keys.marks, below(l.keys.marks), clientv3.WithKeysOnly())
 	if err != nil || len(resp.Kvs) != maxMarks {
 		t.Fatalf("%d marks, %v; want %d", len(resp.Kvs), err, maxMarks)
@@ -179,7 +180,7 @@ func TestMoreRowsThanNodes(t *testing.T) {
 	for i := range clusterlog.MaxNodes + 5 {
 		n := testNode(fmt.Sprintf("n%04d", i))
 		claim, err := clusterlog.EncodeClaim(&n, clusterlog.Claim{1})
-		must(t, err)
+		expect.OK(t, err)
 		names = append(names, &mvccpb.KeyValue{Key: []byte(k.name(n.Name)), Value: claim}, &mvccpb.KeyValue{Key: []byte(k.name(n.Name + "/x")), Value: claim})
 	}
 	members, bad := k.members(names, nil)

@@ -12,6 +12,7 @@ import (
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
 
+	"shunt/engine/expect"
 	"shunt/storage/clusterlog"
 )
 
@@ -29,7 +30,7 @@ type presence struct {
 func (s *site) announce(l *Log, n clusterlog.Node, claim clusterlog.Claim) *presence {
 	s.t.Helper()
 	a, err := l.Announce(within(s.t), n, claim)
-	must(s.t, err)
+	expect.OK(s.t, err)
 	return s.run(a)
 }
 
@@ -47,7 +48,7 @@ func (s *site) run(a clusterlog.Announcement) *presence {
 func (s *site) member(l *Log, name string) (m clusterlog.Member, ok bool) {
 	s.t.Helper()
 	members, err := l.Nodes(within(s.t))
-	must(s.t, err)
+	expect.OK(s.t, err)
 	at := slices.IndexFunc(members, func(m clusterlog.Member) bool { return m.Name == name })
 	if at < 0 {
 		return m, false
@@ -79,8 +80,8 @@ func TestANameIsGivenToOneNode(t *testing.T) {
 		}
 	}
 	taken()
-	wantErr(t, l.Forget(within(t), "a"), clusterlog.ErrStillLive, "to forget a live node")
-	must(t, first.stop())
+	expect.Error(t, l.Forget(within(t), "a"), clusterlog.ErrStillLive, "to forget a live node")
+	expect.OK(t, first.stop())
 	if m, ok := s.member(l, "a"); !ok || m.Live || m.Node != testNode("a") {
 		t.Errorf("a node that has ended is %+v, %v", m, ok)
 	}
@@ -92,12 +93,12 @@ func TestANameIsGivenToOneNode(t *testing.T) {
 		m, _ := s.member(l, "a")
 		return m == clusterlog.Member{Node: again, Live: true}
 	})
-	must(t, first.stop())
-	must(t, l.Forget(within(t), "a"))
-	wantErr(t, l.Forget(within(t), "a"), clusterlog.ErrUnknownNode, "to forget it again")
+	expect.OK(t, first.stop())
+	expect.OK(t, l.Forget(within(t), "a"))
+	expect.Error(t, l.Forget(within(t), "a"), clusterlog.ErrUnknownNode, "to forget it again")
 	second := s.announce(l, testNode("a"), clusterlog.Claim{2})
 	eventually(t, "the next of its name is live", func() bool { return s.live(l, "a") })
-	must(t, second.stop())
+	expect.OK(t, second.stop())
 }
 
 func TestOfNodesThatRaceForANameOneGetsIt(t *testing.T) {
@@ -144,7 +145,7 @@ func (s *site) observe(l *Log) *journal {
 	}()
 	s.t.Cleanup(func() {
 		cancel()
-		wantErr(s.t, <-ended, context.Canceled, "Members")
+		expect.Error(s.t, <-ended, context.Canceled, "Members")
 	})
 	return j
 }
@@ -182,13 +183,13 @@ func TestThreeNodesSeeEachOthersChangesWithinASecond(t *testing.T) {
 	nodes[1].Applied(42)
 	want[1].Applied = 42
 	seen("one has applied entries")
-	must(t, nodes[2].Update(func(n *clusterlog.Node) { n.Role, n.Reads = clusterlog.Edge, 2 }))
+	expect.OK(t, nodes[2].Update(func(n *clusterlog.Node) { n.Role, n.Reads = clusterlog.Edge, 2 }))
 	want[2].Role, want[2].Reads = clusterlog.Edge, 2
 	seen("one has another role")
-	must(t, nodes[0].stop())
+	expect.OK(t, nodes[0].stop())
 	want[0].Live = false
 	seen("one has ended")
-	must(t, s.open().Forget(within(t), "a"))
+	expect.OK(t, s.open().Forget(within(t), "a"))
 	want = want[1:]
 	seen("one was forgotten")
 }
@@ -225,7 +226,7 @@ func TestWhatOthersWroteAmongTheNodesIsSkippedAndReported(t *testing.T) {
 	for name, row := range foreign(&l.keys) {
 		key, value := row[0], row[1]
 		_, err := client.Put(within(t), key, value)
-		must(t, err)
+		expect.OK(t, err)
 		members, err := l.Nodes(within(t))
 		if err != nil || len(members) != 1 || members[0].Name != "a" {
 			t.Errorf("%s: got %+v, %v, want node a alone", name, members, err)
@@ -263,14 +264,14 @@ func TestANodeReplacesWhatOthersWroteInPlaceOfItsClaim(t *testing.T) {
 	put := func(key, value string) {
 		t.Helper()
 		_, err := client.Put(within(t), key, value)
-		must(t, err)
+		expect.OK(t, err)
 	}
 	put(l.keys.name("a"), "hello")
 	a := s.announce(l, testNode("a"), clusterlog.Claim{1})
 	eventually(t, "it is live", func() bool { return s.live(l, "a") })
 	put(l.keys.name("a"), "hello")
 	_, err := s.open().Announce(within(t), testNode("a"), clusterlog.Claim{2}) // once the first has written it again
-	wantErr(t, err, clusterlog.ErrNameTaken, "another node")
+	expect.Error(t, err, clusterlog.ErrNameTaken, "another node")
 	select {
 	case <-a.ended:
 		t.Errorf("the first ended: %v", a.stop())
@@ -288,7 +289,7 @@ func TestRowsThatAreTooLargeTogetherAreSkipped(t *testing.T) {
 	defer client.Close()
 	for i := range 5 {
 		_, err := client.Put(within(t), l.keys.name(fmt.Sprintf("b%d", i)), strings.Repeat("x", 1400<<10))
-		must(t, err)
+		expect.OK(t, err)
 	}
 	members, err := l.Nodes(within(t))
 	if err != nil || len(members) != 1 || !members[0].Live || len(l.BadRows()) != 5 {
@@ -301,11 +302,11 @@ func TestAClaimIsMadeOnlyIfTheCountIsStillRight(t *testing.T) {
 	s := newSite(t, 1)
 	l := s.open()
 	counted, err := l.claimOf(within(t), "a")
-	must(t, err)
+	expect.OK(t, err)
 	for _, name := range []string{"a", "b"} {
 		n := testNode(name)
 		value, _ := clusterlog.EncodeClaim(&n, clusterlog.Claim{1})
-		must(t, l.makeClaim(within(t), name, string(value), counted.revision))
+		expect.OK(t, l.makeClaim(within(t), name, string(value), counted.revision))
 	}
 	if members, err := l.Nodes(within(t)); err != nil || len(members) != 1 || members[0].Name != "a" {
 		t.Errorf("got %+v, %v", members, err)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage/clusterlog"
 	"shunt/storage/replicate"
 )
@@ -263,7 +264,7 @@ func TestACapThatIsChangedAdmitsNoMoreAndNoLess(t *testing.T) {
 			t.Errorf("%d hits were admitted, the cap is %d, and it is used up: %t", hits, limit, s.usedUp("x"))
 		}
 	}
-	wantEqual(t, hits, 600, "hits were admitted, and the highest cap was 600")
+	expect.Equal(t, hits, 600, "hits were admitted, and the highest cap was 600")
 }
 
 // TestAGrantOfACapThatWasTakenAwayIsNotUsed has the cap of a link taken away while an answer of the leader is on its way.
@@ -294,7 +295,7 @@ func TestAGrantOfACapThatWasTakenAwayIsNotUsed(t *testing.T) {
 		}
 		return s.usedUp("x")
 	})
-	wantEqual(t, hits, 3, "hits were admitted, and the cap is 3")
+	expect.Equal(t, hits, 3, "hits were admitted, and the cap is 3")
 }
 
 // pulled has all members pull everything.

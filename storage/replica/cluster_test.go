@@ -13,6 +13,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage"
 	"shunt/storage/clusterlog"
 	"shunt/storage/replicate"
@@ -113,7 +114,7 @@ func (m *member) start(log clusterlog.Log) {
 	running, stopRunning := context.WithCancel(context.Background())
 	var replica, rest sync.WaitGroup
 	replica.Go(func() {
-		wantErr(m.t, m.replica.Run(replicating), nil, "%s", m.name)
+		expect.Error(m.t, m.replica.Run(replicating), nil, "%s", m.name)
 	})
 	rest.Go(func() { _ = m.store.Run(running) })
 	rest.Go(func() { _ = m.engine.Run(running) })
@@ -122,7 +123,7 @@ func (m *member) start(log clusterlog.Log) {
 		replica.Wait()
 		stopRunning()
 		rest.Wait()
-		wantErr(m.t, errors.Join(m.engine.Close(), m.store.Close()), nil, "%s: closing", m.name)
+		expect.Error(m.t, errors.Join(m.engine.Close(), m.store.Close()), nil, "%s: closing", m.name)
 	})
 	m.t.Cleanup(m.stop)
 }
@@ -292,7 +293,7 @@ func TestANodeThatIsSucceededBeforeItLeadsGoesOn(t *testing.T) {
 	}
 	_, _, beyond := won.Head().Next(won.Epoch(), clusterlog.BatchID{1}, []byte("entry"), nil)
 	lead := &leadership{Leadership: won}
-	wantErr(t, lead.reached(beyond), clusterlog.ErrAhead, "while it leads")
+	expect.Error(t, lead.reached(beyond), clusterlog.ErrAhead, "while it leads")
 	log.depose()
 	next, err := log.Campaign(within(t), "b")
 	if err != nil {
@@ -302,8 +303,8 @@ func TestANodeThatIsSucceededBeforeItLeadsGoesOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantErr(t, lead.reached(after), errSucceeded, "after another was elected")
-	wantErr(t, lead.reached(won.Head()), errElected, "at its own election")
+	expect.Error(t, lead.reached(after), errSucceeded, "after another was elected")
+	expect.Error(t, lead.reached(won.Head()), errElected, "at its own election")
 }
 
 // client makes links at random nodes, each alias once, until stop is closed. It changes and deletes some of
@@ -449,20 +450,4 @@ var keyOf = rowtest.Key
 // viewOf returns a view of the same.
 func viewOf(code []byte) engine.KeyView {
 	return engine.KeyView{Domain: engine.DefaultDomain, Code: code}
-}
-
-// wantEqual notes that what a format says is got, if that is not what is wanted.
-func wantEqual[T comparable](t testing.TB, got, want T, format string, args ...any) {
-	t.Helper()
-	if got != want {
-		t.Errorf("%s: got %v, want %v", fmt.Sprintf(format, args...), got, want)
-	}
-}
-
-// wantErr notes that what a format says has ended with err, if that is not the error that is wanted.
-func wantErr(t testing.TB, err, want error, format string, args ...any) {
-	t.Helper()
-	if !errors.Is(err, want) {
-		t.Errorf("%s: got %v, want %v", fmt.Sprintf(format, args...), err, want)
-	}
 }

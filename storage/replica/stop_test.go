@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage/clusterlog"
 )
 
@@ -45,5 +46,5 @@ func TestAStopDoesNotWaitForALogThatIsGone(t *testing.T) {
 	time.Sleep(50 * time.Millisecond) // it is under way
 	log.depose()
 	m.stop()
-	wantErr(t, <-outcome, engine.ErrOutcomeUnknown, "the write")
+	expect.Error(t, <-outcome, engine.ErrOutcomeUnknown, "the write")
 }

@@ -3,6 +3,7 @@ package replica
 import (
 	"testing"
 
+	"shunt/engine/expect"
 	"shunt/storage/clusterlog"
 )
 
@@ -26,6 +27,6 @@ func TestEntriesAreOfAVersionThatAllNodesRead(t *testing.T) {
 		"one that is newer":    {reads(1, 1, 2), 1},
 		"an older one is down": {down, 1},
 	} {
-		wantEqual(t, oldestReader(c.nodes), c.want, "%s", name)
+		expect.Equal(t, oldestReader(c.nodes), c.want, "%s", name)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage/row"
 )
 
@@ -22,7 +23,7 @@ func capped(id uint64, c engine.Cap) engine.Mutation {
 func wantCaps(t *testing.T, s *Store, want map[uint64]engine.Cap) {
 	t.Helper()
 	got := make(map[uint64]engine.Cap)
-	must(t, s.Rows.LoadCaps(context.Background(), func(id uint64, c engine.Cap) { got[id] = c }))
+	expect.OK(t, s.Rows.LoadCaps(context.Background(), func(id uint64, c engine.Cap) { got[id] = c }))
 	if !maps.Equal(got, want) {
 		t.Errorf("the store has caps %+v, want %+v", got, want)
 	}
@@ -43,7 +44,7 @@ func TestCapsAreSharedRows(t *testing.T) {
 		t.Helper()
 		done := make(chan error, 1)
 		s.Apply(m, func(err error) { done <- err })
-		must(t, <-done)
+		expect.OK(t, <-done)
 	}
 	apply(capped(1, engine.Cap{Generation: 1, Open: true}))
 	apply(capped(2, engine.Cap{Generation: 1, Used: 7, Open: true}))
@@ -68,7 +69,7 @@ func TestCapsAreSharedRows(t *testing.T) {
 
 	s = openMem(t, disk)
 	wantCaps(t, s, want)
-	must(t, s.LeaveLog())
+	expect.OK(t, s.LeaveLog())
 	wantCaps(t, s, nil)
 	closeStore(t, s)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"shunt/engine/expect"
 	"shunt/storage/clusterlog"
 	"shunt/storage/disk"
 )
@@ -18,13 +19,13 @@ func TestCopiesAreRememberedByTheirHistoryAlone(t *testing.T) {
 	open := func() *Store {
 		t.Helper()
 		s, err := Open("data", Options{Create: true, FS: fs, Logger: slog.New(slog.DiscardHandler)})
-		must(t, err)
+		expect.OK(t, err)
 		return s
 	}
 	s := open()
 	join := func(id clusterlog.ID) {
 		t.Helper()
-		must(t, s.JoinLog(id, clusterlog.Origin(id)))
+		expect.OK(t, s.JoinLog(id, clusterlog.Origin(id)))
 	}
 	join(clusterlog.ID{1})
 	check := func(when string, want []Copy) {
@@ -40,10 +41,10 @@ func TestCopiesAreRememberedByTheirHistoryAlone(t *testing.T) {
 		{Name: "c", BegunMs: 1767225600999, Others: map[clusterlog.OutboxID]uint64{}},
 	}
 	for _, now := range [][]Copy{copies[:1], copies} {
-		must(t, s.NoteCopies(now))
+		expect.OK(t, s.NoteCopies(now))
 		check("noted", now)
 	}
-	must(t, s.Close())
+	expect.OK(t, s.Close())
 	s = open()
 	defer func() {
 		if err := s.Close(); err != nil {
@@ -51,12 +52,12 @@ func TestCopiesAreRememberedByTheirHistoryAlone(t *testing.T) {
 		}
 	}()
 	check("after a restart", copies)
-	must(t, s.folder.WriteSynced(disk.CopiesName, `{"outbox":`))
+	expect.OK(t, s.folder.WriteSynced(disk.CopiesName, `{"outbox":`))
 	if _, err := s.Copies(); err == nil {
 		t.Error("half of the file is no error")
 	}
-	must(t, s.NoteCopies(copies))
-	must(t, s.LeaveLog())
+	expect.OK(t, s.NoteCopies(copies))
+	expect.OK(t, s.LeaveLog())
 	join(clusterlog.ID{2})
 	check("of another history", nil)
 }

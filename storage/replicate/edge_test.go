@@ -15,6 +15,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage/clusterlog"
 	"shunt/storage/row"
 	"shunt/storage/row/rowtest"
@@ -24,15 +25,15 @@ import (
 func edgeOf(t testing.TB, full *Store) *vfs.MemFS {
 	t.Helper()
 	made, err := full.LinksToStream(t.Context())
-	must(t, err)
+	expect.OK(t, err)
 	disk := vfs.Root(full.folder.FS).(*vfs.MemFS)
 	_, err = Restore(t.Context(), made.Dir, otherDir, RestoreOptions{FS: disk, Logger: quiet})
-	must(t, err)
+	expect.OK(t, err)
 	edge := vfs.NewMem()
 	_, err = vfs.Clone(disk, edge, otherDir, storeDir, vfs.CloneSync)
-	must(t, err)
-	must(t, disk.RemoveAll(otherDir))
-	must(t, full.RemoveStream())
+	expect.OK(t, err)
+	expect.OK(t, disk.RemoveAll(otherDir))
+	expect.OK(t, full.RemoveStream())
 	return edge
 }
 
@@ -43,7 +44,7 @@ func linksOf(t testing.TB, s *Store, wantEdge bool) string {
 	defer closeInspection(t, v)
 	faults := new(engine.Faults)
 	_, err := v.Check(t.Context(), CheckOptions{Faults: faults})
-	must(t, err)
+	expect.OK(t, err)
 	if found, total := faults.Found(); total > 0 {
 		t.Errorf("edge: %v: %d faults, the first: %v", wantEdge, total, found[0])
 	}
@@ -114,7 +115,7 @@ func (m *edgeModel) step() {
 	default:
 		done := make(chan error, 1)
 		m.s.Accounts().Write([][2][]byte{{fmt.Appendf(nil, "user-%d", m.rng.IntN(5)), []byte("secret-account")}}, nil, nil, func(err error) { done <- err })
-		must(m.t, <-done)
+		expect.OK(m.t, <-done)
 	}
 }
 
@@ -128,7 +129,7 @@ func TestAnEdgeHasTheLinksOfAFullNodeAndNothingElse(t *testing.T) {
 		stop := start(t, full)
 		full.Lead(log)
 		_, err := full.AllocateIDs(1000)
-		must(t, err)
+		expect.OK(t, err)
 		m := &edgeModel{
 			t: t, rng: rand.New(rand.NewPCG(seed, 1)), s: full, next: 1, links: make(map[uint64]engine.Record), dead: make(map[uint64]engine.Record),
 		}
@@ -201,7 +202,7 @@ func wantEdgeOf(t *testing.T, m *edgeModel, log *chainLog, disk *vfs.MemFS, want
 func everyFile(t *testing.T, disk vfs.FS, dir string) (all []string) {
 	t.Helper()
 	names, err := disk.List(dir)
-	must(t, err)
+	expect.OK(t, err)
 	for _, name := range names {
 		path := disk.PathJoin(dir, name)
 		info, err := disk.Stat(path)
@@ -220,10 +221,10 @@ func everyFile(t *testing.T, disk vfs.FS, dir string) (all []string) {
 func bytesOf(t *testing.T, disk vfs.FS, path string) []byte {
 	t.Helper()
 	f, err := disk.Open(path)
-	must(t, err)
+	expect.OK(t, err)
 	defer f.Close()
 	info, err := f.Stat()
-	must(t, err)
+	expect.OK(t, err)
 	b := make([]byte, info.Size())
 	if n, err := f.ReadAt(b, 0); n != len(b) {
 		t.Fatal(err)
@@ -270,13 +271,13 @@ func TestHitsOfAnEdgeAreInItsOutboxOnly(t *testing.T) {
 	p := posted(t, edge, 0)
 	for next := p.First; next < p.First+uint64(len(p.Records)); {
 		done, err := full.ApplyPulled(p.ID, p.First, p.Records)
-		must(t, err)
+		expect.OK(t, err)
 		next = done.Next
 	}
 	for more := true; more; {
 		var err error
 		more, err = full.RollUp(engine.RollUpLimits{OpenHour: 24 * 900})
-		must(t, err)
+		expect.OK(t, err)
 	}
 	for id, want := range total {
 		wantTally(t, full, id, want)
@@ -325,7 +326,7 @@ func BenchmarkFlushOfAnEdge(b *testing.B) {
 			s := open(b, filepath.Join(b.TempDir(), "store"), Options{})
 			defer closeStore(b, s)
 			defer start(b, s)()
-			must(b, s.JoinLog(clusterlog.ID{1}, clusterlog.Origin(clusterlog.ID{1})))
+			expect.OK(b, s.JoinLog(clusterlog.ID{1}, clusterlog.Origin(clusterlog.ID{1})))
 			s.shared.edge = edge
 			for seq := uint64(1); b.Loop(); seq++ {
 				b.StopTimer()
@@ -338,7 +339,7 @@ func BenchmarkFlushOfAnEdge(b *testing.B) {
 				for more := true; more; {
 					var err error
 					more, err = s.DropOutbox(s.outbox.next.Load() - 1)
-					must(b, err)
+					expect.OK(b, err)
 				}
 				for more := true; more; {
 					var err error

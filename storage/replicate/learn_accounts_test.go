@@ -8,6 +8,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 // accountsWatcher notes what it is told, and what the store shows at that moment.
@@ -96,6 +97,6 @@ func TestANodeIsToldOnceOfTheAccountsOfSeveralEntries(t *testing.T) {
 	s := openMem(t, disk)
 	defer closeStore(t, s)
 	w := &accountsWatcher{t: t, s: s, disk: disk}
-	must(t, s.Learn(log.entries, log.head, w))
+	expect.OK(t, s.Learn(log.entries, log.head, w))
 	w.wantTold("all entries at once", "accounts [b=2]; entry 0 is shown", "links; entry 0 is shown")
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage/clusterlog"
 	"shunt/storage/kv"
 	"shunt/storage/row"
@@ -83,7 +84,7 @@ func (t *told) AccountsChanged() { t.accounts++ }
 func openMember(t testing.TB, disk vfs.FS) *Store {
 	t.Helper()
 	s := openMem(t, disk)
-	must(t, s.JoinLog(clusterlog.ID{1}, clusterlog.Origin(clusterlog.ID{1})))
+	expect.OK(t, s.JoinLog(clusterlog.ID{1}, clusterlog.Origin(clusterlog.ID{1})))
 	return s
 }
 
@@ -115,7 +116,7 @@ func madeLinks(from, n uint64, targetBytes int) (all []engine.Mutation) {
 // it is restarted between any two entries.
 func TestALargeBatchIsAppliedWholeOrNotAtAll(t *testing.T) {
 	leader, log := newRunningLeader(t)
-	must(t, writeBulk(t, leader, madeLinks(1, 200, 4000)))
+	expect.OK(t, writeBulk(t, leader, madeLinks(1, 200, 4000)))
 	whole := len(log.entries)
 	if whole < 3 {
 		t.Fatalf("a bulk of 800 KB took %d entries, want several", whole)
@@ -128,15 +129,15 @@ func TestALargeBatchIsAppliedWholeOrNotAtAll(t *testing.T) {
 		t.Fatalf("%d entries, want %d: two parts without an end", len(log.entries), whole+2)
 	}
 	log.failAt = -1
-	must(t, writeBulk(t, leader, madeLinks(2000, 1, 10)))
+	expect.OK(t, writeBulk(t, leader, madeLinks(2000, 1, 10)))
 	leader.StopLeading()
 	want, err := leader.SharedHash()
-	must(t, err)
+	expect.OK(t, err)
 	for restartAfter := range len(log.entries) {
 		disk := vfs.NewMem()
 		s, seen := openMember(t, disk), &told{}
 		learnEach(t, s, log, restartAfter, seen)
-		must(t, s.Close())
+		expect.OK(t, s.Close())
 		s = openMem(t, disk)
 		learnEach(t, s, log, len(log.entries), seen)
 		if got, err := s.SharedHash(); err != nil || got != want {
@@ -150,7 +151,7 @@ func TestALargeBatchIsAppliedWholeOrNotAtAll(t *testing.T) {
 		if at, _ := s.LogPosition(); at != log.head {
 			t.Errorf("restarted after entry %d: it is at %v, the log at %v", restartAfter, at, log.head)
 		}
-		must(t, s.Close())
+		expect.OK(t, s.Close())
 	}
 }
 
@@ -174,14 +175,14 @@ func TestAStoreThatDoesNotLeadWritesNoSharedRow(t *testing.T) {
 	s := newFollower(t)
 	defer start(t, s)()
 	before, err := s.SharedHash()
-	must(t, err)
-	wantErr(t, writeBulk(t, s, madeLinks(1, 1, 10)), engine.ErrNotLeader, "a link")
+	expect.OK(t, err)
+	expect.Error(t, writeBulk(t, s, madeLinks(1, 1, 10)), engine.ErrNotLeader, "a link")
 	_, err = s.AllocateIDs(10)
-	wantErr(t, err, engine.ErrNotLeader, "ids")
+	expect.Error(t, err, engine.ErrNotLeader, "ids")
 	done := make(chan error, 1)
 	s.Accounts().Write([][2][]byte{{{'u'}, {1}}}, nil, nil, func(err error) { done <- err })
-	wantErr(t, <-done, engine.ErrNotLeader, "an account")
-	wantErr(t, s.NoteBaseURL("https://sho.rt"), nil, "a row of its own")
+	expect.Error(t, <-done, engine.ErrNotLeader, "an account")
+	expect.Error(t, s.NoteBaseURL("https://sho.rt"), nil, "a row of its own")
 	if after, err := s.SharedHash(); err != nil || after != before {
 		t.Errorf("the shared rows have changed: %x, %v, want %x", after, err, before)
 	}
@@ -206,11 +207,11 @@ func TestAnEntryIsAppliedWhenTheEngineKnowsIt(t *testing.T) {
 	s := newFollower(t)
 	leader, log := newRunningLeader(t)
 	for i := range uint64(3) {
-		must(t, writeBulk(t, leader, madeLinks(1+i, 1, 10)))
+		expect.OK(t, writeBulk(t, leader, madeLinks(1+i, 1, 10)))
 	}
 	w := &watcher{s: s}
 	learnEach(t, s, log, 1, &told{})
-	must(t, s.Learn(log.entries[1:2], clusterlog.Position{Sequence: 2, Epoch: 1, Hash: log.entries[2].Previous}, w))
+	expect.OK(t, s.Learn(log.entries[1:2], clusterlog.Position{Sequence: 2, Epoch: 1, Hash: log.entries[2].Previous}, w))
 	if len(w.seen) != 1 || w.seen[0] != 1 || s.AppliedSequence() != 2 {
 		t.Errorf("while the second entry was told of, %v was applied, and then %d", w.seen, s.AppliedSequence())
 	}
@@ -221,7 +222,7 @@ func TestLearningDoesNotWaitForWhoeverAllocatesIDs(t *testing.T) {
 	s := newFollower(t)
 	leader, log := newLeader(t)
 	_, err := leader.AllocateIDs(10)
-	must(t, err)
+	expect.OK(t, err)
 	learnEach(t, s, log, len(log.entries), &told{})
 	if got, want := s.IDBound(), leader.IDBound(); got != want {
 		t.Errorf("ids are given up to %d, want %d", got, want)
@@ -233,7 +234,7 @@ func TestAnEntryOfANewerVersionChangesNothing(t *testing.T) {
 	follower := newFollower(t)
 	leader, log := newRunningLeader(t)
 	leader.WriteEntries(ReadsEntries + 1) // more than it can write
-	must(t, writeBulk(t, leader, madeLinks(1, 1, 30)))
+	expect.OK(t, writeBulk(t, leader, madeLinks(1, 1, 30)))
 	leader.StopLeading()
 	seen := &told{}
 	learnEach(t, follower, log, 1, seen)
@@ -261,7 +262,7 @@ func FuzzLearn(f *testing.F) {
 	f.Cleanup(func() { closeStore(f, s) })
 	stop := start(f, s)
 	s.Lead(log)
-	must(f, writeBulk(f, s, madeLinks(1, 1, 30)))
+	expect.OK(f, writeBulk(f, s, madeLinks(1, 1, 30)))
 	s.StopLeading()
 	stop()
 	f.Add(bytes.Clone(log.entries[0].Payload))
@@ -300,7 +301,7 @@ func TestWhatAnEdgeReadsOfTheLogHasNothingElse(t *testing.T) {
 	defer b.Close()
 	kv.Set(b, append([]byte{row.TableAccounts}, "user"...), []byte(secretWords[2]))
 	kv.Set(b, row.AppendAuditKey(nil, 7), []byte(secretWords[3]))
-	must(t, leader.share(b, "test"))
+	expect.OK(t, leader.share(b, "test"))
 	leader.StopLeading()
 	var open, private []byte
 	for i := range log.entries {
@@ -321,7 +322,7 @@ func TestWhatAnEdgeReadsOfTheLogHasNothingElse(t *testing.T) {
 	cut := log.entries[len(log.entries)-1]
 	cut.Private = nil
 	at, _ := follower.LogPosition()
-	wantErr(t, follower.Learn([]clusterlog.Entry{cut}, at, deafLearner{}), ErrCorrupt, "an entry without its private part")
+	expect.Error(t, follower.Learn([]clusterlog.Entry{cut}, at, deafLearner{}), ErrCorrupt, "an entry without its private part")
 }
 
 // A batch may set a record several times: only the last one counts, on both sides.

@@ -9,6 +9,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage"
 	"shunt/storage/accounts"
 	"shunt/storage/audit"
@@ -64,8 +65,6 @@ var (
 	closeStore, start, apply, flush, tell   = storetest.Close, storetest.Start, storetest.Apply, storetest.Flush, storetest.Tell
 	readLife, wantTally, hitsOf, rowOf      = storetest.ReadLife, storetest.WantTally, storetest.HitsOf, storetest.RowOf
 	rollUpAll, number, deletedAt, keyOf     = storetest.RollUpAll, storetest.Number, storetest.DeletedAt, rowtest.Key
-	must                                    = storetest.Must
-	wantErr                                 = storetest.WantErr
 	cloneStore, loseAll, loseNothing, quiet = storetest.CloneStore, storetest.LoseAll, storetest.LoseNothing, slog.New(slog.DiscardHandler)
 )
 
@@ -84,7 +83,7 @@ func allRows(t testing.TB, v *Inspection) map[string]string {
 
 func closeInspection(t testing.TB, v *Inspection) {
 	t.Helper()
-	wantErr(t, v.Close(), nil, "closing the inspection")
+	expect.Error(t, v.Close(), nil, "closing the inspection")
 }
 
 func delRow(key []byte) func(*pebble.Batch) { return func(b *pebble.Batch) { kv.Remove(b, key) } }
@@ -92,7 +91,7 @@ func delRow(key []byte) func(*pebble.Batch) { return func(b *pebble.Batch) { kv.
 func inspect(t testing.TB, dir string, fs vfs.FS) *Inspection {
 	t.Helper()
 	v, err := Inspect(dir, Options{Logger: quiet, FS: fs})
-	must(t, err)
+	expect.OK(t, err)
 	return v
 }
 
@@ -107,7 +106,7 @@ func open(t testing.TB, dir string, o Options) *Store {
 		o.Logger = quiet
 	}
 	s, err := Open(dir, o)
-	must(t, err)
+	expect.OK(t, err)
 	return s
 }
 
@@ -121,7 +120,7 @@ func plant(t testing.TB, fs vfs.FS, write func(*pebble.Batch)) {
 	defer closeStore(t, s)
 	b := s.db.NewBatch()
 	write(b)
-	must(t, s.db.Apply(b, pebble.Sync))
+	expect.OK(t, s.db.Apply(b, pebble.Sync))
 }
 
 func purgeOf(d engine.Deletion, freesCode bool) engine.Mutation {
@@ -140,7 +139,7 @@ func scanAccounts(t *testing.T, table *accounts.Table, prefix string) (found []s
 		found = append(found, string(key)+"="+string(value))
 		return true, nil
 	})
-	must(t, err)
+	expect.OK(t, err)
 	return found
 }
 
@@ -152,7 +151,7 @@ func wantNoFaults(t *testing.T, v *Inspection) {
 	defer closeInspection(t, v)
 	faults := new(engine.Faults)
 	_, err := v.Check(t.Context(), CheckOptions{Faults: faults})
-	must(t, err)
+	expect.OK(t, err)
 	if first, total := faults.Found(); total > 0 {
 		t.Errorf("got %d faults:\n%s", total, tell(first))
 	}
@@ -163,10 +162,4 @@ func writeAccounts(table *accounts.Table, sets [][2][]byte, deletes [][]byte) er
 	done := make(chan error, 1)
 	table.Write(sets, deletes, nil, func(err error) { done <- err })
 	return <-done
-}
-
-// wantEqual is storetest.WantEqual.
-func wantEqual[T comparable](t testing.TB, got, want T, format string, args ...any) {
-	t.Helper()
-	storetest.WantEqual(t, got, want, format, args...)
 }

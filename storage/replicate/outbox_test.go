@@ -15,6 +15,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage/clusterlog"
 	"shunt/storage/row"
 	"shunt/storage/row/rowtest"
@@ -38,26 +39,26 @@ func newCluster(t testing.TB, log *chainLog, n int) (disks []*vfs.MemFS) {
 	s := openMem(t, mem)
 	stop := start(t, s)
 	_, err := s.AllocateIDs(100)
-	must(t, err)
+	expect.OK(t, err)
 	for id := uint64(1); id <= clusterLinks; id++ {
 		apply(t, s, rowtest.Creation(rowtest.Link(fmt.Sprintf("code%d", id), id, clusterOwner(id))))
 	}
 	stop()
-	must(t, s.JoinLog(clusterlog.ID{1}, log.head))
+	expect.OK(t, s.JoinLog(clusterlog.ID{1}, log.head))
 	closeStore(t, s)
 	for range n {
 		disk := vfs.NewCrashableMem()
 		_, err := vfs.Clone(mem, disk, "/data/store", "/data/store", vfs.CloneSync)
-		must(t, err)
+		expect.OK(t, err)
 		for _, dir := range []string{"/", "/data", "/data/store", "/data/store/db"} { // else a crash loses their names
 			d, err := disk.OpenDir(dir)
 			if err == nil {
 				err = errors.Join(d.Sync(), d.Close())
 			}
-			must(t, err)
+			expect.OK(t, err)
 		}
 		s := openMem(t, disk)
-		must(t, s.RenewOutbox())
+		expect.OK(t, s.RenewOutbox())
 		closeStore(t, s)
 		disks = append(disks, disk)
 	}
@@ -90,13 +91,13 @@ func pull(t testing.TB, to, from *Store) (hits uint64) {
 	t.Helper()
 	for {
 		next, err := to.PulledNext(posted(t, from, 0).ID)
-		must(t, err)
+		expect.OK(t, err)
 		p := posted(t, from, next-1)
 		if len(p.Records) == 0 {
 			return hits
 		}
 		got, err := to.ApplyPulled(p.ID, p.First, p.Records)
-		must(t, err)
+		expect.OK(t, err)
 		for _, h := range got.Hits {
 			hits += h.Hits
 		}
@@ -159,12 +160,12 @@ func TestAStoreOfNoClusterHasNoOutbox(t *testing.T) {
 	f := rowtest.NewFlush()
 	f.Add(100, 1, 1, rowtest.Hit(1))
 	flush(t, s, 1, f)
-	wantEqual(t, len(rows(t, s, row.TableOutbox))+len(rows(t, s, row.TablePulled)), 0, "rows")
+	expect.Equal(t, len(rows(t, s, row.TableOutbox))+len(rows(t, s, row.TablePulled)), 0, "rows")
 	if _, err := s.Outbox(0, 1); err == nil {
 		t.Error("it has an outbox")
 	}
 	_, err := s.ApplyPulled([16]byte{1}, 1, nil)
-	wantErr(t, err, ErrOwnOutbox, "ApplyPulled")
+	expect.Error(t, err, ErrOwnOutbox, "ApplyPulled")
 	if err := s.RenewOutbox(); err == nil {
 		t.Error("an outbox was renewed")
 	}
@@ -270,12 +271,12 @@ func TestTheOutboxIsDroppedAndContinuesAfterARestart(t *testing.T) {
 		restart()
 	}
 	_, err := s.Outbox(40, 1)
-	wantErr(t, err, ErrOutboxDropped, "after 40")
+	expect.Error(t, err, ErrOutboxDropped, "after 40")
 	if p, err := s.Outbox(60, 1); err != nil || len(p.Records) != 0 || p.More {
 		t.Errorf("after 60: got %+v, %v", p, err)
 	}
 	_, err = s.Outbox(61, 1)
-	wantErr(t, err, ErrOutboxUnknown, "after 61")
+	expect.Error(t, err, ErrOutboxUnknown, "after 61")
 	if more, err := s.DropOutbox(1000); err != nil || more {
 		t.Fatalf("DropOutbox of all: %v, %v", more, err)
 	}
@@ -301,7 +302,7 @@ func TestADropOfManyBytesTakesSeveralCalls(t *testing.T) {
 	for more := true; more; calls++ {
 		var err error
 		more, err = s.DropOutbox(99)
-		must(t, err)
+		expect.OK(t, err)
 		if m := s.Rows.Metrics(); m.OutboxOldest.IsZero() {
 			t.Error("there is no oldest record")
 		}
@@ -345,10 +346,10 @@ func TestARecordThatIsNotDurableIsNotGivenAway(t *testing.T) {
 		t.Errorf("got %d records, more: %v", len(p.Records), p.More)
 	}
 	close(hold)
-	must(t, <-flushed)
+	expect.OK(t, <-flushed)
 	hold = nil
 	p := posted(t, s, 0)
-	wantEqual(t, len(p.Records), 1, "records after the sync")
+	expect.Equal(t, len(p.Records), 1, "records after the sync")
 	closeStore(t, s)
 }
 
@@ -396,7 +397,7 @@ func TestAFullOutboxLosesDetailsAndNeverCounts(t *testing.T) {
 		t.Errorf("counted %d and %d, want %d and %d", m.OutboxWithoutBreakdowns, m.OutboxWithoutVisitors, withoutBreakdowns, withoutVisitors)
 	}
 	_, err := s.DropOutbox(m.OutboxNext)
-	must(t, err)
+	expect.OK(t, err)
 	flush(t, s, 31, denseFlush(200, 1))
 	if got := s.Rows.Metrics(); got.OutboxWithoutBreakdowns != withoutBreakdowns {
 		t.Error("a row was reduced although there was room again")
@@ -422,7 +423,7 @@ func TestAFlushThatIsTooLargePostsNothing(t *testing.T) {
 	if !errors.Is(err, engine.ErrFlushTooLarge) {
 		t.Fatalf("got %v", err)
 	}
-	wantEqual(t, len(rows(t, s, row.TableOutbox)), 0, "records were posted")
+	expect.Equal(t, len(rows(t, s, row.TableOutbox)), 0, "records were posted")
 	flush(t, s, 1, f)
 	pull(t, nodes[1], s)
 	if !maps.Equal(rows(t, s, row.TableLinkHours), rows(t, nodes[1], row.TableLinkHours)) {
@@ -440,13 +441,13 @@ func TestACopyOfAStoreHasAnOutboxOfItsOwn(t *testing.T) {
 	dir := t.TempDir()
 	backup, restored := filepath.Join(dir, "backup"), filepath.Join(dir, "restored")
 	disk := vfs.NewMem()
-	must(t, disk.MkdirAll(dir, 0o700))
+	expect.OK(t, disk.MkdirAll(dir, 0o700))
 	_, err := s.Backup(t.Context(), "/backup")
-	must(t, err)
+	expect.OK(t, err)
 	_, err = vfs.Clone(vfs.Root(s.folder.FS), disk, "/backup", backup)
-	must(t, err)
+	expect.OK(t, err)
 	_, err = Restore(t.Context(), backup, restored, RestoreOptions{FS: disk, Logger: quiet})
-	must(t, err)
+	expect.OK(t, err)
 	other := open(t, restored, Options{FS: disk})
 	defer closeStore(t, other)
 	if p := posted(t, other, 0); p.ID == original.ID || len(p.Records) != 0 {
@@ -473,10 +474,10 @@ func TestAStoreThatLeavesItsClusterHasNoOutbox(t *testing.T) {
 	}
 	pull(t, nodes[0], nodes[1])
 	id := posted(t, nodes[0], 0).ID
-	must(t, nodes[0].LeaveLog())
-	wantEqual(t, len(rows(t, nodes[0], row.TableOutbox))+len(rows(t, nodes[0], row.TablePulled)), 0, "rows are left")
+	expect.OK(t, nodes[0].LeaveLog())
+	expect.Equal(t, len(rows(t, nodes[0], row.TableOutbox))+len(rows(t, nodes[0], row.TablePulled)), 0, "rows are left")
 	wantSound(t, nodes[0])
-	must(t, nodes[0].JoinLog(clusterlog.ID{1}, newLog().head))
+	expect.OK(t, nodes[0].JoinLog(clusterlog.ID{1}, newLog().head))
 	if p := posted(t, nodes[0], 0); p.ID == id || len(p.Records) != 0 {
 		t.Error("it has its old outbox again")
 	}
@@ -495,7 +496,7 @@ func TestEachFaultOfAnOutboxIsFound(t *testing.T) {
 	}
 	pull(t, s, other)
 	_, err := s.DropOutbox(1)
-	must(t, err)
+	expect.OK(t, err)
 	wantSound(t, s)
 	record, state := posted(t, s, 1).Records[0], s.outbox.state
 	closeStore(t, s)
@@ -531,7 +532,7 @@ func TestEachFaultOfAnOutboxIsFound(t *testing.T) {
 			defer closeInspection(t, v)
 			faults := new(engine.Faults)
 			_, err := v.Check(t.Context(), CheckOptions{Faults: faults})
-			must(t, err)
+			expect.OK(t, err)
 			if first, total := faults.Found(); total == 0 || !strings.Contains(tell(first), c.want) {
 				t.Errorf("got %d faults\n%swant %q", total, tell(first), c.want)
 			}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"shunt/engine/expect"
 	"shunt/storage"
 )
 
@@ -14,12 +15,12 @@ func TestAProgramWithoutClustersLeavesAStoreOfOneAlone(t *testing.T) {
 	disk := vfs.NewMem()
 	s := openMember(t, disk)
 	_, err := s.Backup(t.Context(), "/backup")
-	must(t, err)
+	expect.OK(t, err)
 	closeStore(t, s)
 	_, err = storage.Open(storeDir, storage.Options{FS: disk, Logger: quiet})
-	wantErr(t, err, storage.ErrOfCluster, "opening")
+	expect.Error(t, err, storage.ErrOfCluster, "opening")
 	_, err = storage.Restore(t.Context(), "/backup", otherDir, storage.RestoreOptions{FS: disk, Logger: quiet})
-	wantErr(t, err, storage.ErrOfCluster, "restoring")
+	expect.Error(t, err, storage.ErrOfCluster, "restoring")
 	reader, err := storage.Open(storeDir, storage.Options{FS: disk, Logger: quiet, ReadOnly: true})
 	if err != nil {
 		t.Fatalf("reading: %v", err)

@@ -14,6 +14,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage/kv"
 	"shunt/storage/row"
 	"shunt/storage/row/rowtest"
@@ -155,7 +156,7 @@ func (n *pulledNode) crashing(f func()) {
 	closeStore(n.c.t, n.store)
 	n.start(clone)
 	p, err := n.store.Positions()
-	must(n.c.t, err)
+	expect.OK(n.c.t, err)
 	if p.FlushSeq != n.seq { // as from the journal
 		n.commit()
 	}
@@ -201,7 +202,7 @@ func (n *pulledNode) flush() {
 
 func (n *pulledNode) commit() {
 	err := n.store.Flush(n.pending.Batch(engine.Positions{Epoch: 1, FlushSeq: n.seq, OpenHour: n.open, Rings: []uint64{n.seq}}))
-	must(n.c.t, err)
+	expect.OK(n.c.t, err)
 }
 
 func (n *pulledNode) rollUp(chunks int) {
@@ -210,7 +211,7 @@ func (n *pulledNode) rollUp(chunks int) {
 		l := engine.RollUpLimits{OpenHour: p.OpenHour, FirstHour: n.open - keptHours, FirstDay: n.open/24 - keptDays}
 		_, err = n.store.RollUp(l)
 	}
-	must(n.c.t, err)
+	expect.OK(n.c.t, err)
 }
 
 // drop drops what all other nodes have applied.
@@ -219,12 +220,12 @@ func (n *pulledNode) drop() {
 	for _, other := range n.c.nodes {
 		if other != n {
 			next, err := other.store.PulledNext(id)
-			must(n.c.t, err)
+			expect.OK(n.c.t, err)
 			through = min(through, next-1)
 		}
 	}
 	_, err := n.store.DropOutbox(through)
-	must(n.c.t, err)
+	expect.OK(n.c.t, err)
 }
 
 // pull asks another node for records, and applies some answer: this one, or one that comes late, or one
@@ -232,7 +233,7 @@ func (n *pulledNode) drop() {
 func (n *pulledNode) pull(from *pulledNode) {
 	rng := n.c.rng
 	next, err := n.store.PulledNext(*from.store.outbox.id.Load())
-	must(n.c.t, err)
+	expect.OK(n.c.t, err)
 	p, err := from.store.Outbox(next-1, rng.IntN(2)<<20)
 	if err != nil {
 		n.c.t.Fatalf("Outbox(%d): %v", next-1, err)
@@ -241,7 +242,7 @@ func (n *pulledNode) pull(from *pulledNode) {
 	for range rng.IntN(3) {
 		p := n.late[max(rng.IntN(len(n.late)), len(n.late)-1-rng.IntN(8))]
 		before, err := n.store.PulledNext(p.ID)
-		must(n.c.t, err)
+		expect.OK(n.c.t, err)
 		if p.First < before && len(p.Records) > 0 {
 			n.c.repeats++
 		}
@@ -279,7 +280,7 @@ func (c *pulledCluster) settle() {
 					pulled, err = n.store.ApplyPulled(p.ID, p.First, p.Records)
 					next = pulled.Next
 				}
-				must(c.t, err)
+				expect.OK(c.t, err)
 			}
 		}
 	}
@@ -344,7 +345,7 @@ func addModel(to map[rowtest.LinkHour]*rowtest.Model, key rowtest.LinkHour, m *r
 func compareRows(t *testing.T, node int, got, want map[string]string) {
 	t.Helper()
 	for key, value := range want {
-		wantEqual(t, got[key], value, "node %d, row %x", node, key)
+		expect.Equal(t, got[key], value, "node %d, row %x", node, key)
 	}
 	for key := range got {
 		if _, ok := want[key]; !ok {
@@ -364,14 +365,14 @@ func TestALateRowIsWhereTheRollUpWouldHavePutIt(t *testing.T) {
 	f.Add(hour, 9, 1, rowtest.Hit(1))
 	f.Add(hour-1000, 4, 2, rowtest.Hit(1)) // of a day that is deleted, and an hour
 	f.Add(hour-30, 4, 2, rowtest.Hit(1))   // of a deleted hour
-	must(t, s.Flush(f.Batch(engine.Positions{Epoch: 1, FlushSeq: 1, OpenHour: hour + 1})))
+	expect.OK(t, s.Flush(f.Batch(engine.Positions{Epoch: 1, FlushSeq: 1, OpenHour: hour + 1})))
 	rollUpAll(t, s, engine.RollUpLimits{OpenHour: hour, FirstHour: hour - 20, FirstDay: day - 10}, nil)
 	mark := row.Mark{Hour: hour, Stage: row.StageLinks, Next: 5} // as a chunk that ended after link 4
 	merged := s.db.NewBatch()
 	kv.Merge(merged, row.AppendLinkDayKey(nil, 4, day), rowOf(rowtest.Hit(1)))
 	kv.Merge(merged, row.AppendLinkLifeKey(nil, 4), rowOf(rowtest.Hit(1)))
 	kv.Set(merged, row.MetaKey(row.MetaMark), row.AppendMark(nil, &mark))
-	must(t, errors.Join(s.writer.Sync(merged, "the chunk"), s.hits.Start()))
+	expect.OK(t, errors.Join(s.writer.Sync(merged, "the chunk"), s.hits.Start()))
 
 	late := rowtest.NewFlush()
 	for id := range uint64(2) {
@@ -382,7 +383,7 @@ func TestALateRowIsWhereTheRollUpWouldHavePutIt(t *testing.T) {
 	late.Add(hour-10, 4, 2, rowtest.Hit(2))
 	late.Add(hour+5, 4, 2, rowtest.Hit(2))
 	flush(t, nodes[1], 1, late)
-	wantEqual(t, pull(t, s, nodes[1]), 6, "hits of links")
+	expect.Equal(t, pull(t, s, nodes[1]), 6, "hits of links")
 	two := &rowtest.Model{Hits: 2, Visitors: map[uint64]bool{1: true, 2: true}}
 	life := &rowtest.Model{Hits: 7, Visitors: two.Visitors}
 	for name, c := range map[string]struct {
@@ -514,10 +515,10 @@ func TestRecordsBeyondTheLogAreAppliedUpToThere(t *testing.T) {
 		t.Fatalf("before the log: got %+v, %v", got, err)
 	}
 	_, err = s.ApplyPulled(p.ID, 3, p.Records[2:])
-	wantErr(t, err, ErrOutboxEarly, "a link that is not there yet")
+	expect.Error(t, err, ErrOutboxEarly, "a link that is not there yet")
 	wantSound(t, s)
 	learnEach(t, s, log, len(log.entries), deafLearner{})
-	wantEqual(t, pull(t, s, maker), 1, "hits")
+	expect.Equal(t, pull(t, s, maker), 1, "hits")
 	wantTally(t, s, 50, rowtest.Hit(3))
 	wantSound(t, s)
 }
@@ -536,7 +537,7 @@ func TestAPurgedLinkGetsNoRowsAgain(t *testing.T) {
 	flush(t, s, 1, f)
 	apply(t, leader, rowtest.Deletion(rowtest.Link("code1", 1, 2)))
 	learnEach(t, s, log, len(log.entries), deafLearner{})
-	wantEqual(t, pull(t, leader, maker), 2, "a deleted link that is not purged: hits of both")
+	expect.Equal(t, pull(t, leader, maker), 2, "a deleted link that is not purged: hits of both")
 	apply(t, leader, engine.Mutation{Purge: &engine.Purge{Deletion: engine.Deletion{Key: keyOf("code1"), ID: 1}, FreesCode: true}})
 	learnEach(t, s, log, len(log.entries), deafLearner{})
 	check := func(when string, s *Store) {
@@ -622,5 +623,5 @@ func TestFlushesRollUpsPullsAndDropsMayRunAtOnce(t *testing.T) {
 	for _, hits := range hitsOf(t, nodes[0]) {
 		total += hits
 	}
-	wantEqual(t, total, 2*flushes, "hits")
+	expect.Equal(t, total, 2*flushes, "hits")
 }

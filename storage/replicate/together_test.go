@@ -13,6 +13,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage/clusterlog"
 	"shunt/storage/row"
 	"shunt/storage/row/rowtest"
@@ -55,7 +56,7 @@ func writeTogether(t *testing.T, s *Store, all []anyWrite) {
 		all[i].to(s, func(err error) { errs[i] = err })
 	}
 	start(t, s)()
-	must(t, errors.Join(errs...))
+	expect.OK(t, errors.Join(errs...))
 }
 
 func TestMutationsOfACodeInACommitTakeEffectInTheirOrder(t *testing.T) {
@@ -78,7 +79,7 @@ func TestMutationsOfACodeInACommitTakeEffectInTheirOrder(t *testing.T) {
 			if live != (c.want != 0) || live && got.Hot.ID != c.want {
 				t.Errorf("got %+v, %v, want link %d", got.Hot, err, c.want)
 			}
-			wantEqual(t, len(rows(t, s, row.TableByOwner)), c.indexed, "rows by owner")
+			expect.Equal(t, len(rows(t, s, row.TableByOwner)), c.indexed, "rows by owner")
 			closeStore(t, s)
 		})
 	}
@@ -134,7 +135,7 @@ func newLeader(t *testing.T) (*Store, *chainLog) {
 func hashOf(t *testing.T, s *Store) [sha256.Size]byte {
 	t.Helper()
 	sum, err := s.SharedHash()
-	must(t, err)
+	expect.OK(t, err)
 	return sum
 }
 
@@ -154,7 +155,7 @@ func TestWritesOfAllKindsHaveTheSameEffectTogetherAsOneByOneAndOnAFollower(t *te
 
 	leader, log := newLeader(t)
 	writeTogether(t, leader, all)
-	wantEqual(t, len(log.entries), 1, "entries")
+	expect.Equal(t, len(log.entries), 1, "entries")
 	if hashOf(t, leader) != want {
 		t.Errorf("together they leave\n%q, one by one\n%q", rows(t, leader), rows(t, single))
 	}
@@ -205,7 +206,7 @@ func TestTheLargestCreationsOfACommitAreEachWholeInAnEntry(t *testing.T) {
 			t.Errorf("entry %d has %d bytes and %d private ones only", i, len(p.Part), len(log.entries[i].Private))
 		}
 	}
-	wantEqual(t, len(rows(t, leader, row.TableHot)), len(all), "links")
+	expect.Equal(t, len(rows(t, leader, row.TableHot)), len(all), "links")
 }
 
 func TestTheBytesThatWaitAreThoseOfTheRowsOrALittleMore(t *testing.T) {

@@ -30,33 +30,6 @@ type Store interface {
 	Close() error
 }
 
-// Must ends a test if a step that it does not test has failed.
-func Must(t interface {
-	Helper()
-	Fatal(...any)
-}, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// WantEqual notes that what a format says is got, if that is not what is wanted.
-func WantEqual[T comparable](t testing.TB, got, want T, format string, args ...any) {
-	t.Helper()
-	if got != want {
-		t.Errorf("%s: got %v, want %v", fmt.Sprintf(format, args...), got, want)
-	}
-}
-
-// WantErr notes that what a format says has ended with err, if that is not the error that is wanted.
-func WantErr(t testing.TB, err, want error, format string, args ...any) {
-	t.Helper()
-	if !errors.Is(err, want) {
-		t.Errorf("%s: got %v, want %v", fmt.Sprintf(format, args...), err, want)
-	}
-}
-
 // Close closes a store.
 func Close(t testing.TB, s Store) {
 	t.Helper()

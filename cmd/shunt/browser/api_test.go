@@ -22,10 +22,10 @@ func (s *server) ask(token, method, path string, body any) (*http.Response, stri
 	s.t.Helper()
 	var sent bytes.Buffer
 	if body != nil {
-		must(s.t, json.NewEncoder(&sent).Encode(body))
+		expect.OK(s.t, json.NewEncoder(&sent).Encode(body))
 	}
 	request, err := http.NewRequest(method, s.base+"/api/v1"+path, &sent)
-	must(s.t, err)
+	expect.OK(s.t, err)
 	request.Header.Set("Content-Type", "application/json")
 	if token != "" {
 		request.Header.Set("Authorization", "Bearer "+token)
@@ -36,10 +36,10 @@ func (s *server) ask(token, method, path string, body any) (*http.Response, stri
 func (s *server) send(request *http.Request) (*http.Response, string) {
 	s.t.Helper()
 	response, err := s.client.Do(request)
-	must(s.t, err)
+	expect.OK(s.t, err)
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
-	must(s.t, err)
+	expect.OK(s.t, err)
 	return response, string(text)
 }
 
@@ -93,7 +93,7 @@ func (s *server) hit(code string, n int, v visitor) {
 	s.t.Helper()
 	for range n {
 		request, err := http.NewRequest(http.MethodGet, s.base+"/"+code, nil)
-		must(s.t, err)
+		expect.OK(s.t, err)
 		request.Header.Set("User-Agent", v.agent)
 		if v.referrer != "" {
 			request.Header.Set("Referer", v.referrer)

@@ -11,6 +11,8 @@ import (
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/dom"
 	"github.com/chromedp/cdproto/runtime"
+
+	"shunt/engine/expect"
 )
 
 // A desk is a server with one admin, who is signed in at a tab and has a token.
@@ -92,7 +94,7 @@ func (d *desk) codes() (codes []string) {
 func writeFile(t *testing.T, name string, content []byte) (path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), name)
-	must(t, os.WriteFile(path, content, 0o600))
+	expect.OK(t, os.WriteFile(path, content, 0o600))
 	return path
 }
 

@@ -113,7 +113,7 @@ func watchedTab(t *testing.T, base string) *tab {
 	b.watch.dismiss = func() {
 		_, _ = chromedp.Call(ctx, page.HandleJavaScriptDialog, page.HandleJavaScriptDialogParams{}) // the tab may be closed
 	}
-	must(t, chromedp.Do(ctx)) // the tab lives as long as the context of its first call
+	expect.OK(t, chromedp.Do(ctx)) // the tab lives as long as the context of its first call
 	call(b, page.Enable, page.EnableParams{})
 	call(b, network.Enable, network.EnableParams{})
 	call(b, network.SetCacheDisabled, network.SetCacheDisabledParams{CacheDisabled: true})

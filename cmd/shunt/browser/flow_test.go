@@ -116,7 +116,7 @@ func (w *walk) curl(line string) string {
 	} else if address != w.base {
 		config += "resolve = " + intranetHost + address + ":127.0.0.1\n"
 	}
-	must(w.t, os.WriteFile(filepath.Join(home, ".curlrc"), []byte(config), 0o600))
+	expect.OK(w.t, os.WriteFile(filepath.Join(home, ".curlrc"), []byte(config), 0o600))
 	shell := exec.Command("sh", "-c", line)
 	shell.Env = append(os.Environ(), "CURL_HOME="+home, "HOME="+home, "NO_PROXY=*", "no_proxy=*")
 	out, err := shell.CombinedOutput()
@@ -186,7 +186,7 @@ func (w *walk) delete(code string) {
 func (w *walk) answers(code string, status int) {
 	w.t.Helper()
 	response, err := w.client.Get(w.base + "/" + code)
-	must(w.t, err)
+	expect.OK(w.t, err)
 	defer response.Body.Close()
 	expect.Equal(w.t, response.StatusCode, status, "/%s", code)
 }

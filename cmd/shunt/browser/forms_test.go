@@ -67,7 +67,7 @@ func TestAFormOutlivesItsSession(t *testing.T) {
 func (d *desk) endSession() {
 	d.t.Helper()
 	request, err := http.NewRequest(http.MethodDelete, d.base+"/api/v1/session", nil)
-	must(d.t, err)
+	expect.OK(d.t, err)
 	for _, c := range d.session {
 		request.AddCookie(c)
 	}

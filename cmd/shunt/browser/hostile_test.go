@@ -16,7 +16,7 @@ import (
 func hostileStrings(t testing.TB) (all []string) {
 	t.Helper()
 	file, err := os.ReadFile("testdata/hostile-strings.txt")
-	must(t, err)
+	expect.OK(t, err)
 	for number, line := range strings.Split(string(file), "\n") {
 		if line == "" || strings.HasPrefix(line, "#") {
 			continue

@@ -78,7 +78,7 @@ func axe(t testing.TB) string {
 	path := os.Getenv(axeVariable)
 	expect.MustThat(t, path != "", "%s is not set; make browser fetches axe-core and names its file there", axeVariable)
 	source, err := os.ReadFile(path)
-	must(t, err)
+	expect.OK(t, err)
 	return string(source)
 }
 

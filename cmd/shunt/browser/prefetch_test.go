@@ -38,7 +38,7 @@ type eagerSite struct {
 func serveEagerly(t *testing.T, s *server) *eagerSite {
 	t.Helper()
 	base, err := url.Parse(s.base)
-	must(t, err)
+	expect.OK(t, err)
 	short := httputil.NewSingleHostReverseProxy(base)
 	site := &eagerSite{ahead: make(map[string]int)}
 	page := func(w http.ResponseWriter, body string) {

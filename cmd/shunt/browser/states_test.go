@@ -79,7 +79,7 @@ func invitedUser(b *tab) {
 func importedFile(b *tab) {
 	path := filepath.Join(work, "some.ndjson")
 	text := `{"code":"from-elsewhere","url":"https://example.org/a"}` + "\n" + `{"code":"wrong","url":"no address"}` + "\nnothing\n"
-	must(b.t, os.WriteFile(path, []byte(text), 0o600))
+	expect.OK(b.t, os.WriteFile(path, []byte(text), 0o600))
 	b.choose("file", path)
 	b.click(button("Import"))
 	b.sees("Done.")

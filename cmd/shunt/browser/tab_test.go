@@ -155,6 +155,6 @@ func (b *tab) enter(session []*http.Cookie) {
 func (b *tab) query(name string) string {
 	b.t.Helper()
 	values, err := url.ParseQuery(strings.TrimPrefix(eval[string](b, "location.search"), "?"))
-	must(b.t, err)
+	expect.OK(b.t, err)
 	return values.Get(name)
 }

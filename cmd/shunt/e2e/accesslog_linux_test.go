@@ -20,18 +20,18 @@ import (
 func TestAStuckAccessLogStopsNoRedirect(t *testing.T) {
 	t.Parallel()
 	pipe := filepath.Join(t.TempDir(), "pipe")
-	must(t, syscall.Mkfifo(pipe, 0o600))
+	expect.OK(t, syscall.Mkfifo(pipe, 0o600))
 	reader, err := os.OpenFile(pipe, os.O_RDWR, 0) // so that the server can open it
-	must(t, err)
+	expect.OK(t, err)
 	defer reader.Close()
 	dir := t.TempDir()
 	p := launch(t, dir, "--access-log", pipe).waitReady()
 	shunt(t, "", nil, "add", "https://a.example/", "--alias", "known", "--data", dir).done(t)
 	const requests = 60_000 // of about 100 bytes: 2 MiB wait in memory, the rest is dropped
 	conn, err := net.Dial("tcp", strings.TrimPrefix(p.public, "http://"))
-	must(t, err)
+	expect.OK(t, err)
 	defer conn.Close()
-	must(t, conn.SetDeadline(time.Now().Add(time.Minute)))
+	expect.OK(t, conn.SetDeadline(time.Now().Add(time.Minute)))
 	go func() {
 		_, _ = io.WriteString(conn, strings.Repeat("GET /known HTTP/1.1\r\nHost: a\r\n\r\n", requests))
 		_ = conn.(*net.TCPConn).CloseWrite()
@@ -52,8 +52,8 @@ func TestSIGHUPOpensTheAccessLogAgain(t *testing.T) {
 	path := filepath.Join(folder, "access")
 	p := launch(t, dir, "--access-log", path).waitReady()
 	ask(t, p.public+"/robots.txt", "")
-	must(t, os.Rename(path, path+".1"))
-	must(t, p.cmd.Process.Signal(syscall.SIGHUP))
+	expect.OK(t, os.Rename(path, path+".1"))
+	expect.OK(t, p.cmd.Process.Signal(syscall.SIGHUP))
 	await(t, "there is a new file", 20*time.Second, func() bool { return exists(t, path) }, p)
 	ask(t, p.public+"/", "")
 	p.terminate()

@@ -51,11 +51,11 @@ func startACME(t *testing.T, alpnAddress, httpAddress string, validSeconds int) 
 		"retryAfter": map[string]int{"authz": 1, "order": 1},
 		"profiles":   map[string]any{"default": map[string]any{"description": "for tests", "validityPeriod": validSeconds}},
 	}})
-	must(t, err)
+	expect.OK(t, err)
 	a.cmd = exec.Command(os.Getenv("SHUNTTEST_ACME"), "-config", writeFile(t, "acme.json", string(config)), "-dnsserver", serveDNS(t), "-strict")
 	a.cmd.Env = append(os.Environ(), "PEBBLE_VA_NOSLEEP=1", "PEBBLE_WFE_NONCEREJECT=10", "PEBBLE_AUTHZREUSE=0")
 	a.cmd.Stdout, a.cmd.Stderr = &a.said, &a.said
-	must(t, a.cmd.Start())
+	expect.OK(t, a.cmd.Start())
 	timeout := killAtDeadline(t, a.cmd.Process)
 	go func() { _ = a.cmd.Wait(); timeout.Stop(); close(a.ended) }()
 	t.Cleanup(a.stop)
@@ -90,7 +90,7 @@ func portOf(t *testing.T, address string) int {
 	t.Helper()
 	_, text, _ := net.SplitHostPort(address)
 	port, err := strconv.Atoi(text)
-	must(t, err)
+	expect.OK(t, err)
 	return port
 }
 
@@ -98,7 +98,7 @@ func portOf(t *testing.T, address string) int {
 func serveDNS(t *testing.T) (address string) {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	expect.OK(t, err)
 	var serving sync.WaitGroup
 	t.Cleanup(func() { _ = ln.Close(); serving.Wait() })
 	serving.Go(func() {

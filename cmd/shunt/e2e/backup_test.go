@@ -222,7 +222,7 @@ func TestCheckReportsAndRestoreRefusesDamage(t *testing.T) {
 		expect.MustThat(t, err == nil && len(files) != 0, "%s: %v", pattern, err)
 		text, err := os.ReadFile(files[0])
 		text[at] ^= 1
-		must(t, errors.Join(err, os.WriteFile(files[0], text, 0o600)))
+		expect.OK(t, errors.Join(err, os.WriteFile(files[0], text, 0o600)))
 	}
 	damage("data/journal/ring-*-00", 20)
 	r := shunt(t, home, nil, "check", "--data", "data")
@@ -248,6 +248,6 @@ func listing(t *testing.T, dir string) string {
 		}
 		return err
 	})
-	must(t, err)
+	expect.OK(t, err)
 	return text.String()
 }

@@ -13,7 +13,7 @@ import (
 func backupsIn(t *testing.T, dir string) (found []string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	must(t, err)
+	expect.OK(t, err)
 	for _, e := range entries {
 		if e.IsDir() {
 			found = append(found, e.Name())
@@ -71,10 +71,10 @@ func TestADamagedBackupIsNotKeptAndRemovesNoOlderOne(t *testing.T) {
 	tables, err := filepath.Glob(filepath.Join(dir, "db", "*.sst"))
 	expect.MustThat(t, err == nil && len(tables) != 0, "got %q, %v", tables, err)
 	text, err := os.ReadFile(tables[0])
-	must(t, err)
+	expect.OK(t, err)
 	text[100] ^= 1
-	must(t, os.Remove(tables[0])) // the older backup has a link to it
-	must(t, os.WriteFile(tables[0], text, 0o600))
+	expect.OK(t, os.Remove(tables[0])) // the older backup has a link to it
+	expect.OK(t, os.WriteFile(tables[0], text, 0o600))
 	r := shunt(t, home, nil, "backup", "--to", series, "--keep", "1", "--data", dir)
 	expect.Equal(t, r.code, exitFailed, "got exit code: %s%s", r.stdout, r.stderr)
 	after := backupsIn(t, series)
@@ -100,7 +100,7 @@ func TestABackupGoesThroughAPipeAndBack(t *testing.T) {
 	}
 
 	text, err := os.ReadFile(archive)
-	must(t, err)
+	expect.OK(t, err)
 	shuntWithInput(t, string(text[:len(text)/2]), nil, "restore", "--tar", "-", "--data", filepath.Join(home, "half")).
 		want(t, exitFailed, "", "the stream ended before the backup was whole")
 	startServer(t, dir)

@@ -37,11 +37,11 @@ func standInForBusyLoop(args []string) (code int) {
 func beBusy(t *testing.T, share float64) (stop func()) {
 	t.Helper()
 	self, err := os.Executable()
-	must(t, err)
+	expect.OK(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	cmd := exec.CommandContext(ctx, self, strconv.FormatFloat(share, 'f', 3, 64))
 	cmd.Args[0] = busyName
-	must(t, cmd.Start())
+	expect.OK(t, cmd.Start())
 	return func() {
 		cancel()
 		var killed *exec.ExitError

@@ -53,7 +53,7 @@ func newCaseFolder(t *testing.T) *caseFolder {
 	dir := t.TempDir()
 	c := &caseFolder{t: t, dir: dir, cwd: dir, data: filepath.Join(dir, "data"), program: binary}
 	tools := t.TempDir()
-	must(t, os.Symlink(binary, filepath.Join(tools, "shunt")))
+	expect.OK(t, os.Symlink(binary, filepath.Join(tools, "shunt")))
 	c.env = append(os.Environ(), "PATH="+tools+":"+os.Getenv("PATH"), "DIR="+c.dir)
 	c.name(c.dir, "$DIR")
 	return c
@@ -66,7 +66,7 @@ func (c *caseFolder) name(what, name string) { c.names = append([]string{what, n
 func (c *caseFolder) takePort() {
 	c.t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	must(c.t, err)
+	expect.OK(c.t, err)
 	c.t.Cleanup(func() { _ = ln.Close() })
 	_, port, _ := net.SplitHostPort(ln.Addr().String())
 	c.env = append(c.env, "TAKEN="+ln.Addr().String())
@@ -118,7 +118,7 @@ func (c *caseFolder) shell(t *testing.T, lines string) string {
 	var stdout, stderr strings.Builder
 	cmd := exec.Command("sh", "-c", c.tools+lines)
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = c.cwd, c.env, &stdout, &stderr
-	must(t, cmd.Start())
+	expect.OK(t, cmd.Start())
 	defer killAtDeadline(t, cmd.Process).Stop()
 	err := cmd.Wait()
 	expect.Equal(t, insides.FindString(stderr.String()), "", "is an internal detail:\n%s", &stderr)

@@ -81,7 +81,7 @@ func (g *cgroup) starter() []string {
 func (g *cgroup) number(dir, file, key string) uint64 {
 	g.t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, file))
-	must(g.t, err)
+	expect.OK(g.t, err)
 	if key != "" {
 		_, after, _ := strings.Cut("\n"+string(text), "\n"+key+" ")
 		text = []byte(after)
@@ -89,7 +89,7 @@ func (g *cgroup) number(dir, file, key string) uint64 {
 	fields := strings.Fields(string(text))
 	expect.MustThat(g.t, len(fields) != 0, "%s of the control group has no number: %q", file, text)
 	n, err := strconv.ParseUint(fields[0], 10, 64)
-	must(g.t, err)
+	expect.OK(g.t, err)
 	return n
 }
 

@@ -58,7 +58,7 @@ func TestTheFirstStartLogsAddressesAndTheNextCommand(t *testing.T) {
 func mode(t *testing.T, path string, want fs.FileMode) {
 	t.Helper()
 	info, err := os.Stat(path)
-	must(t, err)
+	expect.OK(t, err)
 	expect.Equal(t, info.Mode()&^fs.ModeDir, want, "%s: got mode %v", path, info.Mode())
 }
 
@@ -74,10 +74,10 @@ func TestASecondSignalStopsAtOnce(t *testing.T) {
 	p := startServer(t, t.TempDir())
 	// A client that has an answer and has sent half of its next request delays the end of draining.
 	conn, err := net.Dial("tcp", strings.TrimPrefix(p.public, "http://"))
-	must(t, err)
+	expect.OK(t, err)
 	defer conn.Close()
-	must(t, expect.Err(io.WriteString(conn, "GET /x HTTP/1.1\r\nHost: x\r\n\r\nGET /x HTTP/1.1\r\nHost:")))
-	must(t, expect.Err(conn.Read(make([]byte, 1))))
+	expect.OK(t, expect.Err(io.WriteString(conn, "GET /x HTTP/1.1\r\nHost: x\r\n\r\nGET /x HTTP/1.1\r\nHost:")))
+	expect.OK(t, expect.Err(conn.Read(make([]byte, 1))))
 	for signals := time.NewTicker(sameSignal / 4); ; { // first at once, as timeout(1) does; then later, as a person does
 		_ = p.cmd.Process.Signal(syscall.SIGTERM) // it may have ended
 		select {

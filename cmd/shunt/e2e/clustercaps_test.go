@@ -160,7 +160,7 @@ func TestLinksWithACapWaitForALeader(t *testing.T) {
 	}
 	for _, n := range rest {
 		resp, err := s.requests.Get(n.url + "/capped")
-		must(t, err)
+		expect.OK(t, err)
 		resp.Body.Close()
 		expect.That(t, resp.StatusCode == 503 && resp.Header.Get("Retry-After") != "",
 			"a link with a cap, at %s: %d, Retry-After %q, want 503", n.name, resp.StatusCode, resp.Header.Get("Retry-After"))

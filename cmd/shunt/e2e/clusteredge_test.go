@@ -44,7 +44,7 @@ func (n *siteNode) caughtUpWith(other *siteNode) bool {
 // redirectAs follows a code as another visitor than redirect does.
 func (n *siteNode) redirectAs(code, agent string) {
 	req, err := http.NewRequest(http.MethodGet, n.url+"/"+code, nil)
-	must(n.site.t, err)
+	expect.OK(n.site.t, err)
 	req.Header.Set("User-Agent", agent)
 	resp, err := n.site.requests.Do(req)
 	if err != nil {
@@ -209,7 +209,7 @@ func TestAnEdgeAloneRedirectsAndItsAPIIsStale(t *testing.T) {
 	}
 	for _, own := range []string{e.url + "/hot+", e.url + "/hot.svg", e.url + "/hot.png", e.adminURL + "/healthz", e.adminURL + "/readyz", e.adminURL + "/metrics"} {
 		resp, err := s.requests.Get(own)
-		must(t, err)
+		expect.OK(t, err)
 		resp.Body.Close()
 		expect.Equal(t, resp.StatusCode, 200, "%s without full nodes", own)
 	}
@@ -229,7 +229,7 @@ func (n *siteNode) ask(as *siteNode, method, path, body string, fields ...string
 	s := n.site
 	s.t.Helper()
 	certificate, err := tls.LoadX509KeyPair(filepath.Join(s.dir, as.name+".crt"), filepath.Join(s.dir, as.name+".key"))
-	must(s.t, err)
+	expect.OK(s.t, err)
 	authority := x509.NewCertPool()
 	authority.AddCert(s.ca)
 	client := &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{
@@ -237,7 +237,7 @@ func (n *siteNode) ask(as *siteNode, method, path, body string, fields ...string
 		TLSClientConfig:   &tls.Config{Certificates: []tls.Certificate{certificate}, RootCAs: authority, ServerName: n.name, MinVersion: tls.VersionTLS13},
 	}}
 	req, err := http.NewRequest(method, "https://"+n.advertise+path, strings.NewReader(body))
-	must(s.t, err)
+	expect.OK(s.t, err)
 	for field, value := range map[string]string{"Shunt-Client": "unix", "Shunt-Plain": "0", "Shunt-Local": "0"} {
 		req.Header.Set(field, value)
 	}
@@ -245,10 +245,10 @@ func (n *siteNode) ask(as *siteNode, method, path, body string, fields ...string
 		req.Header.Set(fields[i], fields[i+1])
 	}
 	resp, err := client.Do(req)
-	must(s.t, err)
+	expect.OK(s.t, err)
 	defer resp.Body.Close()
 	said, err := io.ReadAll(resp.Body)
-	must(s.t, err)
+	expect.OK(s.t, err)
 	return resp.StatusCode, string(said)
 }
 
@@ -380,16 +380,16 @@ func TestStreamsSessionsAndExportsPassAnEdge(t *testing.T) {
 
 	a.call("POST", "/users", map[string]any{"email": "person@example.com", "role": "member", "password": "a long password 123"}).want(t, 201)
 	jar, err := cookiejar.New(nil)
-	must(t, err)
+	expect.OK(t, err)
 	person := &http.Client{Jar: jar, CheckRedirect: s.requests.CheckRedirect, Timeout: 20 * time.Second}
 	login, err := person.Post(e.url+"/api/v1/session", "application/json", strings.NewReader(`{"email":"person@example.com","password":"a long password 123"}`))
-	must(t, err)
+	expect.OK(t, err)
 	said, _ := io.ReadAll(login.Body)
 	login.Body.Close()
 	expect.MustEqual(t, login.StatusCode/100, 2, "signing in at an edge: %s %s", login.Status, said)
 	for _, path := range []string{"/_/", "/_/account", "/_/links", "/api/v1/me"} {
 		resp, err := person.Get(e.url + path)
-		must(t, err)
+		expect.OK(t, err)
 		page, _ := io.ReadAll(resp.Body)
 		resp.Body.Close()
 		expect.That(t, resp.StatusCode == 200 && bytes.Contains(page, []byte("person@example.com")),
@@ -398,7 +398,7 @@ func TestStreamsSessionsAndExportsPassAnEdge(t *testing.T) {
 
 	for round := range 2 {
 		req, err := http.NewRequest(http.MethodGet, e.url+"/api/v1/stats/hot/live", nil)
-		must(t, err)
+		expect.OK(t, err)
 		req.Header.Set("Authorization", "Bearer "+s.token)
 		resp, err := (&http.Client{}).Do(req)
 		expect.MustThat(t, err == nil && resp.StatusCode == 200, "live figures at an edge: %v, %v", resp, err)

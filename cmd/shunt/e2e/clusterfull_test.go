@@ -73,7 +73,7 @@ func (s *site) fillEtcd() filler {
 		if errors.Is(err, rpctypes.ErrNoSpace) {
 			return filler{s}
 		}
-		must(s.t, err)
+		expect.OK(s.t, err)
 	}
 	s.t.Fatal("the servers of etcd do not fill")
 	return filler{}
@@ -88,10 +88,10 @@ func (f filler) end() {
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	gone, err := c.Delete(ctx, fillerPrefix, clientv3.WithPrefix())
-	must(t, err)
-	must(t, expect.Err(c.Compact(ctx, gone.Header.Revision, clientv3.WithCompactPhysical())))
+	expect.OK(t, err)
+	expect.OK(t, expect.Err(c.Compact(ctx, gone.Header.Revision, clientv3.WithCompactPhysical())))
 	for _, endpoint := range f.s.etcd.Endpoints() {
-		must(t, expect.Err(c.Defragment(ctx, endpoint)))
+		expect.OK(t, expect.Err(c.Defragment(ctx, endpoint)))
 	}
-	must(t, expect.Err(c.AlarmDisarm(ctx, &clientv3.AlarmMember{})))
+	expect.OK(t, expect.Err(c.AlarmDisarm(ctx, &clientv3.AlarmMember{})))
 }

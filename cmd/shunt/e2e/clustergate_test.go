@@ -184,7 +184,7 @@ func (s *site) answerAs(victim string, says func(victim [16]byte) [16]byte) (ask
 	s.t.Helper()
 	log := s.openLog(etcdlog.Options{})
 	members, err := log.Nodes(s.t.Context())
-	must(s.t, err)
+	expect.OK(s.t, err)
 	var id [16]byte
 	for _, m := range members {
 		if m.Name == victim {

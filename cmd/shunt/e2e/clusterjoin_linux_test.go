@@ -27,7 +27,7 @@ func TestANodeBelowTheFloorJoinsAgain(t *testing.T) {
 	s.passFloor()
 	said := c.refused(c.args()...)
 	expect.That(t, strings.Contains(said, "no longer in the cluster's log") && strings.Contains(said, "shunt join"), "a node below the floor says %q", said)
-	must(t, os.Rename(c.data, c.data+".old"))
+	expect.OK(t, os.Rename(c.data, c.data+".old"))
 	s.join(c, a)
 	expect.Contains(t, c.refused(c.args()...), "cluster forget c", "a new folder of a known name says")
 	s.forget(c, c)
@@ -44,7 +44,7 @@ func TestANodeBelowTheFloorJoinsAgain(t *testing.T) {
 // joinAgain has a node that has stopped begin with a copy of another one's data.
 func (s *site) joinAgain(n, from *siteNode) {
 	s.t.Helper()
-	must(s.t, os.Rename(n.data, n.data+".old"))
+	expect.OK(s.t, os.Rename(n.data, n.data+".old"))
 	s.join(n, from)
 	s.forget(n, n)
 	s.admit(n, from)

@@ -77,11 +77,11 @@ func (s *site) usage(leader *siteNode) usage {
 func busyTime(t *testing.T) (busy time.Duration) {
 	t.Helper()
 	stat, err := os.ReadFile("/proc/stat")
-	must(t, err)
+	expect.OK(t, err)
 	all, _, _ := strings.Cut(string(stat), "\n") // cpu, user, nice, system, idle, iowait, irq, softirq, in hundredths of a second
 	for n, field := range strings.Fields(all)[1:8] {
 		ticks, err := strconv.ParseInt(field, 10, 64)
-		must(t, err)
+		expect.OK(t, err)
 		if n != 3 && n != 4 {
 			busy += time.Duration(ticks) * time.Second / 100
 		}

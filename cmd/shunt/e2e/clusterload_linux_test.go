@@ -100,7 +100,7 @@ func plant(t *testing.T, url, token string, links int) {
 			items = append(items, map[string]string{"url": load.Target(i), "alias": load.Code(i)})
 		}
 		body, err := json.Marshal(items)
-		must(t, err)
+		expect.OK(t, err)
 		postBulk(t, client, url, token, body)
 	}
 }
@@ -109,11 +109,11 @@ func plant(t *testing.T, url, token string, links int) {
 func postBulk(t *testing.T, client *http.Client, url, token string, body []byte) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/api/v1/shorten/bulk", bytes.NewReader(body))
-	must(t, err)
+	expect.OK(t, err)
 	req.Header.Set("Authorization", "Bearer "+token)
 	req.Header.Set("Content-Type", "application/json")
 	resp, err := client.Do(req)
-	must(t, err)
+	expect.OK(t, err)
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
 	expect.MustThat(t, err == nil && resp.StatusCode/100 == 2 && !bytes.Contains(text, []byte(`"status":4`)),
@@ -124,7 +124,7 @@ func postBulk(t *testing.T, client *http.Client, url, token string, body []byte)
 func clockOf(t *testing.T, pid int) time.Duration {
 	t.Helper()
 	took, err := load.CPUTime(pid)
-	must(t, err)
+	expect.OK(t, err)
 	return took
 }
 

@@ -59,7 +59,7 @@ func (s *site) keys() keysOf {
 	c := s.etcd.Client()
 	defer c.Close()
 	resp, err := c.Get(context.Background(), "/shunt/", clientv3.WithPrefix())
-	must(s.t, err)
+	expect.OK(s.t, err)
 	keys := make(keysOf)
 	for _, kv := range resp.Kvs {
 		keys[string(kv.Key)] = string(kv.Value)
@@ -81,7 +81,7 @@ func (s *site) restoreKeys(keys keysOf) {
 			all = append(all, clientv3.OpDelete(key))
 		}
 	}
-	must(s.t, expect.Err(c.Txn(context.Background()).Then(all...).Commit()))
+	expect.OK(s.t, expect.Err(c.Txn(context.Background()).Then(all...).Commit()))
 }
 
 // TestMistakesWithAClusterAreClearAndChangeNothing starts nodes that must be refused, and looks at the line
@@ -99,8 +99,8 @@ func TestMistakesWithAClusterAreClearAndChangeNothing(t *testing.T) {
 	fresh := &siteNode{site: s, name: "b", data: filepath.Join(s.dir, "fresh"), advertise: b.advertise}
 	other := &siteNode{site: s, name: "other", data: filepath.Join(s.dir, "other"), advertise: b.advertise}
 	s.makeCertificate("other")
-	must(t, os.CopyFS(filepath.Join(s.dir, "copied"), os.DirFS(b.data)))
-	must(t, os.Remove(filepath.Join(s.dir, "copied", "node"))) // as a restored backup has none
+	expect.OK(t, os.CopyFS(filepath.Join(s.dir, "copied"), os.DirFS(b.data)))
+	expect.OK(t, os.Remove(filepath.Join(s.dir, "copied", "node"))) // as a restored backup has none
 	copied := &siteNode{site: s, name: "b", data: filepath.Join(s.dir, "copied"), advertise: b.advertise}
 	for _, c := range []struct {
 		mistake string
@@ -170,10 +170,10 @@ func (s *site) openLog(o etcdlog.Options) *etcdlog.Log {
 	o.Endpoints = s.etcd.Endpoints()
 	var err error
 	o.ID, o.Key, err = etcdlog.Find(s.t.Context(), o)
-	must(s.t, err)
+	expect.OK(s.t, err)
 	log, err := etcdlog.New(o)
-	must(s.t, err)
-	s.t.Cleanup(func() { must(s.t, log.Close()) })
+	expect.OK(s.t, err)
+	s.t.Cleanup(func() { expect.OK(s.t, log.Close()) })
 	return log
 }
 
@@ -181,7 +181,7 @@ func (s *site) openLog(o etcdlog.Options) *etcdlog.Log {
 func (s *site) announce(log *etcdlog.Log, n clusterlog.Node) {
 	s.t.Helper()
 	announcement, err := log.Announce(s.t.Context(), n, clusterlog.Claim(fmt.Appendf(nil, "%-16s", n.Name)))
-	must(s.t, err)
+	expect.OK(s.t, err)
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- announcement.Run(ctx) }()

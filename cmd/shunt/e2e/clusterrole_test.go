@@ -42,7 +42,7 @@ func newSiteTLS(t *testing.T) *site {
 func (s *site) tlsOf(name string) *tls.Config {
 	s.t.Helper()
 	pair, err := tls.LoadX509KeyPair(filepath.Join(s.dir, name+".crt"), filepath.Join(s.dir, name+".key"))
-	must(s.t, err)
+	expect.OK(s.t, err)
 	roots := x509.NewCertPool()
 	roots.AddCert(s.ca)
 	return &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}, RootCAs: roots}
@@ -74,9 +74,9 @@ echo "$*" >>"$ETCDCTL_NOTES"
 func authScript(t *testing.T, before, edges string, nodes ...string) (added string, err error) {
 	t.Helper()
 	tools, notes := t.TempDir(), filepath.Join(t.TempDir(), "notes")
-	must(t, errors.Join(os.WriteFile(filepath.Join(tools, "etcdctl"), []byte(etcdctl), 0o700), os.WriteFile(notes, []byte(before), 0o600)))
+	expect.OK(t, errors.Join(os.WriteFile(filepath.Join(tools, "etcdctl"), []byte(etcdctl), 0o700), os.WriteFile(notes, []byte(before), 0o600)))
 	script, err := filepath.Abs("../../deploy/cluster/etcd-auth.sh")
-	must(t, err)
+	expect.OK(t, err)
 	cmd := exec.Command("sh", append([]string{script}, nodes...)...)
 	cmd.Env = append(os.Environ(), "PATH="+tools+":"+os.Getenv("PATH"), "ETCDCTL_NOTES="+notes, "EDGES="+edges)
 	out, err := cmd.CombinedOutput()
@@ -92,7 +92,7 @@ func authScript(t *testing.T, before, edges string, nodes ...string) (added stri
 func (s *site) restrict(before, edges string, nodes ...string) (told string) {
 	s.t.Helper()
 	added, err := authScript(s.t, before, edges, nodes...)
-	must(s.t, err)
+	expect.OK(s.t, err)
 	s.control(added)
 	return before + added
 }
@@ -206,7 +206,7 @@ func TestNodesOutliveTheDeletionOfTheirRows(t *testing.T) {
 			return err == nil && err2 == nil && names.Count == 4 && nodes.Count == 4
 		}, "all nodes are announced again")
 	}
-	must(t, expect.Err(root.Put(t.Context(), "/shunt/names/bad", "no node wrote this")))
+	expect.OK(t, expect.Err(root.Put(t.Context(), "/shunt/names/bad", "no node wrote this")))
 	r := shunt(t, "", nil, append([]string{"cluster"}, s.nodes[0].flags()...)...)
 	expect.That(t, r.code == exitDone && strings.Contains(r.stdout, "/shunt/names/bad") && strings.Contains(r.stdout, "leads"),
 		"shunt cluster: exit code %d: %s%s", r.code, r.stdout, r.stderr)
@@ -393,7 +393,7 @@ func TestNoNodeIsNamedRoot(t *testing.T) {
 		expect.That(t, err != nil && told == "" && strings.Contains(err.Error(), "name"), "etcd-auth.sh for %q and %q: told %q, %v", c.edges, c.node, told, err)
 	}
 	certs, err := filepath.Abs("../../deploy/cluster/certs.sh")
-	must(t, err)
+	expect.OK(t, err)
 	for _, unit := range []string{"", "edge"} {
 		pki := t.TempDir()
 		cmd := exec.Command("sh", certs, pki, "root")

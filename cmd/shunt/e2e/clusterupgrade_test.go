@@ -33,7 +33,7 @@ const (
 func TestNodesAreReplacedOneByOneByANewerVersion(t *testing.T) {
 	s := newSiteOn(t, siteOptions{program: os.Getenv(olderVariable)}, "a", "b", "c")
 	newer := filepath.Join(t.TempDir(), "shunt-newer")
-	must(t, build(newer, newerPayload))
+	expect.OK(t, build(newer, newerPayload))
 	s.shorten("hot", "https://example.com/")
 	u := &upgrade{site: s, stop: make(chan struct{})}
 	redirects := s.hammer("hot", "https://example.com/", &u.out, u.stop)

@@ -46,7 +46,7 @@ type service struct {
 func servicesOf(t *testing.T, path string, variables map[string]string) map[string]service {
 	t.Helper()
 	text, err := os.ReadFile(path)
-	must(t, err)
+	expect.OK(t, err)
 	var file struct{ Services map[string]service }
 	expect.OK(t, yaml.Unmarshal(text, &file), path)
 	for name, s := range file.Services {
@@ -83,7 +83,7 @@ func interpolated(t *testing.T, text string, variables map[string]string) string
 func imageEnvironment(t *testing.T) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile(dockerFile)
-	must(t, err)
+	expect.OK(t, err)
 	_, rest, _ := strings.Cut(string(text), "\nENV ")
 	env := map[string]string{}
 	for more := true; more; {
@@ -126,7 +126,7 @@ func TestCommandsForContainersNameTheProgram(t *testing.T) {
 	commands := regexp.MustCompile(`docker (?:compose(?: -f \S+)? )?exec (\S+) (\S+)`)
 	for _, path := range []string{composeFile, clusterComposeFile, dockerFile, "../../../README.md", "../../deploy/cluster/RUNBOOK.md"} {
 		text, err := os.ReadFile(path)
-		must(t, err)
+		expect.OK(t, err)
 		for _, m := range commands.FindAllStringSubmatch(string(text), -1) {
 			expect.Equal(t, m[2], program, "%s: %q runs, which is not in the image", path, m[0])
 		}
@@ -137,7 +137,7 @@ func TestCommandsForContainersNameTheProgram(t *testing.T) {
 func imageProgram(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile(dockerFile)
-	must(t, err)
+	expect.OK(t, err)
 	m := regexp.MustCompile(`(?m)^ENTRYPOINT \["(.*)"\]$`).FindSubmatch(text)
 	expect.MustThat(t, m != nil, "the image has no program to start")
 	return string(m[1])
@@ -169,7 +169,7 @@ func runService(t *testing.T, variables map[string]string) *container {
 	for _, port := range s.Ports {
 		at := strings.LastIndex(port, ":")
 		_, outside, err := net.SplitHostPort(port[:at])
-		must(t, err)
+		expect.OK(t, err)
 		c.published[net.JoinHostPort("localhost", outside)] = net.JoinHostPort(containerAddress, port[at+1:])
 	}
 	cmd := exec.Command(binary, s.Command...)
@@ -203,7 +203,7 @@ func (c *container) RoundTrip(r *http.Request) (*http.Response, error) {
 // browser returns a client with a jar of its own, which follows no redirects.
 func (c *container) browser() *http.Client {
 	jar, err := cookiejar.New(nil)
-	must(c.t, err)
+	expect.OK(c.t, err)
 	return &http.Client{Jar: jar, Transport: c, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
@@ -211,7 +211,7 @@ func (c *container) browser() *http.Client {
 func (c *container) wants(by *http.Client, status int, method, address, token, body string) (answer *http.Response, text string) {
 	c.t.Helper()
 	r, err := http.NewRequestWithContext(c.t.Context(), method, address, strings.NewReader(body))
-	must(c.t, err)
+	expect.OK(c.t, err)
 	if token != "" {
 		r.Header.Set("Authorization", "Bearer "+token)
 		r.Header.Set("Content-Type", "application/json")
@@ -220,7 +220,7 @@ func (c *container) wants(by *http.Client, status int, method, address, token, b
 		r.Header.Set("Sec-Fetch-Site", "same-origin")
 	}
 	answer, err = by.Do(r)
-	must(c.t, err)
+	expect.OK(c.t, err)
 	defer answer.Body.Close()
 	read, err := io.ReadAll(answer.Body)
 	expect.MustThat(c.t, err == nil && answer.StatusCode == status,
@@ -281,7 +281,7 @@ func TestTheComposeFileWorksAsShipped(t *testing.T) {
 func proxyVariables(t *testing.T) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile(composeFile)
-	must(t, err)
+	expect.OK(t, err)
 	variables := map[string]string{}
 	for _, m := range regexp.MustCompile(`(?m)^#   (SHUNT_\w+)=(\S+)$`).FindAllStringSubmatch(string(text), -1) {
 		variables[m[1]] = m[2]

@@ -24,9 +24,9 @@ func TestADamagedFileIsReportedInPlainWords(t *testing.T) {
 	expect.MustThat(t, err == nil && len(tables) != 0, "there are no table files: %v", err)
 	for _, table := range tables {
 		bytes, err := os.ReadFile(table)
-		must(t, err)
+		expect.OK(t, err)
 		bytes[len(bytes)/10] ^= 0x40
-		must(t, os.WriteFile(table, bytes, 0o600))
+		expect.OK(t, os.WriteFile(table, bytes, 0o600))
 	}
 	address := []string{"--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"}
 	for _, args := range [][]string{{"check"}, {"check", "--json"}, {"ls"}, append([]string{"serve"}, address...)} {

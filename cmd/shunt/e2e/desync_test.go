@@ -122,7 +122,7 @@ func startProxy(t *testing.T, name string, server, second *process) *front {
 	f := fronts[name]
 	p := &front{t: t, server: server, addr: freeAddress(t), tls: freeAddress(t), token: server.token()}
 	text, err := os.ReadFile(filepath.Join("..", "..", "deploy", f.config))
-	must(t, err)
+	expect.OK(t, err)
 	dir := t.TempDir()
 	at := places{server: strings.TrimPrefix(server.public, "http://"), listen: p.addr, tls: p.tls, dir: dir}
 	if second != nil {
@@ -137,7 +137,7 @@ func startProxy(t *testing.T, name string, server, second *process) *front {
 	proxy := exec.Command(f.program, f.args(config)...)
 	var said bytes.Buffer
 	proxy.Stderr = &said
-	must(t, proxy.Start())
+	expect.OK(t, proxy.Start())
 	ended := make(chan struct{})
 	timeout := killAtDeadline(t, proxy.Process)
 	go func() { _ = proxy.Wait(); timeout.Stop(); close(ended) }()
@@ -177,7 +177,7 @@ func (p *front) awaitProxy(ended chan struct{}) {
 func (p *front) do(method, path, body string, fields ...string) reply {
 	p.t.Helper()
 	r, err := try(onNewConnections, method, "http://"+p.addr+path, body, fields...)
-	must(p.t, err)
+	expect.OK(p.t, err)
 	return r
 }
 
@@ -224,7 +224,7 @@ func (p *front) checkHTTPS() {
 	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true, ForceAttemptHTTP2: true}
 	ask := func(method, path, body string) reply {
 		r, err := try(transport, method, "https://"+p.tls+path, body, withToken(p.token)...)
-		must(p.t, err)
+		expect.OK(p.t, err)
 		return r
 	}
 	r := ask("POST", "/api/v1/shorten", `{"url":"https://example.org/s","alias":"secure"}`)
@@ -279,7 +279,7 @@ type wire struct {
 func (p *front) dial() *wire {
 	p.t.Helper()
 	c, err := net.Dial("tcp", p.addr)
-	must(p.t, err)
+	expect.OK(p.t, err)
 	return &wire{c, bufio.NewReader(c)}
 }
 
@@ -309,6 +309,6 @@ func (p *front) metric(name string) int {
 		return 0
 	}
 	value, err := strconv.ParseFloat(text, 64)
-	must(p.t, err)
+	expect.OK(p.t, err)
 	return int(value)
 }

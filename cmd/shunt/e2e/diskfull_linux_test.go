@@ -183,7 +183,7 @@ func (l *sickLoad) randomLink(random *rand.Rand) int {
 func (l *sickLoad) terminateSick() (took time.Duration) {
 	l.t.Helper()
 	begun := time.Now()
-	must(l.t, l.server.cmd.Process.Signal(syscall.SIGTERM))
+	expect.OK(l.t, l.server.cmd.Process.Signal(syscall.SIGTERM))
 	select {
 	case <-l.server.ended:
 	case <-time.After(stopLimit):
@@ -216,7 +216,7 @@ func contents(t *testing.T, dir string) map[string]string {
 		sums[strings.TrimPrefix(path, dir)] = fmt.Sprintf("%d bytes, %.4x", len(b), sha256.Sum256(b))
 		return err
 	})
-	must(t, err)
+	expect.OK(t, err)
 	return sums
 }
 
@@ -232,7 +232,7 @@ const (
 func (m *mount) fill() (empty func()) {
 	m.t.Helper()
 	f, err := os.Create(filepath.Join(m.dir, fillerName))
-	must(m.t, err)
+	expect.OK(m.t, err)
 	var sizeBytes int64
 	m.topUp(f, &sizeBytes)
 	stopping, stopped := make(chan struct{}), make(chan struct{})

@@ -89,14 +89,14 @@ func TestLinksHitsAndVisitorsOutliveARestartAndAKill(t *testing.T) {
 func createStore(t *testing.T, dir string) {
 	t.Helper()
 	store, err := storage.Open(dir, storage.Options{Create: true, VisitorKey: &visitorKey})
-	must(t, err)
-	must(t, store.Close())
+	expect.OK(t, err)
+	expect.OK(t, store.Close())
 }
 
 func readLines(t *testing.T, file string) []string {
 	t.Helper()
 	text, err := os.ReadFile(file)
-	must(t, err)
+	expect.OK(t, err)
 	return strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
 }
 

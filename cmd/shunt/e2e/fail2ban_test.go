@@ -18,7 +18,7 @@ func TestFail2banReadsTheLog(t *testing.T) {
 		t.Skip("make fail2ban runs this test: it needs Debian's package fail2ban")
 	}
 	filter, err := filepath.Abs("../../deploy/fail2ban/filter.d/shunt.conf")
-	must(t, err)
+	expect.OK(t, err)
 	for _, format := range []string{"text", "json"} {
 		t.Run("format="+format, func(t *testing.T) {
 			p := launch(t, t.TempDir(), "--log-format", format).waitReady()
@@ -28,7 +28,7 @@ func TestFail2banReadsTheLog(t *testing.T) {
 			}
 			p.terminate()
 			log := filepath.Join(t.TempDir(), "log")
-			must(t, os.WriteFile(log, []byte(p.stderr()), 0o600))
+			expect.OK(t, os.WriteFile(log, []byte(p.stderr()), 0o600))
 			out, err := exec.Command("fail2ban-regex", "-o", "<ip>", log, filter).CombinedOutput()
 			got := strings.Fields(string(out))
 			expect.That(t, err == nil && strings.Join(got, " ") == "127.0.0.1 127.0.0.1", "got %q, %v from\n%s", got, err, p.stderr())

@@ -119,9 +119,9 @@ func (f *fewFiles) lowerLimit(held time.Duration) {
 	f.t.Helper()
 	pid := f.server.cmd.Process.Pid
 	var before unix.Rlimit
-	must(f.t, unix.Prlimit(pid, unix.RLIMIT_NOFILE, nil, &before))
+	expect.OK(f.t, unix.Prlimit(pid, unix.RLIMIT_NOFILE, nil, &before))
 	lowered := unix.Rlimit{Cur: highestDescriptor(f.t, pid) + 1, Max: before.Max}
-	must(f.t, unix.Prlimit(pid, unix.RLIMIT_NOFILE, &lowered, nil))
+	expect.OK(f.t, unix.Prlimit(pid, unix.RLIMIT_NOFILE, &lowered, nil))
 	defer f.openIdle(fewDescriptors)() // they take the free descriptors below the highest one
 	flushes, begun := f.admin.Load().flushes, time.Now()
 	wants := func() bool { return f.admin.Load().memtables > flushedBytes }
@@ -129,7 +129,7 @@ func (f *fewFiles) lowerLimit(held time.Duration) {
 		f.sendNewcomers(time.Second)
 	}
 	wanted := wants()
-	must(f.t, unix.Prlimit(pid, unix.RLIMIT_NOFILE, &before, nil))
+	expect.OK(f.t, unix.Prlimit(pid, unix.RLIMIT_NOFILE, &before, nil))
 	f.loweredRounds++
 	f.awaitService()
 	if wanted {
@@ -141,10 +141,10 @@ func (f *fewFiles) lowerLimit(held time.Duration) {
 func highestDescriptor(t *testing.T, pid int) (highest uint64) {
 	t.Helper()
 	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
-	must(t, err)
+	expect.OK(t, err)
 	for _, e := range entries {
 		n, err := strconv.ParseUint(e.Name(), 10, 64)
-		must(t, err)
+		expect.OK(t, err)
 		highest = max(highest, n)
 	}
 	return highest

@@ -52,13 +52,13 @@ func serveAtTerminal(t *testing.T, dir string, args ...string) string {
 	x, shown, ready := openTerminal(t), new(screen), make(chan struct{})
 	cmd := exec.Command(binary, append([]string{"serve", "--data", dir, "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"}, args...)...)
 	cmd.Stderr = x.slave
-	must(t, cmd.Start())
+	expect.OK(t, cmd.Start())
 	_ = x.slave.Close() // so that reading ends with the server
 	timeout := killAtDeadline(t, cmd.Process)
 	defer timeout.Stop()
 	go shown.read(x, ready)
 	<-ready
-	must(t, cmd.Process.Signal(syscall.SIGTERM))
+	expect.OK(t, cmd.Process.Signal(syscall.SIGTERM))
 	err := cmd.Wait()
 	expect.That(t, err == nil, "got %v:\n%s", err, shown)
 	return shown.String()

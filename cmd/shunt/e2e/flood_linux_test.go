@@ -64,7 +64,7 @@ func TestFloodsHarmNobody(t *testing.T) {
 func descriptorLimit(t *testing.T) int {
 	t.Helper()
 	var limit unix.Rlimit
-	must(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &limit))
+	expect.OK(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &limit))
 	return int(limit.Cur)
 }
 
@@ -97,10 +97,10 @@ func (p *front) footprint() footprint {
 func kernelNumber(t *testing.T, path, word string) int {
 	t.Helper()
 	text, err := os.ReadFile(path)
-	must(t, err)
+	expect.OK(t, err)
 	_, after, _ := strings.Cut(string(text), word)
 	n, err := strconv.Atoi(strings.Fields(after)[0])
-	must(t, err)
+	expect.OK(t, err)
 	return n
 }
 

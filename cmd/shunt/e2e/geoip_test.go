@@ -25,7 +25,7 @@ import (
 func geoIPFile(t *testing.T, network, kind string, record mmdbtype.Map) (path string) {
 	t.Helper()
 	tree, err := mmdbwriter.New(mmdbwriter.Options{DatabaseType: kind})
-	must(t, err)
+	expect.OK(t, err)
 	_, n, err := net.ParseCIDR(network)
 	if err == nil {
 		err = tree.Insert(n, record)
@@ -34,7 +34,7 @@ func geoIPFile(t *testing.T, network, kind string, record mmdbtype.Map) (path st
 	if err == nil {
 		_, err = tree.WriteTo(&b)
 	}
-	must(t, err)
+	expect.OK(t, err)
 	return writeFile(t, "test.mmdb", b.String())
 }
 
@@ -47,7 +47,7 @@ func germany(t *testing.T) (path string) {
 func TestAnOptionalFileThatCannotBeReadStopsNoStart(t *testing.T) {
 	t.Parallel()
 	good, err := os.ReadFile(germany(t))
-	must(t, err)
+	expect.OK(t, err)
 	missing := filepath.Join(t.TempDir(), "none.mmdb")
 	asn := geoIPFile(t, "91.0.0.0/10", "GeoLite2-ASN", mmdbtype.Map{"autonomous_system_number": mmdbtype.Uint32(3320)})
 	for name, c := range map[string]struct{ path, want string }{
@@ -63,9 +63,9 @@ func TestAnOptionalFileThatCannotBeReadStopsNoStart(t *testing.T) {
 				expect.That(t, regexp.MustCompile(want).MatchString(p.stderr()), "got\n%s\nwant a line with %s", p.stderr(), want)
 			}
 			expect.Equal(t, p.figure("shunt_geoip_failing"), "1", "the metric")
-			must(t, os.WriteFile(c.path+".new", good, 0o600))
-			must(t, os.Rename(c.path+".new", c.path))
-			must(t, p.cmd.Process.Signal(syscall.SIGHUP))
+			expect.OK(t, os.WriteFile(c.path+".new", good, 0o600))
+			expect.OK(t, os.Rename(c.path+".new", c.path))
+			expect.OK(t, p.cmd.Process.Signal(syscall.SIGHUP))
 			await(t, "the good file is read", 10*time.Second, func() bool { return p.figure("shunt_geoip_failing") == "0" }, p)
 			expect.Contains(t, p.stderr(), "the file of countries has been read again")
 			p.terminate()
@@ -88,7 +88,7 @@ func TestCountriesAreCountedEvenIfTheirFileIsEmptied(t *testing.T) {
 	}
 	hit("X-Forwarded-For", "91.1.2.3")
 	hit("X-Forwarded-For", "91.1.2.3", "CF-IPCountry", "FR")
-	must(t, os.WriteFile(path, nil, 0o600)) // a mapping of the file would be SIGBUS now
+	expect.OK(t, os.WriteFile(path, nil, 0o600)) // a mapping of the file would be SIGBUS now
 	hit("X-Forwarded-For", "91.1.2.4")
 	hit("X-Forwarded-For", "8.8.8.8")
 	_, body := fetch(t, p.public+"/api/v1/stats/x?include=countries", "Authorization", "Bearer "+token)

@@ -53,7 +53,7 @@ func manyLinks(t *testing.T, dir string, n uint64) (path string) {
 			uint32(i*2654435761), i%5000, i, i%100)
 	}
 	path = filepath.Join(dir, "links.ndjson")
-	must(t, os.WriteFile(path, []byte(b.String()), 0o600))
+	expect.OK(t, os.WriteFile(path, []byte(b.String()), 0o600))
 	return path
 }
 
@@ -73,7 +73,7 @@ func field(t *testing.T, pattern, name string) (sum uint64) {
 		for line := range strings.Lines(string(text)) {
 			if value, ok := strings.CutPrefix(line, name+":"); ok {
 				n, err := strconv.ParseUint(strings.TrimSpace(strings.TrimSuffix(value, " kB\n")), 10, 64)
-				must(t, err)
+				expect.OK(t, err)
 				sum += n
 			}
 		}

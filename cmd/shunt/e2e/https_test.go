@@ -28,7 +28,7 @@ func TestServeSpeaksHTTPSAndRedirectsPlainHTTP(t *testing.T) {
 	get := func(url string) *http.Response {
 		t.Helper()
 		r, err := client.Get(url)
-		must(t, err)
+		expect.OK(t, err)
 		_, _ = io.Copy(io.Discard, r.Body)
 		_ = r.Body.Close()
 		return r

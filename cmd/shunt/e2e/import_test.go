@@ -32,7 +32,7 @@ func TestAnImportKeepsTheOrderOfAnExport(t *testing.T) {
 		if step.text == "" {
 			step.text = shunt(t, t.TempDir(), nil, "export", "--data", from).stdout
 		}
-		must(t, os.WriteFile(file, []byte(step.text), 0o600))
+		expect.OK(t, os.WriteFile(file, []byte(step.text), 0o600))
 		shunt(t, t.TempDir(), nil, "import", file, "--data", step.dir).want(t, exitDone, `^2100 links imported, 0 already there, 0 refused\n$`, "^$")
 	}
 	first := shunt(t, t.TempDir(), nil, "export", "--data", from).stdout
@@ -52,7 +52,7 @@ func TestAnImportOutlivesAKillWithItsHits(t *testing.T) {
 	for i := range 2500 {
 		fmt.Fprintf(&lines, `{"code":"c%d","url":"https://example.org/","title":"%s","hits":3}`+"\n", i, strings.Repeat("t", 300))
 	}
-	must(t, os.WriteFile(file, []byte(lines.String()), 0o600))
+	expect.OK(t, os.WriteFile(file, []byte(lines.String()), 0o600))
 	shunt(t, t.TempDir(), nil, "import", file, "--data", s.dir).want(t, exitDone, `^2500 links imported, 0 already there, 0 refused\n$`, "^$")
 	s.kill()
 	export := shunt(t, t.TempDir(), nil, "export", "--data", s.dir)

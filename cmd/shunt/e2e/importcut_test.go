@@ -40,7 +40,7 @@ func startImport(t *testing.T) *cutImport {
 	c := &cutImport{t: t, server: s, file: writeFile(t, "links.ndjson", text.String())}
 	c.cmd = exec.Command(binary, "import", c.file, "--data", s.dir)
 	c.cmd.Stderr, c.cmd.Stdout = &c.stderr, &c.stdout
-	must(t, c.cmd.Start())
+	expect.OK(t, c.cmd.Start())
 	t.Cleanup(func() {
 		_ = c.cmd.Process.Kill() // it may have ended
 		_ = c.cmd.Wait()
@@ -98,7 +98,7 @@ func TestAnImportThatIsKilledIsResumed(t *testing.T) {
 func TestAnImportThatIsInterruptedIsResumed(t *testing.T) {
 	t.Parallel()
 	c := startImport(t)
-	must(t, c.cmd.Process.Signal(syscall.SIGINT))
+	expect.OK(t, c.cmd.Process.Signal(syscall.SIGINT))
 	c.end().want(t, exitFailed, "^$", `^shunt: import: interrupted; before that: \d+ links imported, 0 already there, 0 refused\n  the same command with --resume goes on there\n$`)
 	c.resume()
 	c.wantAllOnce()

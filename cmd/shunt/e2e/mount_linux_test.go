@@ -52,7 +52,7 @@ func newMounts(t *testing.T) *mounts {
 	needRoot(t)
 	t.TempDir() // removed after the mounts in it are unmounted
 	self, err := os.Executable()
-	must(t, err)
+	expect.OK(t, err)
 	cmd := exec.Command(self)
 	cmd.Args[0] = guardianName
 	cmd.Stderr = os.Stderr
@@ -61,7 +61,7 @@ func newMounts(t *testing.T) *mounts {
 	if err == nil {
 		err = cmd.Start()
 	}
-	must(t, err)
+	expect.OK(t, err)
 	t.Cleanup(func() {
 		guardian.Close()
 		expect.NoError(t, cmd.Wait(), "unmounting")
@@ -85,7 +85,7 @@ func (m *mounts) loop(kind, in string, sizeBytes int64, options string) *mount {
 		err = f.Truncate(sizeBytes)
 		f.Close()
 	}
-	must(m.t, err)
+	expect.OK(m.t, err)
 	m.run("mkfs."+kind, "-q", image)
 	dir := m.t.TempDir()
 	return m.mount(dir, "-t", kind, "-o", strings.TrimSuffix("loop,"+options, ","), image, dir)
@@ -96,7 +96,7 @@ func (m *mounts) mount(dir string, args ...string) *mount {
 	fmt.Fprintln(m.guardian, dir)
 	m.run("mount", args...)
 	folder, err := os.Open(dir)
-	must(m.t, err)
+	expect.OK(m.t, err)
 	m.t.Cleanup(func() { folder.Close() })
 	return &mount{t: m.t, dir: dir, folder: folder}
 }
@@ -130,7 +130,7 @@ func (m *mount) freeze(d time.Duration) (thaw func()) {
 // each page faults.
 func (m *mount) sync() {
 	m.t.Helper()
-	must(m.t, unix.Syncfs(int(m.folder.Fd())))
+	expect.OK(m.t, unix.Syncfs(int(m.folder.Fd())))
 }
 
 const ( // of linux/fs.h

@@ -30,12 +30,12 @@ func newWorkshop(t *testing.T, tools string) *workshop {
 	if err == nil {
 		err = os.CopyFS(dir, os.DirFS("testdata/openapi"))
 	}
-	must(t, err)
+	expect.OK(t, err)
 	w := &workshop{t: t, tools: tools, dir: dir, server: startServer(t, t.TempDir())}
 	w.token = w.server.token()
 	for _, document := range openAPIVersions {
 		text := w.get(w.server.public + "/api/v1/" + document)
-		must(t, os.WriteFile(filepath.Join(dir, document), []byte(text), 0o600))
+		expect.OK(t, os.WriteFile(filepath.Join(dir, document), []byte(text), 0o600))
 	}
 	return w
 }

@@ -89,7 +89,7 @@ func startOverload(t *testing.T, g *cgroup) *overload {
 	expect.MustThat(t, err == nil, "%v: %v\n%s", build, err, out)
 	o.server = launchThrough(t, g.starter(), filepath.Join(dir, "data"), "--limit-creates", "off", "--limit-calls", "off").waitReady()
 	file := filepath.Join(dir, "links.ndjson")
-	must(t, os.WriteFile(file, []byte(loadLinks(overloadLinks)), 0o600))
+	expect.OK(t, os.WriteFile(file, []byte(loadLinks(overloadLinks)), 0o600))
 	shunt(t, dir, nil, "import", file, "--data", o.server.dir).done(t)
 	o.token = o.server.token()
 	o.client = &fasthttp.HostClient{

@@ -123,7 +123,7 @@ func (m *pageTimes) words() map[string]string {
 // found returns the first group of a pattern in a page.
 func (m *pageTimes) found(path, pattern string) string {
 	got, err := m.request(&person{client: new(http.Client), cookie: m.cookie}, &timedPage{path: path})
-	must(m.t, err)
+	expect.OK(m.t, err)
 	match := regexp.MustCompile(pattern).FindStringSubmatch(got.text())
 	expect.MustThat(m.t, match != nil, "%s: no %s", path, pattern)
 	return match[1]

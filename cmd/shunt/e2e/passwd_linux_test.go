@@ -29,11 +29,11 @@ func openTerminal(t *testing.T) *terminal {
 		t.Skipf("there are no terminals here: %v", err)
 	}
 	t.Cleanup(func() { _ = master.Close() })
-	must(t, unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0))
+	expect.OK(t, unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0))
 	n, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
-	must(t, err)
+	expect.OK(t, err)
 	slave, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
-	must(t, err)
+	expect.OK(t, err)
 	t.Cleanup(func() { _ = slave.Close() })
 	return &terminal{master: master, slave: slave}
 }
@@ -42,7 +42,7 @@ func openTerminal(t *testing.T) *terminal {
 func (x *terminal) echoes(t *testing.T) bool {
 	t.Helper()
 	state, err := unix.IoctlGetTermios(int(x.slave.Fd()), unix.TCGETS)
-	must(t, err)
+	expect.OK(t, err)
 	return state.Lflag&unix.ECHO != 0
 }
 
@@ -98,7 +98,7 @@ func typePassword(t *testing.T, p *process, name string, answers []string, code 
 	cmd := exec.Command(binary, "user", "passwd", "admin", "--data", p.dir)
 	cmd.Stdin, cmd.Stderr = x.slave, says
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true} // so that Ctrl-C is a signal
-	must(t, cmd.Start())
+	expect.OK(t, cmd.Start())
 	timeout := killAtDeadline(t, cmd.Process)
 	defer timeout.Stop()
 	_ = cmd.Wait() // its error is in the exit code

@@ -201,7 +201,7 @@ var failureLine = regexp.MustCompile(`^time=\S+ level=WARN msg="(login failed|to
 
 func (p *plantation) put(path, text string) {
 	p.t.Helper()
-	must(p.t, os.WriteFile(path, []byte(text), 0o600))
+	expect.OK(p.t, os.WriteFile(path, []byte(text), 0o600))
 }
 
 // run runs a command on the data and keeps its output.
@@ -227,7 +227,7 @@ func (p *plantation) search(when string) {
 		p.needles.searchFolder(p.t, name, dir)
 	}
 	stdout, err := os.ReadFile(p.stdout)
-	must(p.t, err)
+	expect.OK(p.t, err)
 	p.needles.search("stdout", stdout)
 	for _, server := range p.said {
 		p.needles.search("log", []byte(server.stderr()))

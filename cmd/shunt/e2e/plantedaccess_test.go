@@ -70,6 +70,6 @@ func (p *plantation) accessLog(format string, args ...string) []byte {
 	}
 	p.server.terminate()
 	log, err := os.ReadFile(path)
-	must(p.t, err)
+	expect.OK(p.t, err)
 	return log
 }

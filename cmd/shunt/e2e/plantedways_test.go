@@ -239,7 +239,7 @@ func (c *plantedClient) dial(t *testing.T, address string, direct bool) net.Conn
 	}
 	conn, err := d.Dial("tcp", address)
 	expect.OK(t, err, c.what)
-	must(t, conn.SetDeadline(time.Now().Add(30*time.Second)))
+	expect.OK(t, conn.SetDeadline(time.Now().Add(30*time.Second)))
 	return conn
 }
 
@@ -280,7 +280,7 @@ func (c *plantedClient) sendTLS(t *testing.T, p *process, plain string) {
 	public, way := strings.TrimPrefix(p.public, "https://"), plantedWays[0]
 	request := way.request(c, nil)
 	conn := tls.Client(c.dial(t, public, true), &tls.Config{InsecureSkipVerify: true})
-	must(t, expect.Err(io.WriteString(conn, request)))
+	expect.OK(t, expect.Err(io.WriteString(conn, request)))
 	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	expect.That(t, err == nil && response.StatusCode == way.status, "over TLS: got %v, %v", response, err)
 	conn.Close()

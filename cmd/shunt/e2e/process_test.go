@@ -138,7 +138,7 @@ func ran(t *testing.T, dir string, env []string, stdin io.Reader, command ...str
 	cmd.Env = append(os.Environ(), env...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, &stdout, &stderr
-	must(t, cmd.Start())
+	expect.OK(t, cmd.Start())
 	defer killAtDeadline(t, cmd.Process).Stop()
 	_ = cmd.Wait() // its error is in the exit code
 	return result{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode(), strings.Join(command, " ")}
@@ -208,8 +208,8 @@ func launchCommand(t *testing.T, cmd *exec.Cmd, dir string) *process {
 	readSources()
 	p := &process{t: t, cmd: cmd, dir: dir, ended: make(chan struct{}), listening: make(chan struct{}), ready: make(chan struct{})}
 	stderr, err := p.cmd.StderrPipe()
-	must(t, err)
-	must(t, p.cmd.Start())
+	expect.OK(t, err)
+	expect.OK(t, p.cmd.Start())
 	timeout := killAtDeadline(t, p.cmd.Process)
 	go func() {
 		p.read(stderr)
@@ -284,7 +284,7 @@ func journalInMemory(t *testing.T) []string {
 		return nil
 	}
 	journal, err := os.MkdirTemp(dir, "shunt-test-journal-")
-	must(t, err)
+	expect.OK(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(journal) })
 	return []string{"--journal-dir", journal}
 }
@@ -306,7 +306,7 @@ func (p *process) token(scopes ...string) string {
 func killAfter(t *testing.T, p *process, moment time.Duration) (signalled time.Time) {
 	t.Helper()
 	self, err := os.Executable()
-	must(t, err)
+	expect.OK(t, err)
 	cmd := exec.Command(self, moment.String(), strconv.Itoa(p.cmd.Process.Pid))
 	cmd.Args[0] = killerName
 	out, err := cmd.Output()
@@ -337,19 +337,11 @@ func standInForKiller(args []string, stdout io.Writer) (code int) {
 	return exitDone
 }
 
-// must ends the test if a step that it does not test has failed.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // writeFile writes a file into a new folder.
 func writeFile(t *testing.T, name, content string) (path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), name)
-	must(t, os.WriteFile(path, []byte(content), 0o600))
+	expect.OK(t, os.WriteFile(path, []byte(content), 0o600))
 	return path
 }
 

@@ -19,7 +19,7 @@ func TestAHostAddedToTheBlockListStopsRedirecting(t *testing.T) {
 	shunt(t, "", nil, "add", "https://OTHER.example./", "--data", p.dir).want(t, exitFailed, "", "blocked")
 	got, _ := fetch(t, p.public+"/x")
 	expect.MustEqual(t, got, http.StatusFound, "before")
-	must(t, os.WriteFile(list, []byte("evil.example\n"), 0o600))
+	expect.OK(t, os.WriteFile(list, []byte("evil.example\n"), 0o600))
 	await(t, "the link is refused", 20*time.Second, func() bool {
 		status, _ := fetch(t, p.public+"/x")
 		return status == http.StatusForbidden

@@ -30,10 +30,10 @@ type reader struct {
 func TestTheReadmeWorksAsWritten(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../../README.md")
-	must(t, err)
+	expect.OK(t, err)
 	home := t.TempDir()
 	r := &reader{t: t, server: startServer(t, filepath.Join(home, "shunt-data")), home: home}
-	must(t, os.Symlink(binary, filepath.Join(home, "shunt")))
+	expect.OK(t, os.Symlink(binary, filepath.Join(home, "shunt")))
 
 	commands := indented.FindAllStringSubmatch(string(text), -1)
 	first := slices.IndexFunc(commands, func(c []string) bool { return strings.HasPrefix(c[1], "TOKEN=") })
@@ -118,7 +118,7 @@ func curlPath(t *testing.T) string {
 	if err == nil {
 		err = os.Symlink(self, filepath.Join(dir, "curl"))
 	}
-	must(t, err)
+	expect.OK(t, err)
 	return dir
 }
 

@@ -30,7 +30,7 @@ func newReloaded(t *testing.T, settings string) (*reloaded, *certtest.Authority,
 	t.Helper()
 	socket := filepath.Join(t.TempDir(), "notify")
 	manager, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: socket, Net: "unixgram"})
-	must(t, err)
+	expect.OK(t, err)
 	t.Cleanup(func() { manager.Close() })
 	a := certtest.NewAuthority(t)
 	certPEM, keyPEM := a.Issue()
@@ -60,9 +60,9 @@ func (r *reloaded) await(line string) {
 // reload writes the settings and sends SIGHUP, and returns what is logged until the reload has ended.
 func (r *reloaded) reload(settings string) (logged string) {
 	r.t.Helper()
-	must(r.t, os.WriteFile(r.file, []byte(settings), 0o600))
+	expect.OK(r.t, os.WriteFile(r.file, []byte(settings), 0o600))
 	before := len(r.p.stderr())
-	must(r.t, r.p.cmd.Process.Signal(syscall.SIGHUP))
+	expect.OK(r.t, r.p.cmd.Process.Signal(syscall.SIGHUP))
 	r.await("RELOADING=1")
 	r.await("READY=1")
 	for {
@@ -78,7 +78,7 @@ func (r *reloaded) reload(settings string) (logged string) {
 func (r *reloaded) status(path string) (status int, serial int64) {
 	r.t.Helper()
 	response, err := r.client.Get(r.p.public + path)
-	must(r.t, err)
+	expect.OK(r.t, err)
 	_, _ = io.Copy(io.Discard, response.Body)
 	_ = response.Body.Close()
 	return response.StatusCode, response.TLS.PeerCertificates[0].SerialNumber.Int64()

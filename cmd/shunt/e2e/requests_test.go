@@ -41,7 +41,7 @@ func try(by http.RoundTripper, method, url, body string, fields ...string) (repl
 func do(t testing.TB, method, url, body string, fields ...string) reply {
 	t.Helper()
 	r, err := try(http.DefaultTransport, method, url, body, fields...)
-	must(t, err)
+	expect.OK(t, err)
 	return r
 }
 
@@ -141,7 +141,7 @@ func (p *process) String() string { return p.lastWords() }
 func freeAddress(t testing.TB) string {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	expect.OK(t, err)
 	defer ln.Close()
 	return ln.Addr().String()
 }

@@ -60,9 +60,9 @@ type restarts struct {
 
 func newRestarts(t *testing.T, seed uint64, overTLS bool) *restarts {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	expect.OK(t, err)
 	socket, err := ln.(*net.TCPListener).File()
-	must(t, err)
+	expect.OK(t, err)
 	t.Cleanup(func() { _, _ = ln.Close(), socket.Close() })
 	r := &restarts{
 		t: t, dir: filepath.Join(t.TempDir(), "data"), socket: socket, address: ln.Addr().String(), random: rand.New(rand.NewPCG(seed, 0)),
@@ -105,7 +105,7 @@ func (r *restarts) api(method, path, body string) reply {
 	}
 	by := &http.Transport{DisableKeepAlives: true, TLSClientConfig: r.tls}
 	got, err := try(by, method, scheme+r.address+"/api/v1"+path, body, withToken(r.token)...)
-	must(r.t, err)
+	expect.OK(r.t, err)
 	return got
 }
 

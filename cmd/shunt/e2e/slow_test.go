@@ -79,7 +79,7 @@ func (p *front) besiege(t *testing.T, s siege, path string, args []string) {
 		"-r", strconv.Itoa(max(50, s.connections/5)), "-l", strconv.Itoa(s.seconds), "-p", "20", "-u", reachable(t, p.server.public)+path)...)
 	var said bytes.Buffer
 	attack.Stdout, attack.Stderr = &said, &said
-	must(t, attack.Start())
+	expect.OK(t, attack.Start())
 	over := make(chan struct{})
 	var visitors sync.WaitGroup
 	tallies := make([]tally, 4)
@@ -120,7 +120,7 @@ func reachable(t *testing.T, url string) string {
 		return url
 	}
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	expect.OK(t, err)
 	t.Cleanup(func() { _ = ln.Close() })
 	go func() {
 		for {

@@ -40,7 +40,7 @@ type intruder struct {
 func intrude(t *testing.T, dir string) *intruder {
 	t.Helper()
 	for at := dir; at != "/" && at != os.TempDir(); at = filepath.Dir(at) {
-		must(t, os.Chmod(at, 0o777))
+		expect.OK(t, os.Chmod(at, 0o777))
 	}
 	i := &intruder{path: filepath.Join(dir, socketName)}
 	i.goroutines.Go(i.look)
@@ -99,9 +99,9 @@ func TestTheSocketIsNeverOpenToOthers(t *testing.T) {
 	const starts = 200
 	for range starts {
 		ln, err := socket.Listen(filepath.Join(dir, socketName))
-		must(t, err)
+		expect.OK(t, err)
 		mode(t, filepath.Join(dir, socketName), fs.ModeSocket|0o600)
-		must(t, ln.Close())
+		expect.OK(t, ln.Close())
 	}
 	i.wantShutOut(t, starts)
 	entries, err := os.ReadDir(dir)
@@ -128,12 +128,12 @@ func TestTheSocketOfAKilledServerIsReplaced(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, socketName)
 	left, err := net.Listen("unix", path)
-	must(t, err)
+	expect.OK(t, err)
 	left.(*net.UnixListener).SetUnlinkOnClose(false)
-	must(t, left.Close())
-	must(t, os.MkdirAll(filepath.Join(dir, ".bind", "x"), 0o777)) // as after a kill in the middle of a start
+	expect.OK(t, left.Close())
+	expect.OK(t, os.MkdirAll(filepath.Join(dir, ".bind", "x"), 0o777)) // as after a kill in the middle of a start
 	ln, err := socket.Listen(path)
-	must(t, err)
+	expect.OK(t, err)
 	defer ln.Close()
 	conn, err := new(net.Dialer).DialContext(context.Background(), "unix", path)
 	expect.OK(t, err, "connecting to the new socket")
@@ -143,7 +143,7 @@ func TestTheSocketOfAKilledServerIsReplaced(t *testing.T) {
 
 func TestAFileAtTheSocketPathIsNotReplaced(t *testing.T) {
 	path := filepath.Join(t.TempDir(), socketName)
-	must(t, os.WriteFile(path, []byte("mine"), 0o600))
+	expect.OK(t, os.WriteFile(path, []byte("mine"), 0o600))
 	if ln, err := socket.Listen(path); err == nil {
 		ln.Close()
 		t.Error("a file was replaced by the socket")
@@ -169,7 +169,7 @@ func TestAFolderThatEverybodyMayWriteToIsRefusedUnlessAllowed(t *testing.T) {
 		{"restore", backup}, {"user", "passwd", "admin", "--password-file", password}, {"cluster", "leave"}, {"user", "setup-link"},
 	}
 	for _, mode := range []os.FileMode{0o777, 0o702, 0o772} {
-		must(t, os.Chmod(dir, mode))
+		expect.OK(t, os.Chmod(dir, mode))
 		text := fmt.Sprintf(`every user of this machine may write to the data folder %s \(mode %04o\); run: chmod o-w %[1]s .*--allow-open-data`, regexp.QuoteMeta(dir), mode)
 		for _, args := range commands {
 			shunt(t, "", nil, append(args, "--data", dir)...).want(t, exitFailed, "", text)
@@ -180,7 +180,7 @@ func TestAFolderThatEverybodyMayWriteToIsRefusedUnlessAllowed(t *testing.T) {
 	shunt(t, "", []string{"SHUNT_ALLOW_OPEN_DATA=true"}, "token", "ls", "--data", dir).want(t, exitDone, ".", "")
 	p.terminate()
 
-	must(t, errors.Join(os.Chmod(dir, 0o770), os.Mkdir(journal, 0o700), os.Chmod(journal, 0o777)))
+	expect.OK(t, errors.Join(os.Chmod(dir, 0o770), os.Mkdir(journal, 0o700), os.Chmod(journal, 0o777)))
 	shunt(t, "", nil, append(serve, "--data", dir, "--journal-dir", journal)...).want(t, exitFailed, "",
 		"every user of this machine may write to the journal folder "+regexp.QuoteMeta(journal)+".*chmod o-w")
 	startServer(t, dir).terminate()
@@ -191,7 +191,7 @@ func TestAFolderThatEverybodyMayWriteToIsRefusedUnlessAllowed(t *testing.T) {
 func passwordFile(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "password")
-	must(t, os.WriteFile(path, []byte("nobody-else-has-this-1\n"), 0o600))
+	expect.OK(t, os.WriteFile(path, []byte("nobody-else-has-this-1\n"), 0o600))
 	return path
 }
 
@@ -213,11 +213,11 @@ func listenAs(t *testing.T, uid int, path string) net.Listener {
 		}
 		listened <- err
 	}()
-	must(t, <-listened)
+	expect.OK(t, <-listened)
 	f := os.NewFile(uintptr(fd), path)
 	defer f.Close()
 	ln, err := net.FileListener(f)
-	must(t, err)
+	expect.OK(t, err)
 	t.Cleanup(func() { ln.Close() })
 	return ln
 }
@@ -263,9 +263,9 @@ func TestACommandSendsNothingToAStrangerAtTheSocket(t *testing.T) {
 	commands := [][]string{{"token", "add", "--name", "b"}, {"user", "passwd", "admin", "--password-file", password}, {"ls"}, {"backup", "b"}, {"check"}, {"export"}}
 	dir := t.TempDir()
 	shunt(t, "", nil, "token", "add", "--name", "a", "--init", "--data", dir)
-	must(t, errors.Join(os.Chmod(filepath.Dir(dir), 0o755), os.Chmod(dir, 0o777)))
+	expect.OK(t, errors.Join(os.Chmod(filepath.Dir(dir), 0o755), os.Chmod(dir, 0o777)))
 	all := received(listenAs(t, stranger, filepath.Join(dir, socketName)))
-	must(t, os.Chmod(dir, 0o700))
+	expect.OK(t, os.Chmod(dir, 0o700))
 	for _, args := range commands {
 		shunt(t, t.TempDir(), nil, append(args, "--data", dir)...).want(t, exitFailed, "",
 			"another user answers there: the socket "+regexp.QuoteMeta(filepath.Join(dir, socketName))+" is of the user with the number 65534, but the folder is of 0; nothing was sent")
@@ -281,11 +281,11 @@ func TestRootMayServeAFolderOfAnotherUser(t *testing.T) {
 	}
 	dir := t.TempDir()
 	startServer(t, dir)
-	must(t, os.Chown(dir, 65534, -1))
+	expect.OK(t, os.Chown(dir, 65534, -1))
 	shunt(t, "", nil, "token", "add", "--name", "a", "--data", dir).want(t, exitDone, tokenLine.String(), "")
 
 	owned := t.TempDir()
-	must(t, errors.Join(os.Chmod(filepath.Dir(owned), 0o755), os.Chown(owned, 65534, -1)))
+	expect.OK(t, errors.Join(os.Chmod(filepath.Dir(owned), 0o755), os.Chown(owned, 65534, -1)))
 	ln := listenAs(t, 65534, filepath.Join(owned, socketName))
 	conn, err := socket.Dial(t.Context(), filepath.Join(owned, socketName))
 	expect.OK(t, err, "the owner of the folder listens")
@@ -301,7 +301,7 @@ func TestAStartWarnsIfOthersMayEnterTheDataFolder(t *testing.T) {
 	const warning = "other users can enter the data folder"
 	expect.That(t, !strings.Contains(p.stderr(), warning), "warned about a folder that it made itself:\n%s", p.stderr())
 	mode(t, dir, 0o700)
-	must(t, os.Chmod(dir, 0o710))
+	expect.OK(t, os.Chmod(dir, 0o710))
 	p = startServer(t, dir)
 	p.terminate()
 	if s := p.stderr(); strings.Count(s, warning) != 1 || !strings.Contains(s, `"mode":"0710","run":"chmod 700 `+dir+`"`) {

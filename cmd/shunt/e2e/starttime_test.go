@@ -58,12 +58,12 @@ func startTarget(i int) string { return fmt.Sprintf("https://example.com/page/%d
 func (s *slowStart) plant() {
 	s.t.Helper()
 	store, err := storage.Open(s.dir, storage.Options{Create: true})
-	must(s.t, err)
+	expect.OK(s.t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { _ = store.Run(ctx) })
 	first, err := store.AllocateIDs(uint64(s.links))
-	must(s.t, err)
+	expect.OK(s.t, err)
 	slots := make(chan struct{}, 2048)
 	for i := range s.links {
 		code := startCode(i)
@@ -81,7 +81,7 @@ func (s *slowStart) plant() {
 	}
 	cancel()
 	running.Wait()
-	must(s.t, store.Close())
+	expect.OK(s.t, store.Close())
 	syscall.Sync() // the disk is not still busy with the links when a start is timed
 }
 

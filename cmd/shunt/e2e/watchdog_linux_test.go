@@ -50,7 +50,7 @@ func newSilence(t *testing.T, device, inMemory bool) *silence {
 	}
 	socket := filepath.Join(t.TempDir(), "notify")
 	manager, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: socket, Net: "unixgram"})
-	must(t, err)
+	expect.OK(t, err)
 	s := &silence{sickLoad: newSickLoad(t, disk.dir+"/data"), manager: manager, freeze: func(d time.Duration) func() {
 		disk.sync()
 		return stalled.freeze(d)

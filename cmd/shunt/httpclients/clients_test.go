@@ -97,7 +97,7 @@ func newBench(t *testing.T, tools string) bench {
 	if err == nil {
 		err = os.WriteFile(b.hosts, []byte("127.0.0.1 localhost "+idnHost+"\n"), 0o644)
 	}
-	must(t, err)
+	expect.OK(t, err)
 	build := exec.Command("go", "build", "-o", filepath.Join(dir, "goclient", "goclient"), "./testdata/goclient")
 	out, err := build.CombinedOutput()
 	expect.MustThat(t, err == nil, "%v: %v\n%s", build, err, out)

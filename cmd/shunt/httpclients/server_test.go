@@ -32,8 +32,8 @@ func startServer(t *testing.T) *server {
 	}
 	cmd := exec.Command(s.binary, "serve", "--data", s.dir, "--listen", strings.TrimPrefix(s.base, "http://"), "--admin-listen", "127.0.0.1:0", "--base-url", s.base)
 	stderr, err := cmd.StderrPipe()
-	must(t, err)
-	must(t, cmd.Start())
+	expect.OK(t, err)
+	expect.OK(t, cmd.Start())
 	ready, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		for lines := bufio.NewScanner(stderr); lines.Scan(); {
@@ -64,7 +64,7 @@ func startServer(t *testing.T) *server {
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	expect.OK(t, err)
 	defer l.Close()
 	return l.Addr().String()
 }
@@ -82,15 +82,7 @@ func locationOf(t *testing.T, address string) string {
 	t.Helper()
 	client := &http.Client{Timeout: patience, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	r, err := client.Get(address)
-	must(t, err)
+	expect.OK(t, err)
 	r.Body.Close()
 	return r.Header.Get("Location")
-}
-
-// must ends the test if a step that it does not test has failed.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

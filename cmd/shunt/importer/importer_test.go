@@ -150,15 +150,15 @@ func TestAMarkOfAnotherImportIsNotFollowed(t *testing.T) {
 	x := &Import{File: path, Stderr: io.Discard, Resume: true, To: "https://other.example", Send: g.importAll}
 	_, _, err = x.Run(t.Context())
 	expect.That(t, err != nil && strings.Contains(err.Error(), "was being imported to https://sho.rt, not to https://other.example"), "another server: got %v", err)
-	check(t, os.WriteFile(mark, written[:len(written)/2], 0o600))
+	expect.OK(t, os.WriteFile(mark, written[:len(written)/2], 0o600))
 	_, _, _, err = g.run(t, path, true)
 	expect.That(t, err != nil && strings.Contains(err.Error(), "is damaged"), "a damaged mark: got %v", err)
-	check(t, os.WriteFile(mark, written, 0o600))
-	check(t, os.Chtimes(path, time.Now(), time.Now().Add(time.Hour)))
+	expect.OK(t, os.WriteFile(mark, written, 0o600))
+	expect.OK(t, os.Chtimes(path, time.Now(), time.Now().Add(time.Hour)))
 	if _, _, _, err := g.run(t, path, true); err == nil || !strings.Contains(err.Error(), "has changed since its import was cut") {
 		t.Errorf("another file: got %v", err)
 	}
-	check(t, os.Remove(mark))
+	expect.OK(t, os.Remove(mark))
 	g = newTarget()
 	if done, _, _, err := g.run(t, path, true); err != nil || done.Created != 20_000 {
 		t.Errorf("without a mark: got %v, %v, want the whole import", done, err)
@@ -167,7 +167,7 @@ func TestAMarkOfAnotherImportIsNotFollowed(t *testing.T) {
 
 func TestNothingIsLeftOfAMarkThatCannotBeWritten(t *testing.T) {
 	path, _ := linksFile(t, 12_000, false)
-	check(t, os.Mkdir(path+markSuffix, 0o700)) // so a mark cannot take that name
+	expect.OK(t, os.Mkdir(path+markSuffix, 0o700)) // so a mark cannot take that name
 	g := newTarget()
 	if done, resumable, said, err := g.run(t, path, false); err != nil || resumable || done.Created != 12_000 || !strings.Contains(said, "cannot be resumed") {
 		t.Errorf("got %v, resumable %v, %v: %s", done, resumable, err, said)
@@ -182,7 +182,7 @@ func TestTheRestOfAKilledImportGoesWithItsMark(t *testing.T) {
 	g := newTarget()
 	g.cutAt = 15
 	_, _, _, _ = g.run(t, path, false)
-	check(t, os.WriteFile(path+markSuffix+newSuffix, []byte("{"), 0o600))
+	expect.OK(t, os.WriteFile(path+markSuffix+newSuffix, []byte("{"), 0o600))
 	g.cutAt = 0
 	if _, _, _, err := g.run(t, path, true); err != nil {
 		t.Error(err)
@@ -192,20 +192,13 @@ func TestTheRestOfAKilledImportGoesWithItsMark(t *testing.T) {
 	}
 }
 
-func check(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 func TestRefusedLinesAreBoundedAndInOrder(t *testing.T) {
 	var text strings.Builder
 	for i := range 5_000 {
 		text.WriteString([]string{"no JSON\n", `{"url":"x"}` + "\n", fmt.Sprintf(`{"code":"c%d"}`+"\n", i), "{\n"}[i%4])
 	}
 	path := filepath.Join(t.TempDir(), "links.ndjson")
-	check(t, os.WriteFile(path, []byte(text.String()), 0o600))
+	expect.OK(t, os.WriteFile(path, []byte(text.String()), 0o600))
 	g, all := newTarget(), filepath.Join(t.TempDir(), "refused")
 	for _, refused := range []string{"", all} {
 		var said strings.Builder
@@ -252,7 +245,7 @@ func TestAnInterruptedImportKeepsItsAnswers(t *testing.T) {
 func TestInputThatCanBeReadOnceHasNoMark(t *testing.T) {
 	path, codes := linksFile(t, 20_000, true)
 	text, err := os.ReadFile(path)
-	check(t, err)
+	expect.OK(t, err)
 	g := newTarget()
 	g.cutAt = 15
 	t.Chdir(t.TempDir())

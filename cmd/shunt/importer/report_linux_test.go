@@ -26,11 +26,11 @@ func openTerminal(t *testing.T) (program, person *os.File) {
 	if err != nil {
 		t.Skipf("there are no terminals here: %v", err)
 	}
-	check(t, unix.IoctlSetPointerInt(int(person.Fd()), unix.TIOCSPTLCK, 0))
+	expect.OK(t, unix.IoctlSetPointerInt(int(person.Fd()), unix.TIOCSPTLCK, 0))
 	n, err := unix.IoctlGetInt(int(person.Fd()), unix.TIOCGPTN)
-	check(t, err)
+	expect.OK(t, err)
 	program, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
-	check(t, err)
+	expect.OK(t, err)
 	return program, person
 }
 
@@ -42,7 +42,7 @@ func evenFile(t *testing.T, n int) (path string) {
 		fmt.Fprintf(&text, `{"code":"c%08d","url":"https://example.org/"}`+"\n", i)
 	}
 	path = filepath.Join(t.TempDir(), "links.ndjson")
-	check(t, os.WriteFile(path, text.Bytes(), 0o600))
+	expect.OK(t, os.WriteFile(path, text.Bytes(), 0o600))
 	return path
 }
 
@@ -54,13 +54,13 @@ func (g *target) watch(t *testing.T, path string, resume bool, write, read *os.F
 		g.takes = 2 * time.Second
 		x := &Import{File: path, Stderr: write, Resume: resume, To: "https://sho.rt", Send: g.importAll}
 		_, _, err := x.Run(t.Context())
-		check(t, errors.Join(err, write.Close()))
+		expect.OK(t, errors.Join(err, write.Close()))
 	})
 	text, err := io.ReadAll(read)
 	if err != nil && !errors.Is(err, syscall.EIO) { // the end of a terminal that the program has closed
 		t.Fatal(err)
 	}
-	check(t, read.Close())
+	expect.OK(t, read.Close())
 	return string(text)
 }
 
@@ -94,6 +94,6 @@ func TestRateAndTimeLeftOfAResumedImportAreThoseOfItsOwnLines(t *testing.T) {
 
 func TestAPipeGetsNoProgressOfAnImport(t *testing.T) {
 	read, write, err := os.Pipe()
-	check(t, err)
+	expect.OK(t, err)
 	expect.Equal(t, newTarget().watch(t, evenFile(t, 4_000), false, write, read), "")
 }
