@@ -107,9 +107,7 @@ func openPublished(b *testing.B) (*engine.Engine, *published) {
 	b.Cleanup(func() {
 		cancel()
 		all.Wait()
-		if err := errors.Join(e.Close(), inner.Close()); err != nil {
-			b.Error(err)
-		}
+		expect.NoError(b, errors.Join(e.Close(), inner.Close()))
 	})
 	return e, store
 }

@@ -62,9 +62,7 @@ func (f *figured) run(b *testing.B) {
 	f.stop = func() {
 		cancel()
 		wg.Wait()
-		if err := errors.Join(f.Close(), f.store.Close()); err != nil {
-			b.Error(err)
-		}
+		expect.NoError(b, errors.Join(f.Close(), f.store.Close()))
 	}
 }
 
@@ -90,9 +88,7 @@ func (f *figured) create(b *testing.B, n int) (codes []string) {
 // hit makes one redirect at the present time.
 func (f *figured) hit(b *testing.B, code []byte, v engine.Visit) {
 	l, ok := f.Resolve(viewOf(code))
-	if !ok || !f.Hit(l, v) {
-		b.Fatal("a link is missing")
-	}
+	expect.MustThat(b, ok && f.Hit(l, v), "a link is missing")
 	l.Release()
 }
 
@@ -110,9 +106,7 @@ func (f *figured) pass(b *testing.B, d time.Duration) {
 		if rows := f.store.Metrics().RolledUpRows; rows != last {
 			last, since = rows, time.Now()
 		}
-		if time.Since(start) > limit {
-			b.Fatal("the roll-up does not end")
-		}
+		expect.MustThat(b, time.Since(start) <= limit, "the roll-up does not end")
 	}
 }
 

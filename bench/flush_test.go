@@ -92,9 +92,7 @@ func runLoad(b *testing.B, e *engine.Engine, seconds int, store *storage.Store) 
 				code, visit := draw.next(), visits.next(nowMs)
 				before := time.Now()
 				l, ok := e.Resolve(viewOf(code))
-				if !ok || !e.Hit(l, visit) {
-					b.Fatal("a link is missing")
-				}
+				expect.MustThat(b, ok && e.Hit(l, visit), "a link is missing")
 				latencies.add(time.Since(before))
 			}
 		}

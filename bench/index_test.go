@@ -120,9 +120,7 @@ func benchmarkResolveHit(b *testing.B, codes [][]byte, fold bool) {
 			b.StartTimer()
 		}
 		l, ok := e.Resolve(viewOf(codes[n&(len(codes)-1)]))
-		if !ok || !e.Hit(l, engine.Visit{Visitor: mix(uint64(n)), NowMs: nowMs}) {
-			b.Fatal("a link is missing")
-		}
+		expect.MustThat(b, ok && e.Hit(l, engine.Visit{Visitor: mix(uint64(n)), NowMs: nowMs}), "a link is missing")
 		l.Release()
 	}
 	b.StopTimer()

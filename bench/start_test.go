@@ -75,9 +75,7 @@ func warmCache(b *testing.B, s *storage.Store) {
 	const blockBytes = 16 << 10
 	const reads = 4 * storage.DefaultCacheBytes / blockBytes
 	for i := range uint64(reads) {
-		if _, err := s.ReadHot(keyOf(string(appendCode(nil, mix(i)%links())))); err != nil {
-			b.Fatal(err)
-		}
+		expect.OK(b, expect.Err(s.ReadHot(keyOf(string(appendCode(nil, mix(i)%links()))))))
 	}
 }
 
@@ -102,9 +100,7 @@ func plantLinks(b *testing.B, dir string, n uint64, k kind) {
 		}
 		slots <- struct{}{}
 		s.Apply(m, func(err error) {
-			if err != nil {
-				b.Error(err)
-			}
+			expect.NoError(b, err)
 			<-slots
 		})
 	}

@@ -30,9 +30,7 @@ func openCompacted(b *testing.B, dir string) *pebble.DB {
 func optionsOf(b *testing.B, dir string) *pebble.Options {
 	b.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "OPTIONS-*"))
-	if err != nil || len(files) == 0 {
-		b.Fatalf("no options in %s: %v", dir, err)
-	}
+	expect.MustThat(b, err == nil && len(files) != 0, "no options in %s: %v", dir, err)
 	text, err := os.ReadFile(files[len(files)-1])
 	expect.OK(b, err)
 	o := &pebble.Options{Logger: quietLogger{}}

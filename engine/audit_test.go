@@ -43,8 +43,6 @@ func TestEntriesAreKeptForTheDaysThatWereAsked(t *testing.T) {
 			codes = append(codes, e.After.Hot.Code)
 			return true
 		})
-		if err != nil || !slices.Equal(codes, c.want) {
-			t.Errorf("%v after %d days: got %v, %v, want %v", c.after, keptDays, codes, err, c.want)
-		}
+		expect.That(t, err == nil && slices.Equal(codes, c.want), "%v after %d days: got %v, %v, want %v", c.after, keptDays, codes, err, c.want)
 	}
 }

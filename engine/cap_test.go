@@ -32,19 +32,14 @@ func TestAHitOfAnUnknownClassCountsNothing(t *testing.T) {
 		for _, class := range []engine.Class{4, 255} {
 			func() {
 				defer func() {
-					if recover() == nil {
-						t.Errorf("%s: class %d is taken", code, class)
-					}
+					expect.That(t, recover() != nil, "%s: class %d is taken", code, class)
 				}()
 				e.Hit(l, engine.Visit{NowMs: time.Now().UnixMilli(), Class: class})
 			}()
 		}
-		if s, err := e.Stats(context.Background(), keyOf(code)); err != nil || s != (engine.Stats{}) {
-			t.Errorf("%s: it counts as %+v (%v)", code, s, err)
-		}
-		if !e.Hit(l, engine.Visit{NowMs: time.Now().UnixMilli()}) {
-			t.Errorf("%s: it used up the cap", code)
-		}
+		s, err := e.Stats(context.Background(), keyOf(code))
+		expect.That(t, err == nil && s == (engine.Stats{}), "%s: it counts as %+v (%v)", code, s, err)
+		expect.That(t, e.Hit(l, engine.Visit{NowMs: time.Now().UnixMilli()}), "%s: it used up the cap", code)
 		l.Release()
 	}
 }
@@ -64,7 +59,6 @@ func TestRacingForASlotIsNotCountedAsWaiting(t *testing.T) {
 	}
 	wg.Wait()
 	s, err := e.Stats(context.Background(), keyOf("x"))
-	if waits := e.Metrics().JournalWaits; err != nil || s.Hits != writers*each || waits != 0 {
-		t.Errorf("%d hits are counted as %d, and %d waited (%v)", writers*each, s.Hits, waits, err)
-	}
+	waits := e.Metrics().JournalWaits
+	expect.That(t, err == nil && s.Hits == writers*each && waits == 0, "%d hits are counted as %d, and %d waited (%v)", writers*each, s.Hits, waits, err)
 }

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -156,9 +155,7 @@ func (e *testEngine) create(t *testing.T, alias string) index.Link {
 	_, _, err := e.Create(context.Background(), engine.Draft{Alias: alias, Owner: 1, Target: "https://example.com/" + alias})
 	expect.OK(t, err)
 	l, ok := e.Resolve(keyOf(alias).View())
-	if !ok {
-		t.Fatalf("%s does not resolve", alias)
-	}
+	expect.MustThat(t, ok, "%s does not resolve", alias)
 	return l
 }
 
@@ -220,9 +217,7 @@ func TestCallersReadTheirOwnHits(t *testing.T) {
 	for n := uint64(1); n <= 500 || e.gate.flushed.Load() < 5; n++ {
 		e.Hit(l, engine.Visit{Visitor: hashed(n), NowMs: time.Now().UnixMilli()})
 		e.Hit(l, engine.Visit{Class: engine.ClassBot, NowMs: time.Now().UnixMilli()}) // counted nowhere but in tallies
-		if s := e.stats(t, "own"); s != (engine.Stats{Hits: n, Unique: n, Bots: n}) {
-			t.Fatalf("after %d hits by as many visitors, and as many bots, the stats are %+v", n, s)
-		}
+		expect.MustEqual(t, e.stats(t, "own"), engine.Stats{Hits: n, Unique: n, Bots: n}, "after %d hits by as many visitors, and as many bots, the stats", n)
 	}
 	stop.Store(true)
 	others.Wait()
@@ -241,9 +236,7 @@ func TestAFailedFlushIsCommittedLaterAndOnce(t *testing.T) {
 		e.Hit(l, engine.Visit{Visitor: hashed(1000 + n), NowMs: time.Now().UnixMilli()})
 	}
 	want := engine.Stats{Hits: 150, Unique: 150}
-	if s := e.stats(t, "x"); s != want {
-		t.Errorf("while flushes fail: %+v, want %+v", s, want)
-	}
+	expect.Equal(t, e.stats(t, "x"), want, "while flushes fail")
 	e.gate.failFlush.Store(nil)
 	tally := func() engine.Tally {
 		tally, _, err := e.gate.readLife(l.ID())
@@ -251,9 +244,7 @@ func TestAFailedFlushIsCommittedLaterAndOnce(t *testing.T) {
 		return tally
 	}
 	eventually(t, "everything to be durable", func() bool { return tally().Hits >= 150 })
-	if s := e.stats(t, "x"); s != want {
-		t.Errorf("after flushes go again: %+v, want %+v", s, want)
-	}
+	expect.Equal(t, e.stats(t, "x"), want, "after flushes go again")
 	expect.OK(t, e.closeEngine())
 	if got := tally(); got.Hits != 150 || got.Visitors.Count() != 150 {
 		t.Errorf("the store has %d hits of %d visitors, want 150 of 150", got.Hits, got.Visitors.Count())
@@ -272,22 +263,16 @@ func TestAStalledStoreDoesNotStopRedirects(t *testing.T) {
 	for n := range uint64(hits) {
 		e.Hit(l, engine.Visit{Visitor: hashed(n % 300), NowMs: time.Now().UnixMilli()})
 	}
-	if e.Metrics().JournalUnprotected == 0 {
-		t.Error("nothing says that a crash would lose hits now")
-	}
+	expect.That(t, e.Metrics().JournalUnprotected != 0, "nothing says that a crash would lose hits now")
 	want := engine.Stats{Hits: hits, Unique: 300}
-	if s := e.stats(t, "x"); s != want {
-		t.Errorf("while the store stalls: %+v, want %+v", s, want)
-	}
+	expect.Equal(t, e.stats(t, "x"), want, "while the store stalls")
 	e.gate.hold.Store(nil)
 	close(hold)
 	eventually(t, "everything to be durable", func() bool {
 		tally, _, err := e.gate.readLife(l.ID())
 		return err == nil && tally.Hits == hits
 	})
-	if s := e.stats(t, "x"); s != want {
-		t.Errorf("after the stall: %+v, want %+v", s, want)
-	}
+	expect.Equal(t, e.stats(t, "x"), want, "after the stall")
 	eventually(t, "the engine to know that", func() bool { return e.Metrics().JournalUnprotected == 0 })
 	l.Release()
 }
@@ -334,9 +319,8 @@ func TestStatsOutliveARewriteOfTheirShard(t *testing.T) {
 		}
 	}
 	e.gate.onView.Store(&onRead)
-	if s := e.stats(t, "x"); s != (engine.Stats{}) || reads != 1 {
-		t.Errorf("stats %+v after %d reads of the store", s, reads)
-	}
+	s := e.stats(t, "x")
+	expect.That(t, s == (engine.Stats{}) && reads == 1, "stats %+v after %d reads of the store", s, reads)
 }
 
 // TestACreateThatTheStoreDoesNotAnswerIsUnknown uses a fake clock.
@@ -353,12 +337,9 @@ func TestACreateThatTheStoreDoesNotAnswerIsUnknown(t *testing.T) {
 		start := time.Now()
 		_, _, err := e.Create(ctx, draft)
 		expect.Error(t, err, engine.ErrOutcomeUnknown, "first create")
-		if took := time.Since(start); took != engine.CommitTimeout {
-			t.Errorf("it took %v", took)
-		}
-		if _, ok := e.Resolve(keyOf("x").View()); ok {
-			t.Error("it is visible before it is durable")
-		}
+		expect.Equal(t, time.Since(start), engine.CommitTimeout, "it took")
+		_, ok := e.Resolve(keyOf("x").View())
+		expect.That(t, !ok, "it is visible before it is durable")
 		_, _, err = e.Create(ctx, draft)
 		expect.Error(t, err, engine.ErrOverloaded, "another create of the same alias while the first is under way")
 		e.gate.apply.Store(nil)
@@ -388,9 +369,7 @@ func TestNothingIsServedOrWrittenBeforeLoading(t *testing.T) {
 	} {
 		expect.Error(t, err, engine.ErrLoading, "%s", what)
 	}
-	if e.Ready() {
-		t.Error("ready before loading")
-	}
+	expect.That(t, !e.Ready(), "ready before loading")
 	expect.NoError(t, e.Close())
 }
 
@@ -405,12 +384,9 @@ func TestACodeIsDrawnAgainWhileItIsTaken(t *testing.T) {
 		codes = append(codes, d.Code)
 	}
 	// BBBBBBBB (11) is free, bbbbbbbb (37) differs from it only by case.
-	if want := []string{"11111111", "BBBBBBBB", "22222222"}; !slices.Equal(codes, want) {
-		t.Errorf("drew %q, want %q", codes, want)
-	}
-	if _, _, err := e.Create(context.Background(), engine.Draft{Owner: 1, Target: "https://example.com"}); err == nil {
-		t.Error("no error when no randomness is left")
-	}
+	expect.Slices(t, codes, []string{"11111111", "BBBBBBBB", "22222222"}, "drew")
+	_, _, err := e.Create(context.Background(), engine.Draft{Owner: 1, Target: "https://example.com"})
+	expect.That(t, err != nil, "no error when no randomness is left")
 }
 
 func TestImpossibleOptionsAreRefused(t *testing.T) {
@@ -423,9 +399,7 @@ func TestImpossibleOptionsAreRefused(t *testing.T) {
 		"a flush every nanosecond": {JournalDir: "x", FlushInterval: 1},
 		"a flush every day":        {JournalDir: "x", FlushInterval: 24 * time.Hour},
 	} {
-		if _, err := engine.Open(&gate{}, o); err == nil {
-			t.Errorf("%s: no error", name)
-		}
+		expect.That(t, expect.Err(engine.Open(&gate{}, o)) != nil, "%s: no error", name)
 	}
 }
 
@@ -441,9 +415,8 @@ func TestTooLargeFieldsAreRefused(t *testing.T) {
 		"status 303":          {Target: "x", RedirectStatus: 303},
 	} {
 		var invalid engine.InvalidError
-		if _, _, err := e.Create(context.Background(), d); !errors.As(err, &invalid) {
-			t.Errorf("%s: got %v, want an InvalidError", name, err)
-		}
+		_, _, err := e.Create(context.Background(), d)
+		expect.That(t, errors.As(err, &invalid), "%s: got %v, want an InvalidError", name, err)
 	}
 	expect.Equal(t, e.Metrics().Links, 0, "links were made")
 }

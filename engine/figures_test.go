@@ -156,9 +156,7 @@ var figuredHosts = []string{"", "news.example", "a.example", "search.example"}
 // hit does one redirect now.
 func (f *figures) hit(link int, class engine.Class, visitor uint64) {
 	l, ok := f.e.Resolve(keyOf(f.links[link].code).View())
-	if !ok {
-		f.t.Fatalf("%s is gone", f.links[link].code)
-	}
+	expect.MustThat(f.t, ok, "%s is gone", f.links[link].code)
 	host := figuredHosts[visitor%4]
 	v := engine.Visit{
 		Visitor: hashed(visitor), NowMs: f.now.UnixMilli(), Class: class, Values: engine.Values{
@@ -166,9 +164,7 @@ func (f *figures) hit(link int, class engine.Class, visitor uint64) {
 			Referrer: f.e.Referrer([]byte(host)),
 		},
 	}
-	if !f.e.Hit(l, v) {
-		f.t.Fatal("no redirect")
-	}
+	expect.MustThat(f.t, f.e.Hit(l, v), "no redirect")
 	l.Release()
 	key := figuredHour{link, f.links[link].owner, f.now.Unix() / 3600}
 	if f.hours[key] == nil {
@@ -395,9 +391,8 @@ func (f *figures) reset(rt *rapid.T) {
 	link := slices.IndexFunc(f.links, func(x figuredLink) bool { return x == *l })
 	before := *l
 	before.code, before.deleted = fmt.Sprintf("%s before %d", code, len(f.links)), true
-	if d, err := f.e.Reset(context.Background(), keyOf(code), engine.Guard{Owner: l.owner}); err != nil || d.Hits != 0 {
-		rt.Fatalf("reset of %s: %+v, %v", code, d, err)
-	}
+	d, err := f.e.Reset(context.Background(), keyOf(code), engine.Guard{Owner: l.owner})
+	expect.MustThat(rt, err == nil && d.Hits == 0, "reset of %s: %+v, %v", code, d, err)
 	f.links = append(f.links, before)
 	moved := make(map[figuredHour]*exactTally, len(f.hours))
 	for key, t := range f.hours {
@@ -414,9 +409,7 @@ func (f *figures) give(rt *rapid.T) {
 	l := f.drawLive(rt)
 	to := 3 - l.owner
 	d, err := f.e.Give(context.Background(), keyOf(l.code), engine.Guard{Owner: l.owner}, to, func(*engine.Record) error { return nil })
-	if err != nil || d.Owner != to {
-		rt.Fatalf("giving %s away: %+v, %v", l.code, d, err)
-	}
+	expect.MustThat(rt, err == nil && d.Owner == to, "giving %s away: %+v, %v", l.code, d, err)
 	l.owner = to
 }
 
@@ -476,16 +469,12 @@ func TestWindowsOfManyVisitorsAreWithinThreeStandardErrors(t *testing.T) {
 		want := f.want(func(_ figuredLink, owner uint32) bool { return owner == 1 }, r.From, r.To)
 		distinct := uint64(len(want.visitors))
 		part := 3 * r.UniqueError
-		if r.Hits != want.hits || !within(r.Unique, distinct, part) {
-			t.Errorf("%d days: %d hits, %d unique, want %d, %d", days, r.Hits, r.Unique, want.hits, distinct)
-		}
+		expect.That(t, r.Hits == want.hits && within(r.Unique, distinct, part), "%d days: %d hits, %d unique, want %d, %d", days, r.Hits, r.Unique, want.hits, distinct)
 		if distinct > engine.MaxExactVisitors {
 			dense++
 		}
 	}
-	if dense < 8 {
-		t.Errorf("only %d windows have an estimate", dense)
-	}
+	expect.That(t, dense >= 8, "only %d windows have an estimate", dense)
 }
 
 // TestUniqueIsNeverAboveHits has each visitor come once, so that about half of the estimates are
@@ -502,14 +491,10 @@ func TestUniqueIsNeverAboveHits(t *testing.T) {
 		s, err := f.e.Stats(context.Background(), keyOf(f.links[0].code))
 		r, err2 := f.e.LinkReport(context.Background(), keyOf(f.links[0].code), engine.Query{From: f.now.Add(-time.Hour), Parts: allParts})
 		expect.OK(t, errors.Join(err, err2))
-		if s.Hits != hits || s.Unique > hits || r.Hits != hits || r.Unique > hits {
-			t.Fatalf("%d visitors: %+v, and in the window %+v", hits, s, r.Stats)
-		}
+		expect.MustThat(t, s.Hits == hits && s.Unique <= hits && r.Hits == hits && r.Unique <= hits, "%d visitors: %+v, and in the window %+v", hits, s, r.Stats)
 		if hits > engine.MaxExactVisitors && s.Unique == hits {
 			clamped++
 		}
 	}
-	if clamped == 0 {
-		t.Error("no estimate was too high: this shows nothing")
-	}
+	expect.That(t, clamped != 0, "no estimate was too high: this shows nothing")
 }

@@ -41,9 +41,7 @@ func TestFlushRecordedStoresEveryAnsweredHit(t *testing.T) {
 			})
 		}
 		asking.Wait()
-		if got := e.inStore(t, l.ID()); got != want {
-			t.Fatalf("got %d hits in the store, want %d", got, want)
-		}
+		expect.MustEqual(t, e.inStore(t, l.ID()), want, "hits in the store")
 	}
 	if err := e.FlushRecorded(t.Context()); err != nil { // nothing to flush
 		t.Error(err)
@@ -74,9 +72,7 @@ func TestAFlushCoversHitsThatFoundNoRoom(t *testing.T) {
 	broken := errors.New("disk is broken")
 	e.gate.failFlush.Store(&broken)
 	hitTimes(e, kept, 5)
-	if err := e.FlushRecorded(t.Context()); !errors.Is(err, broken) {
-		t.Fatalf("got %v", err)
-	}
+	expect.MustError(t, e.FlushRecorded(t.Context()), broken)
 	hitTimes(e, dropped, 3)
 	e.Fold()
 	e.gate.failFlush.Store(nil)
@@ -91,9 +87,8 @@ func TestAFlushCoversHitsThatFoundNoRoom(t *testing.T) {
 	}
 	e.stopEngine()
 	expect.OK(t, e.Flush())
-	if got := e.Metrics().Flushes; got != 2 {
-		t.Errorf("an idle engine flushed %d times", got-2)
-	}
+	got := e.Metrics().Flushes
+	expect.Equal(t, got, 2, "an idle engine flushed %d times", got-2)
 }
 
 func TestFlushRecordedEndsWithItsContext(t *testing.T) {

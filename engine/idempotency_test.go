@@ -53,9 +53,7 @@ func TestARepeatAfterAnUnknownOutcomeGetsTheLink(t *testing.T) {
 			t.Errorf("a repeat while the first is under way: %v after %v", err, time.Since(start))
 		}
 		e.gate.apply.Store(nil)
-		if _, err := e.once("another key"); err != nil {
-			t.Errorf("another request meanwhile: %v", err)
-		}
+		expect.NoError(t, expect.Err(e.once("another key")), "another request meanwhile")
 		links := e.Metrics().Links
 		var waiting sync.WaitGroup
 		var details [3]engine.Detail
@@ -71,9 +69,8 @@ func TestARepeatAfterAnUnknownOutcomeGetsTheLink(t *testing.T) {
 		held()
 		waiting.Wait()
 		again, err := e.once("key")
-		if err != nil || again.Code == "" || details[0].Code != again.Code || details[1].Code != again.Code || details[2].Code != again.Code {
-			t.Errorf("repeats got %q, %q, %q and later %q, %v", details[0].Code, details[1].Code, details[2].Code, again.Code, err)
-		}
+		expect.That(t, err == nil && again.Code != "" && details[0].Code == again.Code && details[1].Code == again.Code && details[2].Code == again.Code,
+			"repeats got %q, %q, %q and later %q, %v", details[0].Code, details[1].Code, details[2].Code, again.Code, err)
 		if l, ok := e.Resolve(keyOf(again.Code).View()); !ok || e.Metrics().Links != links+1 {
 			t.Errorf("%d links more, want 1", e.Metrics().Links-links)
 		} else {
@@ -139,9 +136,8 @@ func TestReceiptsOutliveARestartAndStillCount(t *testing.T) {
 	k.close()
 	k = openKeeper(t, dir, time.Now, 3)
 	for i := range first {
-		if d, err := createOnce(k.Engine, fmt.Sprint(i)); err != nil || d.Code != first[i].Code || d.Version != 1 {
-			t.Errorf("after a restart: got %+v, %v, want %+v", d, err, first[i])
-		}
+		d, err := createOnce(k.Engine, fmt.Sprint(i))
+		expect.That(t, err == nil && d.Code == first[i].Code && d.Version == 1, "after a restart: got %+v, %v, want %+v", d, err, first[i])
 	}
 	_, err := createOnce(k.Engine, "fourth")
 	expect.Error(t, err, engine.ErrTooManyReceipts, "a fourth key")
@@ -158,34 +154,22 @@ func TestExpiredReceiptsAreSweptAndMakeRoom(t *testing.T) {
 	}
 	room := func(key string) bool {
 		_, err := createOnce(k.Engine, key)
-		if err != nil && !errors.Is(err, engine.ErrTooManyReceipts) {
-			t.Fatal(err)
-		}
+		expect.MustThat(t, err == nil || errors.Is(err, engine.ErrTooManyReceipts), "%v", err)
 		return err == nil
 	}
 	turn()
-	if !room("a") {
-		t.Fatal("no room for the first")
-	}
+	expect.MustThat(t, room("a"), "no room for the first")
 	pass(time.Hour)
-	if !room("b") || room("c") {
-		t.Fatal("there is not room for two")
-	}
+	expect.MustThat(t, room("b") && !room("c"), "there is not room for two")
 	pass(engine.ReceiptLife - time.Hour)
 	turn() // a is a day old to the millisecond, and expired; the sweep deletes only older ones
-	if room("c") {
-		t.Error("there is room before a sweep has found the first too old")
-	}
+	expect.That(t, !room("c"), "there is room before a sweep has found the first too old")
 	pass(engine.ReceiptSweepInterval - time.Millisecond)
 	turn()
-	if room("c") {
-		t.Error("the next sweep is early")
-	}
+	expect.That(t, !room("c"), "the next sweep is early")
 	pass(time.Millisecond)
 	turn()
-	if !room("c") || room("d") {
-		t.Error("a sweep does not make room for one")
-	}
+	expect.That(t, room("c") && !room("d"), "a sweep does not make room for one")
 	_, err := k.store.ReadReceipt(request("a").RequestKey)
 	expect.Error(t, err, engine.ErrNotFound, "the first receipt")
 	expect.Equal(t, k.Metrics().Links, 3, "links")
@@ -206,9 +190,7 @@ func TestAFailedRequestLeavesItsKeyFree(t *testing.T) {
 		defer func() { _ = recover() }()
 		_, _, _ = k.CreateOnce(context.Background(), request("x"), func() (engine.Draft, error) { panic("in a draft") })
 	}()
-	if _, err := createOnce(k.Engine, "x"); err != nil {
-		t.Errorf("after failures: %v", err)
-	}
+	expect.NoError(t, expect.Err(createOnce(k.Engine, "x")), "after failures")
 }
 
 // TestASweepSkipsTheKeyOfACreateUnderWay sweeps while the store has a request whose last receipt is
@@ -234,15 +216,12 @@ func TestASweepSkipsTheKeyOfACreateUnderWay(t *testing.T) {
 	})
 	commit := <-inStore
 	expect.OK(t, e.RollUp(context.Background()))
-	if _, err := e.gate.ReadReceipt(request("key").RequestKey); err != nil {
-		t.Errorf("the old receipt was swept: %v", err)
-	}
+	expect.NoError(t, expect.Err(e.gate.ReadReceipt(request("key").RequestKey)), "the old receipt was swept")
 	e.gate.apply.Store(nil)
 	commit()
 	making.Wait()
-	if d, err := e.once("key"); err != nil || d.Code != made.Code {
-		t.Errorf("a repeat got %q, %v, want %q", d.Code, err, made.Code)
-	}
+	d, err := e.once("key")
+	expect.That(t, err == nil && d.Code == made.Code, "a repeat got %q, %v, want %q", d.Code, err, made.Code)
 	_, err = e.once("another")
 	expect.Error(t, err, engine.ErrTooManyReceipts, "a second key")
 }
@@ -268,13 +247,10 @@ func TestASweepKeepsReceiptsThatAreWrittenAgain(t *testing.T) {
 		expect.OK(t, k.RollUp(context.Background()))
 		racing.Wait()
 		for i := range made {
-			if d, err := createOnce(k.Engine, fmt.Sprint(i)); err != nil || d.Code != made[i].Code {
-				t.Fatalf("request %d: made %q, and its repeat got %q, %v", i, made[i].Code, d.Code, err)
-			}
+			d, err := createOnce(k.Engine, fmt.Sprint(i))
+			expect.MustThat(t, err == nil && d.Code == made[i].Code, "request %d: made %q, and its repeat got %q, %v", i, made[i].Code, d.Code, err)
 		}
-		if _, err := createOnce(k.Engine, "one more"); !errors.Is(err, engine.ErrTooManyReceipts) {
-			t.Fatalf("one more than there is room for: %v", err)
-		}
+		expect.MustError(t, expect.Err(createOnce(k.Engine, "one more")), engine.ErrTooManyReceipts, "one more than there is room for")
 	}
 }
 
@@ -298,21 +274,15 @@ func (m *model) createOnce(rt *rapid.T) {
 		asked = true
 		return d, nil
 	})
-	if asked != (old == nil) || existed {
-		rt.Fatalf("the draft was asked for: %v; existed: %v", asked, existed)
-	}
+	expect.MustThat(rt, asked == (old == nil) && !existed, "the draft was asked for: %v; existed: %v", asked, existed)
 	switch {
 	case old != nil && old.body != q.Body:
-		if !errors.Is(err, engine.ErrMismatch) {
-			rt.Fatalf("another body: %+v, %v", got, err)
-		}
+		expect.MustError(rt, err, engine.ErrMismatch, "another body: %+v", got)
 	case err != nil:
 		rt.Fatalf("create: %v", err)
 	case old != nil:
 		got.Hits, got.State = old.link.Hits, old.link.State // these are of now
-		if fmt.Sprint(got) != fmt.Sprint(old.link) {
-			rt.Fatalf("a repeat: %+v, and first %+v", got, old.link)
-		}
+		expect.MustEqual(rt, fmt.Sprint(got), fmt.Sprint(old.link), "a repeat: %+v, and first %+v", got, old.link)
 	default:
 		m.mayPublish(got.Code, d.Target)
 		m.links[got.Code] = newModelLink(d)

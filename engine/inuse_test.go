@@ -20,9 +20,8 @@ func TestARunningServersJournalIsNeitherReplayedNorRemoved(t *testing.T) {
 	l.open(engine.Options{})
 	running, files := l.Engine, journalFiles(t, l.dir)
 	l.hit(0, 3, 1)
-	if err := l.tryOpen(engine.Options{}); !said(err, l.dir, "running server", "--journal-dir") {
-		t.Errorf("on the same positions: %v", err)
-	}
+	err = l.tryOpen(engine.Options{})
+	expect.That(t, said(err, l.dir, "running server", "--journal-dir"), "on the same positions: %v", err)
 	expect.NoError(t, l.replayJournal(l.dir))
 	l.wantLog(1, "also another server's", l.dir)
 	expect.OK(t, l.gate.Flush(engine.FlushBatch{Positions: before}))
@@ -32,18 +31,15 @@ func TestARunningServersJournalIsNeitherReplayedNorRemoved(t *testing.T) {
 	l.open(engine.Options{})
 	l.wantLog(1, "another server", "--journal-dir", l.dir)
 	for _, path := range files {
-		if !slices.Contains(journalFiles(t, l.dir), path) {
-			t.Errorf("%s was removed", path)
-		}
+		expect.That(t, slices.Contains(journalFiles(t, l.dir), path), "%s was removed", path)
 	}
 	expect.Equal(t, l.durable(0), 0, "hits of the running server were replayed")
 	l.close()
 	expect.OK(t, running.Abandon())
 	l.open(engine.Options{}) // the server has ended, and its files are of an old epoch
 	l.wantLog(0)
-	if left := journalFiles(t, l.dir); len(left) != len(files) {
-		t.Errorf("these files are left: %q", left)
-	}
+	left := journalFiles(t, l.dir)
+	expect.Equal(t, len(left), len(files), "these files are left: %q", left)
 	l.close()
 }
 
@@ -73,9 +69,8 @@ func TestAMovedJournalIsReplayedAndRemovedWithoutNewFiles(t *testing.T) {
 		expect.OK(t, l.replayJournal(l.dir))
 	}
 	engine.BreakWrites(t, func(write func() error) error { return write() })
-	if left := journalFiles(t, l.dir); len(left) != 0 {
-		t.Errorf("these files are left: %q", left)
-	}
+	left := journalFiles(t, l.dir)
+	expect.Equal(t, len(left), 0, "these files are left: %q", left)
 	l.open(engine.Options{JournalDir: t.TempDir()})
 	l.wantLog(0)
 	expect.Equal(t, l.durable(0), 3, "hits were replayed")

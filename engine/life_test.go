@@ -128,9 +128,7 @@ func (l *life) crash() {
 func (l *life) hit(i, n int, visitor uint64) {
 	l.t.Helper()
 	link, ok := l.Resolve(viewOf(fmt.Appendf(nil, "link%d", i)))
-	if !ok {
-		l.t.Fatalf("link%d does not resolve", i)
-	}
+	expect.MustThat(l.t, ok, "link%d does not resolve", i)
 	for range n {
 		l.Hit(link, engine.Visit{Visitor: visitor, NowMs: time.Now().UnixMilli()})
 	}
@@ -169,12 +167,8 @@ func (l *life) wantLog(lines int, parts ...string) {
 		}
 		n++
 		for _, part := range parts {
-			if !strings.Contains(line, part) {
-				l.t.Errorf("%q is not in %q", part, line)
-			}
+			expect.That(l.t, strings.Contains(line, part), "%q is not in %q", part, line)
 		}
 	}
-	if n != lines {
-		l.t.Errorf("%d warnings, want %d:\n%s", n, lines, strings.Join(got, "\n"))
-	}
+	expect.Equal(l.t, n, lines, "warnings:\n%s", strings.Join(got, "\n"))
 }

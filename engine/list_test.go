@@ -71,9 +71,8 @@ func TestAPageOfLargeLinksIsShortAndLosesNone(t *testing.T) {
 	expect.OK(t, err)
 	codes, pages := e.codes(t, engine.LinkQuery{ListRange: engine.ListRange{Owner: 1}, Limit: 1000})
 	slices.Sort(codes)
-	if got := len(slices.Compact(codes)); got != 300 || pages != 3 {
-		t.Errorf("got %d links on %d pages, want 300 on 3", got, pages)
-	}
+	got := len(slices.Compact(codes))
+	expect.That(t, got == 300 && pages == 3, "got %d links on %d pages, want 300 on 3", got, pages)
 }
 
 func TestAListHasTheHitsAndVisitorsOfEachLink(t *testing.T) {
@@ -87,17 +86,13 @@ func TestAListHasTheHitsAndVisitorsOfEachLink(t *testing.T) {
 	}
 	for _, unique := range []bool{false, true} {
 		page, err := e.ListLinks(context.Background(), engine.LinkQuery{ListRange: engine.ListRange{Owner: 1}, Limit: 9, Unique: unique})
-		if err != nil || len(page.Links) != 3 {
-			t.Fatalf("got %d links, %v", len(page.Links), err)
-		}
+		expect.MustThat(t, err == nil && len(page.Links) == 3, "got %d links, %v", len(page.Links), err)
 		for i, l := range page.Links {
 			hits, visitors := uint64(4-2*i), uint64(2-i)
 			if !unique {
 				visitors = 0
 			}
-			if l.Hits != hits || l.Unique != visitors {
-				t.Errorf("unique %v, %s: got %d hits of %d, want %d of %d", unique, l.Code, l.Hits, l.Unique, hits, visitors)
-			}
+			expect.That(t, l.Hits == hits && l.Unique == visitors, "unique %v, %s: got %d hits of %d, want %d of %d", unique, l.Code, l.Hits, l.Unique, hits, visitors)
 		}
 	}
 }
@@ -126,9 +121,7 @@ func TestAListReadByPagesHasEveryLastingLinkOnce(t *testing.T) {
 			page, err := e.ListLinks(context.Background(), q)
 			expect.OK(rt, err)
 			for _, l := range page.Links {
-				if seen[l.Code] || !live[l.Code] {
-					rt.Fatalf("%q is listed again, or was deleted", l.Code)
-				}
+				expect.MustThat(rt, !seen[l.Code] && live[l.Code], "%q is listed again, or was deleted", l.Code)
 				seen[l.Code] = true
 			}
 			if q.Below = page.Next; q.Below == 0 {
@@ -158,9 +151,7 @@ func TestAListReadByPagesHasEveryLastingLinkOnce(t *testing.T) {
 			}
 		}
 		for code := range throughout {
-			if !seen[code] {
-				rt.Fatalf("%q was there throughout and is not listed", code)
-			}
+			expect.MustThat(rt, seen[code], "%q was there throughout and is not listed", code)
 		}
 	})
 }

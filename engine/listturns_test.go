@@ -22,9 +22,7 @@ func (e *testEngine) inTurns(t *testing.T, q engine.LinkQuery) (codes []string, 
 			return step()
 		})
 		expect.OK(t, err)
-		if len(page.Links) > q.Limit {
-			t.Fatalf("got %d links, want %d at most", len(page.Links), q.Limit)
-		}
+		expect.MustThat(t, len(page.Links) <= q.Limit, "got %d links, want %d at most", len(page.Links), q.Limit)
 		for _, l := range page.Links {
 			codes = append(codes, l.Code)
 		}
@@ -59,9 +57,8 @@ func TestAListInTurnsComesInStepsOfFiftyLinks(t *testing.T) {
 		}
 		want, _ := e.codes(t, c.q)
 		got, steps := e.inTurns(t, c.q)
-		if strings.Join(got, " ") != strings.Join(want, " ") || steps != c.steps {
-			t.Errorf("%s: got %d links in %d steps a page, want %d in %d", name, len(got), steps, len(want), c.steps)
-		}
+		expect.That(t, strings.Join(got, " ") == strings.Join(want, " ") && steps == c.steps,
+			"%s: got %d links in %d steps a page, want %d in %d", name, len(got), steps, len(want), c.steps)
 	}
 }
 
@@ -74,9 +71,8 @@ func TestAListInTurnsObeysThePageByteLimit(t *testing.T) {
 	whole, err := e.ListLinks(context.Background(), q)
 	expect.OK(t, err)
 	inTurns, err := e.ListLinksInTurns(context.Background(), q, func(step func() error) error { return step() })
-	if err != nil || len(inTurns.Links) != len(whole.Links) || inTurns.Next != whole.Next {
-		t.Errorf("got %d links and %v, want the %d of a page of a MiB", len(inTurns.Links), err, len(whole.Links))
-	}
+	expect.That(t, err == nil && len(inTurns.Links) == len(whole.Links) && inTurns.Next == whole.Next,
+		"got %d links and %v, want the %d of a page of a MiB", len(inTurns.Links), err, len(whole.Links))
 }
 
 func TestAListEndsWithAnErrorOfItsTurns(t *testing.T) {

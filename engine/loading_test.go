@@ -184,26 +184,21 @@ func TestHitsCountOnceHoweverTheyMeetALoad(t *testing.T) {
 		var want [links]uint64
 		check := func() {
 			for i := range want {
-				if s, err := l.Stats(context.Background(), keyOf(fmt.Sprintf("link%d", i))); err != nil || s.Hits != want[i] {
-					rt.Fatalf("link%d: got %d hits, %v, want %d", i, s.Hits, err, want[i])
-				}
+				s, err := l.Stats(context.Background(), keyOf(fmt.Sprintf("link%d", i)))
+				expect.MustThat(rt, err == nil && s.Hits == want[i], "link%d: got %d hits, %v, want %d", i, s.Hits, err, want[i])
 			}
 		}
 		hit := func() {
 			i := rapid.IntRange(0, links-1).Draw(rt, "link")
 			link, ok := l.fetched(fmt.Sprintf("link%d", i))
-			if !ok {
-				rt.Fatalf("link%d is not found", i)
-			}
+			expect.MustThat(rt, ok, "link%d is not found", i)
 			defer link.Release()
 			capped := i%2 == 0
 			if capped && !l.HitsLoaded() {
 				return // as redirects do
 			}
 			admitted := l.Hit(link, engine.Visit{Visitor: want[i], NowMs: time.Now().UnixMilli()})
-			if room := !capped || want[i] < limit; admitted != room {
-				rt.Fatalf("link%d after %d hits: got %v, want %v", i, want[i], admitted, room)
-			}
+			expect.MustEqual(rt, admitted, !capped || want[i] < limit, "link%d after %d hits", i, want[i])
 			if admitted {
 				want[i]++
 			}
@@ -305,9 +300,8 @@ func TestAFetchFindsExactlyTheLinksOfTheStore(t *testing.T) {
 		}
 	}
 	l.finish()
-	if m := l.Metrics(); m.Links != 2 || m.Tombstones != 1 {
-		t.Errorf("loaded: got %d links and %d tombstones, want 2 and 1", m.Links, m.Tombstones)
-	}
+	m := l.Metrics()
+	expect.That(t, m.Links == 2 && m.Tombstones == 1, "loaded: got %d links and %d tombstones, want 2 and 1", m.Links, m.Tombstones)
 	l.end(l.Close)
 }
 
@@ -343,9 +337,8 @@ func TestFetchesRaceALoadWithoutLoss(t *testing.T) {
 	l.finish()
 	running.Wait()
 	for i := range links {
-		if s, err := l.Stats(context.Background(), keyOf(fmt.Sprintf("link%d", i))); err != nil || s.Hits != clients {
-			t.Errorf("link%d: got %d hits, %v, want %d", i, s.Hits, err, clients)
-		}
+		s, err := l.Stats(context.Background(), keyOf(fmt.Sprintf("link%d", i)))
+		expect.That(t, err == nil && s.Hits == clients, "link%d: got %d hits, %v, want %d", i, s.Hits, err, clients)
 	}
 	l.end(l.Close)
 }
@@ -355,8 +348,7 @@ func TestProgressRisesToOneWhenAllIsLoaded(t *testing.T) {
 	l.open()
 	expect.Equal(t, l.LoadProgress(), (engine.Progress{}), "not begun")
 	l.finish()
-	if p := l.LoadProgress(); p.Share != 1 || p.Left != 0 {
-		t.Errorf("loaded: got %+v", p)
-	}
+	p := l.LoadProgress()
+	expect.That(t, p.Share == 1 && p.Left == 0, "loaded: got %+v", p)
 	l.end(l.Close)
 }

@@ -42,8 +42,7 @@ func onlyWhatARedirectNeedsIsInMemory(t *testing.T) {
 	}
 	wg.Wait()
 	m := e.Metrics()
-	if got, limit := m.ArenaBytes+m.IndexBytes, uint64(links*500); got > limit {
-		t.Errorf("%d links of 28 bytes of code and target take %d bytes in memory, want at most %d", links, got, limit)
-	}
+	got, limit := m.ArenaBytes+m.IndexBytes, uint64(links*500)
+	expect.That(t, got <= limit, "%d links of 28 bytes of code and target take %d bytes in memory, want at most %d", links, got, limit)
 	expect.Equal(t, m.Links, links, "links")
 }

@@ -76,9 +76,7 @@ func TestNoUpdateIsBeforeTheCreationWhateverTheClockDoes(t *testing.T) {
 func (e *testEngine) wantTimesInOrder(t *testing.T, now interface{ Add(int64) int64 }, code string) {
 	t.Helper()
 	last, err := e.Read(keyOf(code))
-	if err != nil || last.UpdatedAt.Before(last.CreatedAt) {
-		t.Errorf("%s was made at %v and updated at %v (%v)", code, last.CreatedAt, last.UpdatedAt, err)
-	}
+	expect.That(t, err == nil && !last.UpdatedAt.Before(last.CreatedAt), "%s was made at %v and updated at %v (%v)", code, last.CreatedAt, last.UpdatedAt, err)
 	for i, ms := range []int64{-7200_000, 60_000, -1, 7200_000, -86400_000} {
 		now.Add(ms)
 		d, err := e.Update(context.Background(), keyOf(code), engine.Guard{AnyOwner: true}, func(r *engine.Record) error {
@@ -86,9 +84,8 @@ func (e *testEngine) wantTimesInOrder(t *testing.T, now interface{ Add(int64) in
 			r.Cold.UpdatedAtMs = 1 // an edit cannot change this
 			return nil
 		})
-		if err != nil || d.UpdatedAt.Before(last.UpdatedAt) || d.UpdatedAt.Before(d.CreatedAt) || d.Version != last.Version+1 {
-			t.Errorf("%s, version %d, made at %v: updated at %v, and before at %v (%v)", code, d.Version, d.CreatedAt, d.UpdatedAt, last.UpdatedAt, err)
-		}
+		expect.That(t, err == nil && !d.UpdatedAt.Before(last.UpdatedAt) && !d.UpdatedAt.Before(d.CreatedAt) && d.Version == last.Version+1,
+			"%s, version %d, made at %v: updated at %v, and before at %v (%v)", code, d.Version, d.CreatedAt, d.UpdatedAt, last.UpdatedAt, err)
 		last = d
 	}
 	now.Add(86400_000 - 60_000 + 1)

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -38,9 +37,7 @@ func TestReferrersLostToADamagedDictionaryAreCountedAndReported(t *testing.T) {
 	if m := e.Metrics(); m.JournalReplayed != 4 || m.JournalNameless != 2 {
 		t.Errorf("%d records are replayed, %d without their referrer, want 4 and 2", m.JournalReplayed, m.JournalNameless)
 	}
-	if !strings.Contains(log.String(), "names are missing") {
-		t.Errorf("the log says %s", &log)
-	}
+	expect.Contains(t, log.String(), "names are missing", "the log says %s", &log)
 	expect.NoError(t, e.Close())
 	stopStore()
 	expect.NoError(t, store.Close())
@@ -58,9 +55,7 @@ func openLoaded(t *testing.T, store *storage.Store, o engine.Options) *engine.En
 func damage(t *testing.T, dir, name string) {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(dir, "*-referrers"))
-	if err != nil || len(paths) != 1 {
-		t.Fatalf("found %q, %v", paths, err)
-	}
+	expect.MustThat(t, err == nil && len(paths) == 1, "found %q, %v", paths, err)
 	b, err := os.ReadFile(paths[0])
 	expect.OK(t, err)
 	b[bytes.Index(b, []byte(name))] ^= 1

@@ -29,9 +29,8 @@ func TestFieldsOfANewerProgramAreKept(t *testing.T) {
 	stopIDs := start(e.RefillIDs)
 	kept := func(what string, s *storage.Store) {
 		t.Helper()
-		if rec, err := s.ReadRecord(keyOf("code")); err != nil || rec.Cold.Newer != newer {
-			t.Errorf("%s: got %q, %v, want %q", what, rec.Cold.Newer, err, newer)
-		}
+		rec, err := s.ReadRecord(keyOf("code"))
+		expect.That(t, err == nil && rec.Cold.Newer == newer, "%s: got %q, %v, want %q", what, rec.Cold.Newer, err, newer)
 	}
 	kept("a start", store)
 	for what, change := range map[string]func() error{
@@ -45,9 +44,7 @@ func TestFieldsOfANewerProgramAreKept(t *testing.T) {
 		},
 		"a reset": func() error { _, err := e.Reset(t.Context(), keyOf("code"), engine.Guard{AnyOwner: true}); return err },
 	} {
-		if err := change(); err != nil {
-			t.Fatalf("%s: %v", what, err)
-		}
+		expect.OK(t, change(), what)
 		kept(what, store)
 	}
 	_, err = store.Backup(t.Context(), "backup")

@@ -82,9 +82,7 @@ func TestACreateWaitsForTheRetirementOfItsOwner(t *testing.T) {
 					answers <- err
 				}()
 				synctest.Wait()
-				if len(answers) != 0 {
-					t.Errorf("a create did not wait: %v", <-answers)
-				}
+				expect.Equal(t, len(answers), 0, "a create did not wait: %v", <-answers)
 				settle(c.gone)
 				for range 2 {
 					expect.Error(t, <-answers, c.want, "the error")

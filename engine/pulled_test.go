@@ -49,9 +49,8 @@ func TestNothingIsPulledBeforeLinksAreLoaded(t *testing.T) {
 		called = true
 		return nil, errors.New("no")
 	}
-	if err := e.Pulled(apply); !errors.Is(err, engine.ErrLoading) || called {
-		t.Errorf("got %v, apply called: %v; want ErrLoading", err, called)
-	}
+	err = e.Pulled(apply)
+	expect.That(t, errors.Is(err, engine.ErrLoading) && !called, "got %v, apply called: %v; want ErrLoading", err, called)
 	expect.OK(t, e.Load(context.Background(), nil))
 	if err := e.Pulled(apply); err == nil || !called {
 		t.Errorf("after Load: got %v, apply called: %v", err, called)

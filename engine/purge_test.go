@@ -61,9 +61,7 @@ func TestADeletedCodeIsFreedAndErasedAfter90Days(t *testing.T) {
 		})
 		d.now = d.now.Add(holdsFor + 2*time.Hour)
 		d.closeHours()
-		if n := d.e.Metrics().Tombstones; n != 0 {
-			rt.Errorf("%d tombstones in memory after the last purge", n)
-		}
+		expect.Equal(rt, d.e.Metrics().Tombstones, 0, "tombstones in memory after the last purge")
 		d.close()
 		_ = os.RemoveAll(d.dir)
 		d.wantNoneLeft(rt)
@@ -107,9 +105,7 @@ func (d *deletedCodes) pick(rt *rapid.T) (string, *deletedCode) {
 func (d *deletedCodes) delete(rt *rapid.T) {
 	code, c := d.pick(rt)
 	err := d.e.Delete(context.Background(), keyOf(code), engine.Guard{Owner: c.owner})
-	if c.live != (err == nil) {
-		rt.Fatalf("delete of %s, which is live: %v: %v", code, c.live, err)
-	}
+	expect.MustEqual(rt, c.live, err == nil, "delete of %s, which is live: %v", code, err)
 	if c.live {
 		c.live, c.deletedAt = false, d.now
 		d.purged[c.id] = true
@@ -120,9 +116,7 @@ func (d *deletedCodes) delete(rt *rapid.T) {
 func (d *deletedCodes) reset(rt *rapid.T) {
 	code, c := d.pick(rt)
 	got, err := d.e.Reset(context.Background(), keyOf(code), engine.Guard{Owner: c.owner})
-	if c.live != (err == nil) {
-		rt.Fatalf("reset of %s, which is live: %v: %v", code, c.live, err)
-	}
+	expect.MustEqual(rt, c.live, err == nil, "reset of %s, which is live: %v", code, err)
 	if c.live {
 		d.purged[c.id] = true
 		c.id = got.ID
@@ -132,9 +126,7 @@ func (d *deletedCodes) reset(rt *rapid.T) {
 func (d *deletedCodes) hitOne(rt *rapid.T) {
 	code, c := d.pick(rt)
 	l, ok := d.e.Resolve(keyOf(code).View())
-	if ok != c.live {
-		rt.Fatalf("%s resolves: %v, want %v", code, ok, c.live)
-	}
+	expect.MustEqual(rt, ok, c.live, "%s resolves", code)
 	if ok {
 		d.e.Hit(l, engine.Visit{Visitor: hashed(c.id), NowMs: d.now.UnixMilli()})
 		l.Release()
@@ -178,15 +170,11 @@ func (d *deletedCodes) wantNoneLeft(rt *rapid.T) {
 	for _, key := range storedKeys(d.t, d.fs) {
 		if id, ok := idOf(key); ok {
 			left[id] = true
-			if d.purged[id] {
-				rt.Errorf("row %x of deleted link %d is left", key, id)
-			}
+			expect.That(rt, !d.purged[id], "row %x of deleted link %d is left", key, id)
 		}
 	}
 	for code, c := range d.codes {
-		if c.live && !left[c.id] {
-			rt.Errorf("link %s has no row", code)
-		}
+		expect.That(rt, !c.live || left[c.id], "link %s has no row", code)
 	}
 }
 
@@ -285,9 +273,8 @@ func TestATurnPurgesABoundedNumberOfLinks(t *testing.T) {
 	now.Add(holdsFor.Milliseconds() + 3600_000)
 	for _, want := range []uint64{links - 256, links - 512, 0, 0} {
 		e.turn(t)
-		if m := e.Metrics(); m.Tombstones != want || m.Links != 0 {
-			t.Errorf("got %d tombstones and %d links, want %d", m.Tombstones, m.Links, want)
-		}
+		m := e.Metrics()
+		expect.That(t, m.Tombstones == want && m.Links == 0, "got %d tombstones and %d links, want %d", m.Tombstones, m.Links, want)
 	}
 }
 
@@ -307,9 +294,8 @@ func TestATemporarilyWrongClockFreesNoCodeForGood(t *testing.T) {
 	now.Add(-91 * 24 * 3600_000)
 	e.turn(t)
 	expect.Error(t, e.takes("mine", 2), engine.ErrTaken, "the error")
-	if rec, err := e.gate.ReadRecord(keyOf("mine")); err != nil || rec.Hot.Flags&engine.FlagTombstone == 0 {
-		t.Errorf("in the store: got %+v, %v, want a tombstone", rec, err)
-	}
+	rec, err := e.gate.ReadRecord(keyOf("mine"))
+	expect.That(t, err == nil && rec.Hot.Flags&engine.FlagTombstone != 0, "in the store: got %+v, %v, want a tombstone", rec, err)
 }
 
 // TestACreateWaitsForAPurgeOfItsCode holds the purge in the store.
@@ -340,12 +326,10 @@ func TestACreateWaitsForAPurgeOfItsCode(t *testing.T) {
 	both.Go(func() { created <- e.takes("code", 2) })
 	close(goOn)
 	both.Wait()
-	if a, b := <-created, <-created; (a == nil) == (b == nil) {
-		t.Errorf("got %v and %v, want one winner", a, b)
-	}
-	if due, err := e.gate.Deletions(0, 0, engine.Endless, 9); err != nil || len(due) != 0 {
-		t.Errorf("left to purge: %v, %v", due, err)
-	}
+	a, b := <-created, <-created
+	expect.That(t, (a == nil) != (b == nil), "got %v and %v, want one winner", a, b)
+	due, err := e.gate.Deletions(0, 0, engine.Endless, 9)
+	expect.That(t, err == nil && len(due) == 0, "left to purge: %v, %v", due, err)
 }
 
 // TestAPurgePostponesACodeThatIsBeingWritten holds the create in the store.
@@ -369,9 +353,8 @@ func TestAPurgePostponesACodeThatIsBeingWritten(t *testing.T) {
 	close(goOn)
 	expect.OK(t, <-created)
 	e.turn(t)
-	if due, err := e.gate.Deletions(0, 0, engine.Endless, 9); err != nil || len(due) != 0 {
-		t.Errorf("left to purge: %v, %v", due, err)
-	}
+	due, err := e.gate.Deletions(0, 0, engine.Endless, 9)
+	expect.That(t, err == nil && len(due) == 0, "left to purge: %v, %v", due, err)
 	if d, err := e.Read(keyOf("code")); err != nil || d.Owner != 2 {
 		t.Errorf("got %+v, %v, want the link of owner 2", d, err)
 	}
@@ -384,9 +367,8 @@ func TestAPurgeThatTheStoreRefusesIsTriedAgain(t *testing.T) {
 	now.Add(holdsFor.Milliseconds() + 3600_000)
 	for _, refused := range []error{engine.ErrOverloaded, errors.New("broken")} {
 		e.gate.failPurge.Store(&refused)
-		if err := e.RollUp(context.Background()); errors.Is(err, refused) != (refused != engine.ErrOverloaded) {
-			t.Errorf("got %v of %v", err, refused)
-		}
+		err := e.RollUp(context.Background())
+		expect.Equal(t, errors.Is(err, refused), refused != engine.ErrOverloaded, "got %v of %v", err, refused)
 		expect.Equal(t, e.Metrics().Tombstones, 1, "tombstones")
 	}
 	e.gate.failPurge.Store(nil)
@@ -419,12 +401,9 @@ func TestCreatesRaceAPurgeOfTheirCode(t *testing.T) {
 		}
 		racers.Wait()
 		winner := won.Load()
-		if winner == nil {
-			t.Fatalf("round %d: nobody has won", round)
-		}
-		if got, err := e.Read(keyOf(winner.Code)); err != nil || got.ID != winner.ID {
-			t.Fatalf("round %d: got %+v, %v, want %+v", round, got, err, winner)
-		}
+		expect.MustThat(t, winner != nil, "round %d: nobody has won", round)
+		got, err := e.Read(keyOf(winner.Code))
+		expect.MustThat(t, err == nil && got.ID == winner.ID, "round %d: got %+v, %v, want %+v", round, got, err, winner)
 		e.delete(t, winner.Code)
 	}
 	now.Add(holdsFor.Milliseconds() + 3600_000)

@@ -63,9 +63,7 @@ var takenCodes = []string{"ab", "aB", "Ab"}
 // record returns what the store itself has of a code.
 func (k *takings) record(rt *rapid.T, code string) (r engine.Record, ok bool) {
 	r, err := k.disk.ReadRecord(keyOf(code))
-	if err != nil && !errors.Is(err, engine.ErrNotFound) {
-		rt.Fatal(err)
-	}
+	expect.MustThat(rt, err == nil || errors.Is(err, engine.ErrNotFound), "%v", err)
 	return r, err == nil
 }
 
@@ -131,9 +129,8 @@ func (k *takings) create(rt *rapid.T) {
 
 func (k *takings) delete(rt *rapid.T) {
 	code := rapid.SampledFrom(takenCodes).Draw(rt, "code")
-	if err := k.e.Delete(context.Background(), keyOf(code), engine.Guard{AnyOwner: true}); err != nil && !errors.Is(err, engine.ErrNotFound) {
-		rt.Fatal(err)
-	}
+	err := k.e.Delete(context.Background(), keyOf(code), engine.Guard{AnyOwner: true})
+	expect.MustThat(rt, err == nil || errors.Is(err, engine.ErrNotFound), "%v", err)
 }
 
 func (k *takings) setClock(rt *rapid.T) {
@@ -175,9 +172,8 @@ func TestACreateAsksTheStoreNothingAboutACodeThatNeverWas(t *testing.T) {
 			bulk[i].Draft.Alias = fmt.Sprintf("%s%d", strings.Repeat("x", i), i)
 		}
 	}
-	if _, err := k.e.CreateBulk(t.Context(), bulk); err != nil || k.store.reads.Load() != 0 {
-		t.Errorf("a bulk: %d reads of the store, %v", k.store.reads.Load(), err)
-	}
+	_, err := k.e.CreateBulk(t.Context(), bulk)
+	expect.That(t, err == nil && k.store.reads.Load() == 0, "a bulk: %d reads of the store, %v", k.store.reads.Load(), err)
 }
 
 // A variant takes the slot of a tombstone, and is deleted when the clock has gone back: so it is

@@ -1,7 +1,6 @@
 package engine_test
 
 import (
-	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -25,9 +24,7 @@ func TestAnUnreadableJournalIsKeptAndStopsTheStart(t *testing.T) {
 	path := l.ringPath(1)
 	expect.OK(t, os.Chmod(path, 0))
 	asNobody(t, filepath.Dir(path), func() {
-		if err := l.tryOpen(engine.Options{}); !errors.Is(err, fs.ErrPermission) {
-			t.Errorf("got %v, want a word on the permission", err)
-		}
+		expect.Error(t, l.tryOpen(engine.Options{}), fs.ErrPermission)
 	})
 	expect.OK(t, os.Chmod(path, 0o600))
 	l.open(engine.Options{})

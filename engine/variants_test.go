@@ -43,9 +43,8 @@ func TestVariantsAreFoundAnywhereInTheirProbeSequence(t *testing.T) {
 		}
 	}
 	for _, code := range []string{"abcdefgH", "abcdefg_", "abcdefg"} {
-		if _, ok := e.Resolve(keyOf(code).View()); ok {
-			t.Errorf("%s was found", code)
-		}
+		_, ok := e.Resolve(keyOf(code).View())
+		expect.That(t, !ok, "%s was found", code)
 	}
 	again := func(alias string) error {
 		_, _, err := e.Create(t.Context(), engine.Draft{Alias: alias, Owner: 1, Target: "https://example.com/", Import: imported})
@@ -76,9 +75,8 @@ func TestABulkObeysTheLimitOfVariants(t *testing.T) {
 		}
 		return made
 	}
-	if first, second := made(0, 60), made(60, 128); first != 60 || second != 4 {
-		t.Errorf("made %d and %d, want 60 and 4", first, second)
-	}
+	first, second := made(0, 60), made(60, 128)
+	expect.That(t, first == 60 && second == 4, "made %d and %d, want 60 and 4", first, second)
 }
 
 // TestEachOfTwoOwnersMayTakeItsOwnVariantAgain has two owners import codes that differ only by case
@@ -108,9 +106,7 @@ func TestEachOfTwoOwnersMayTakeItsOwnVariantAgain(t *testing.T) {
 			take := func(code string, owner uint32, want error) {
 				t.Helper()
 				d, _, err := f.e.Create(t.Context(), engine.Draft{Alias: code, Owner: owner, Target: "https://again.example/"})
-				if !errors.Is(err, want) || err == nil && (d.Hits != 0 || d.Version == 1) {
-					t.Errorf("%s for owner %d: got %+v, %v, want %v", code, owner, d, err, want)
-				}
+				expect.That(t, errors.Is(err, want) && (err != nil || d.Hits == 0 && d.Version != 1), "%s for owner %d: got %+v, %v, want %v", code, owner, d, err, want)
 			}
 			take("abc", 2, engine.ErrTaken)
 			take("ABC", 1, engine.ErrTaken)
@@ -122,9 +118,8 @@ func TestEachOfTwoOwnersMayTakeItsOwnVariantAgain(t *testing.T) {
 				take("aBc", 1, engine.ErrTaken) // they have a live link that differs only by case
 			}
 			for code, owner := range map[string]uint32{"abc": 1, "ABC": 2} {
-				if l, ok := f.e.Resolve(keyOf(code).View()); !ok || l.Owner() != owner {
-					t.Errorf("%s does not resolve", code)
-				}
+				l, ok := f.e.Resolve(keyOf(code).View())
+				expect.That(t, ok && l.Owner() == owner, "%s does not resolve", code)
 			}
 		})
 	}

@@ -169,9 +169,7 @@ func (w *wrongClock) hit(link, n int) {
 		hour = uint32(w.used.Unix() / 3600)
 	}
 	l, ok := w.e.Resolve(keyOf(w.links[link]).View())
-	if !ok {
-		w.t.Fatal("no link")
-	}
+	expect.MustThat(w.t, ok, "no link")
 	for i := range n {
 		w.e.Hit(l, engine.Visit{Visitor: hashed(uint64(i)), NowMs: now.UnixMilli()})
 	}
@@ -225,31 +223,26 @@ func (w *wrongClock) checkAnswers() {
 	for _, q := range []engine.Query{{}, {Interval: engine.Daily}, {Interval: engine.Hourly}, {AllTime: true}, {From: w.e.Now().Add(-24 * time.Hour)}} {
 		for link, code := range w.links {
 			r, err := w.e.LinkReport(context.Background(), keyOf(code), q)
-			if err != nil {
-				w.t.Fatalf("after %v, %v ahead: %+v of %s: %v", w.passed, w.wrong, q, code, err)
-			}
+			expect.OK(w.t, err, "after %v, %v ahead: %+v of %s", w.passed, w.wrong, q, code)
 			for _, b := range r.Series {
 				key := dayOfLink{link, uint32(b.From.Unix() / 3600 / 24)}
 				want := uint64(0)
 				if w.hits[key] != nil {
 					want = w.hits[key].hits
 				}
-				if q.Interval == engine.Daily && b.Hits != want {
-					w.t.Fatalf("after %v, %v ahead: %s has %d hits on %v, want %d", w.passed, w.wrong, code, b.Hits, b.From, want)
-				}
+				expect.MustThat(w.t, q.Interval != engine.Daily || b.Hits == want,
+					"after %v, %v ahead: %s has %d hits on %v, want %d", w.passed, w.wrong, code, b.Hits, b.From, want)
 			}
 		}
-		if _, err := w.e.OwnerReport(context.Background(), []uint32{1}, "", q); err != nil && !q.AllTime {
-			w.t.Fatalf("after %v, %v ahead: %+v of the owner: %v", w.passed, w.wrong, q, err)
-		}
+		_, err := w.e.OwnerReport(context.Background(), []uint32{1}, "", q)
+		expect.MustThat(w.t, err == nil || q.AllTime, "after %v, %v ahead: %+v of the owner: %v", w.passed, w.wrong, q, err)
 	}
 }
 
 func (w *wrongClock) checkTotals(want [3]uint64) {
 	for i, code := range w.links {
-		if s, err := w.e.Stats(context.Background(), keyOf(code)); err != nil || s.Hits != want[i] {
-			w.t.Fatalf("after %v: %s has %d hits, %v, want %d", w.passed, code, s.Hits, err, want[i])
-		}
+		s, err := w.e.Stats(context.Background(), keyOf(code))
+		expect.MustThat(w.t, err == nil && s.Hits == want[i], "after %v: %s has %d hits, %v, want %d", w.passed, code, s.Hits, err, want[i])
 	}
 }
 
@@ -387,9 +380,8 @@ func aYearOfWrongClocks(t *testing.T, seed uint64) {
 	w.checkAnswers()
 	w.checkTotals(total)
 	w.checkDeleted()
-	if g := w.gone; jumps < 20 || g.days == 0 || g.hours == 0 || g.entries == 0 || g.codes == 0 || g.answers == 0 {
-		t.Errorf("%d jumps; what was deleted in its time: %+v", jumps, g)
-	}
+	g := w.gone
+	expect.That(t, jumps >= 20 && g.days != 0 && g.hours != 0 && g.entries != 0 && g.codes != 0 && g.answers != 0, "%d jumps; what was deleted in its time: %+v", jumps, g)
 	t.Logf("%d jumps, deleted in time: %+v", jumps, w.gone)
 }
 
@@ -434,18 +426,15 @@ func TestAClock500DaysAheadForAQuarterOfAnHourErasesNothing(t *testing.T) {
 		t.Log(when)
 		w.wantAll(total)
 		w.checkDeleted()
-		if id := w.createOnce("before").ID; id != once && when == "at once" {
-			t.Error("a repeated request has made a second link")
-		}
+		id := w.createOnce("before").ID
+		expect.That(t, id == once || when != "at once", "a repeated request has made a second link")
 		total += w.hitFor(1)
 		if when != "at once" {
 			w.restart(when == "after a restart", time.Minute)
 		}
 	}
 	for _, text := range []string{"level=WARN", "jumped ahead", "by=12000h0m0s", "jumped back"} {
-		if !strings.Contains(w.said.String(), text) {
-			t.Errorf("the log lacks %q: %s", text, w.said.String())
-		}
+		expect.That(t, strings.Contains(w.said.String(), text), "the log lacks %q: %s", text, w.said.String())
 	}
 	if m := w.e.Metrics(); m.ClockJumpBy != -500*24*time.Hour || m.ClockJumpAt.Before(w.started) || m.ClockJumpAt.After(w.wall()) {
 		t.Errorf("after the restarts the last jump is by %v, at %v", m.ClockJumpBy, m.ClockJumpAt)
@@ -495,9 +484,8 @@ func TestAClockThreeYearsBehindIsNotUsed(t *testing.T) {
 		w.hit(1, 1)
 		w.run(24 * time.Hour)
 	}
-	if _, first := w.store.Kept(); first == 0 {
-		t.Fatal("no day was deleted in its time")
-	}
+	_, first := w.store.Kept()
+	expect.MustThat(t, first != 0, "no day was deleted in its time")
 	w.wrong = -3 * 365 * 24 * time.Hour
 	for _, restart := range []bool{false, true} {
 		if restart {
@@ -506,17 +494,14 @@ func TestAClockThreeYearsBehindIsNotUsed(t *testing.T) {
 		w.run(time.Hour)
 		w.hit(0, 5)
 		w.checkAnswers()
-		if now := w.e.Now(); now.Sub(w.started.Add(w.passed)).Abs() > time.Hour {
-			t.Errorf("the time in use is %v", now)
-		}
+		now := w.e.Now()
+		expect.That(t, now.Sub(w.started.Add(w.passed)).Abs() <= time.Hour, "the time in use is %v", now)
 	}
 	w.wrong = 0
 	w.run(time.Hour)
 	w.checkAnswers()
 	r, err := w.e.LinkReport(context.Background(), keyOf(w.links[0]), engine.Query{From: w.wall().Add(-24 * time.Hour)})
-	if err != nil || r.Hits != 10 {
-		t.Errorf("the last day has %d hits, %v, want 10", r.Hits, err)
-	}
+	expect.That(t, err == nil && r.Hits == 10, "the last day has %d hits, %v, want 10", r.Hits, err)
 }
 
 // futureFloors is a store whose floors a clock that was ahead has moved into the future.
@@ -547,18 +532,14 @@ func TestFloorsOfTheFutureMoveBackAtAStart(t *testing.T) {
 	expect.OK(t, err)
 	expect.OK(t, w.e.Load(t.Context(), nil))
 	w.stop = start(func(ctx context.Context) { _ = floors.Run(ctx) })
-	if hour, day := floors.Kept(); day != today || hour != uint32(w.wall().Unix()/3600) {
-		t.Errorf("hours from %d and days from %d are kept; today is %d", hour, day, today)
-	}
-	if !strings.Contains(w.said.String(), "those from now on are kept") {
-		t.Errorf("the log does not say it: %s", w.said.String())
-	}
+	hour, day := floors.Kept()
+	expect.That(t, day == today && hour == uint32(w.wall().Unix()/3600), "hours from %d and days from %d are kept; today is %d", hour, day, today)
+	expect.Contains(t, w.said.String(), "those from now on are kept", "the log does not say it")
 	w.hit(0, 2)
 	w.wantAll(2)
 	w.restart(false, 48*time.Hour)
 	w.hit(0, 1)
 	w.wantAll(3)
-	if now := w.e.Now(); !now.Equal(w.wall()) {
-		t.Errorf("the time in use is %v, want that of the clock, %v", now, w.wall())
-	}
+	now := w.e.Now()
+	expect.That(t, now.Equal(w.wall()), "the time in use is %v, want that of the clock, %v", now, w.wall())
 }

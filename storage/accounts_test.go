@@ -45,18 +45,16 @@ func TestAccountRowsAreReadAsTheyWereWritten(t *testing.T) {
 	closeStore(t, s)
 	defer closeStore(t, after)
 	table = after.Accounts()
-	if got, want := scanAccounts(t, table, "u"), []string{"u=", "ua=1", "ub=2"}; !slices.Equal(got, want) {
-		t.Errorf("Scan: got %q, want %q", got, want)
-	}
+	got, want := scanAccounts(t, table, "u"), []string{"u=", "ua=1", "ub=2"}
+	expect.Slices(t, got, want, "Scan")
 	if got, want := scanAccounts(t, table, "t\xff"), []string{"t\xff=x"}; !slices.Equal(got, want) {
 		t.Errorf("Scan: got %q, want %q", got, want)
 	}
 	if got := scanAccounts(t, table, ""); len(got) != 4 {
 		t.Errorf("Scan of all: got %q", got)
 	}
-	if v, err := table.Get([]byte("u")); err != nil || v == nil || len(v) != 0 {
-		t.Errorf("an empty value: got %q, %v", v, err)
-	}
+	v, err := table.Get([]byte("u"))
+	expect.That(t, err == nil && v != nil && len(v) == 0, "an empty value: got %q, %v", v, err)
 	if v, err := table.Get([]byte("uz")); err != nil || v != nil {
 		t.Errorf("a deleted row: got %q, %v", v, err)
 	}
@@ -68,12 +66,8 @@ func TestAScanOfAccountsEndsWhenItsCallbackStopsIt(t *testing.T) {
 	expect.OK(t, writeAccounts(table, [][2][]byte{put("a", "1"), put("b", "2")}, nil))
 	calls, stop := 0, errors.New("stop")
 	err := table.Scan(nil, func(_, _ []byte) (bool, error) { calls++; return false, nil })
-	if err != nil || calls != 1 {
-		t.Errorf("got %d calls, %v, want 1", calls, err)
-	}
-	if err := table.Scan(nil, func(_, _ []byte) (bool, error) { return true, stop }); !errors.Is(err, stop) {
-		t.Errorf("got %v, want the callback's error", err)
-	}
+	expect.That(t, err == nil && calls == 1, "got %d calls, %v, want 1", calls, err)
+	expect.Error(t, table.Scan(nil, func(_, _ []byte) (bool, error) { return true, stop }), stop)
 }
 
 // held is a file system on which a sync waits while the file system is held.
@@ -104,9 +98,7 @@ func TestCloseWaitsForAccountWritesUnderWay(t *testing.T) {
 			table.Write([][2][]byte{{{byte(i)}, nil}}, nil, nil, func(err error) { done <- err })
 		}
 		synctest.Wait()
-		if len(done) != 0 {
-			t.Fatalf("%d writes are done on a disk that does not answer", len(done))
-		}
+		expect.MustEqual(t, len(done), 0, "writes are done on a disk that does not answer")
 		expect.Error(t, writeAccounts(table, [][2][]byte{put("more", "")}, nil), engine.ErrOverloaded, "one more")
 		time.AfterFunc(10*engine.CommitTimeout, func() { close(letGo) })
 		start := time.Now()
@@ -115,9 +107,7 @@ func TestCloseWaitsForAccountWritesUnderWay(t *testing.T) {
 			t.Errorf("Close returned after %v with %d writes done, want %v and all %d", took, len(done), 10*engine.CommitTimeout, accounts.MaxWrites)
 		}
 		for range len(done) {
-			if err := <-done; err != nil {
-				t.Error(err)
-			}
+			expect.NoError(t, <-done)
 		}
 	})
 }
@@ -129,7 +119,5 @@ func TestARefusedWriteOfAccountsIsDoneOnce(t *testing.T) {
 			t.Error("a read-only table was written")
 		}
 	})
-	if calls != 1 {
-		t.Errorf("done was called %d times, want once", calls)
-	}
+	expect.Equal(t, calls, 1, "done was called times")
 }

@@ -58,9 +58,7 @@ func TestEachChangeLeavesAnEntryInTheAuditLog(t *testing.T) {
 	apply(t, s, audited("c", 3, at-1)) // stamps go on after a restart
 	stop()
 	log := auditLog(t, s)
-	if len(log) != 6 {
-		t.Fatalf("got %d entries, want 6", len(log))
-	}
+	expect.MustEqual(t, len(log), 6, "entries")
 	var got []engine.AuditAction
 	for i, e := range log {
 		got = append(got, e.Action)
@@ -76,18 +74,15 @@ func TestEachChangeLeavesAnEntryInTheAuditLog(t *testing.T) {
 	want := []engine.AuditAction{
 		engine.LinkCreated, engine.UserAdded, engine.LinksCreated, engine.LinkDeleted, engine.LinkEdited, engine.LinkCreated,
 	}
-	if len(got) != len(want) {
-		t.Fatalf("got %v, want %v", got, want)
-	}
+	expect.MustEqual(t, len(got), len(want), "got %v, want %v", got, want)
 	for i := range want {
 		if got[i] != want[i] {
 			t.Errorf("got %v, want %v", got, want)
 			break
 		}
 	}
-	if e := log[4]; e.Before.Hot.Target != "http://a/" || e.After.Hot.Target != "http://b/" || e.By.Name != "ann" {
-		t.Errorf("the edit: got %+v", e)
-	}
+	e := log[4]
+	expect.That(t, e.Before.Hot.Target == "http://a/" && e.After.Hot.Target == "http://b/" && e.By.Name == "ann", "the edit: got %+v", e)
 	if e := log[2]; e.Created != 2 || e.Existing != 1 || e.Failed != 2 || e.First != keyOf("m") || e.Last != keyOf("z") {
 		t.Errorf("the bulk: got %+v", e)
 	}
@@ -101,7 +96,5 @@ func TestOldEntriesOfTheAuditLogAreSwept(t *testing.T) {
 	}
 	expect.OK(t, s.SweepAudit(engine.AuditStamp(2000)))
 	log := auditLog(t, s)
-	if len(log) != 2 || log[0].After.Hot.Code != "c" || log[1].After.Hot.Code != "b" {
-		t.Errorf("got %+v, want c and b", log)
-	}
+	expect.That(t, len(log) == 2 && log[0].After.Hot.Code == "c" && log[1].After.Hot.Code == "b", "got %+v, want c and b", log)
 }

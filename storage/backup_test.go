@@ -53,9 +53,8 @@ func wantWhole(t testing.TB, dir string, fs vfs.FS, want map[string]string) {
 	t.Helper()
 	v := inspect(t, dir, fs)
 	defer closeInspection(t, v)
-	if got := allRows(t, v); !maps.Equal(got, want) {
-		t.Errorf("%s: got %d rows, want %d that are others", dir, len(got), len(want))
-	}
+	got := allRows(t, v)
+	expect.That(t, maps.Equal(got, want), "%s: got %d rows, want %d that are others", dir, len(got), len(want))
 	if _, faults, total := checkAll(t, v); total > 0 {
 		t.Errorf("%s: got %d faults:\n%s", dir, total, tell(faults))
 	}
@@ -85,9 +84,7 @@ func TestABackupIsWholeAndNotOpenedAsAStore(t *testing.T) {
 	}
 	v := inspect(t, backupDir, mem)
 	defer closeInspection(t, v)
-	if !v.Backup() {
-		t.Error("Backup() is false")
-	}
+	expect.That(t, v.Backup(), "Backup() is false")
 }
 
 func TestABackupRefusesATargetInUse(t *testing.T) {
@@ -114,9 +111,7 @@ func TestABackupRefusesATargetInUse(t *testing.T) {
 	_, err := s.Backup(t.Context(), filepath.Join(home, "second"))
 	expect.Error(t, err, disk.ErrBackupRuns, "while another one runs")
 	s.backups.Unlock()
-	if !maps.Equal(contents(t, home), before) {
-		t.Error("a refused backup has changed files")
-	}
+	expect.That(t, maps.Equal(contents(t, home), before), "a refused backup has changed files")
 }
 
 func TestABackupThatFailsLeavesNothing(t *testing.T) {
@@ -127,9 +122,8 @@ func TestABackupThatFailsLeavesNothing(t *testing.T) {
 	cancel()
 	_, err := s.Backup(ctx, backupDir)
 	expect.Error(t, err, context.Canceled, "the error")
-	if names, err := mem.List(backupDir); err != nil || len(names) > 0 {
-		t.Errorf("got %q, %v in the folder", names, err)
-	}
+	names, err := mem.List(backupDir)
+	expect.That(t, err == nil && len(names) == 0, "got %q, %v in the folder", names, err)
 	backup(t, s, backupDir)
 }
 
@@ -162,9 +156,7 @@ func TestACrashedBackupIsWholeOrRefused(t *testing.T) {
 				t.Errorf("crash %d: it was opened as a store", i)
 			}
 		}
-		if whole == 0 || whole == len(clones) || len(clones) < 20 {
-			t.Errorf("%d of %d backups are whole", whole, len(clones))
-		}
+		expect.That(t, whole != 0 && whole != len(clones) && len(clones) >= 20, "%d of %d backups are whole", whole, len(clones))
 	}
 }
 
@@ -182,9 +174,7 @@ func TestARestoredStoreIsTheOriginalWithItsOwnJournal(t *testing.T) {
 		}
 		last = copied
 	}})
-	if err != nil || progress == 0 || result.Bytes == 0 || result.Bytes != last {
-		t.Fatalf("got %+v, %v, %d times progress", result, err, progress)
-	}
+	expect.MustThat(t, err == nil && progress != 0 && result.Bytes != 0 && result.Bytes == last, "got %+v, %v, %d times progress", result, err, progress)
 	wantWhole(t, otherDir, mem, rows)
 	wantWhole(t, backupDir, mem, rows)
 
@@ -192,14 +182,11 @@ func TestARestoredStoreIsTheOriginalWithItsOwnJournal(t *testing.T) {
 	restored := open(t, otherDir, Options{FS: mem})
 	defer closeStore(t, original)
 	defer closeStore(t, restored)
-	if original.Identity() != restored.Identity() {
-		t.Error("the identity has changed")
-	}
+	expect.Equal(t, original.Identity(), restored.Identity(), "the identity has changed")
 	was, _ := original.Positions()
 	is, err := restored.Positions()
-	if err != nil || len(is.Rings) != 0 || is.Epoch>>32 == was.Epoch>>32 || is.FlushSeq != was.FlushSeq || is.OpenHour != was.OpenHour {
-		t.Errorf("got %+v, %v, after %+v", is, err, was)
-	}
+	expect.That(t, err == nil && len(is.Rings) == 0 && is.Epoch>>32 != was.Epoch>>32 && is.FlushSeq == was.FlushSeq && is.OpenHour == was.OpenHour,
+		"got %+v, %v, after %+v", is, err, was)
 }
 
 func TestTwoRestoresOfOneBackupHaveTwoHistories(t *testing.T) {
@@ -211,9 +198,7 @@ func TestTwoRestoresOfOneBackupHaveTwoHistories(t *testing.T) {
 		v := inspect(t, dir, mem)
 		p, err := v.Positions()
 		closeInspection(t, v)
-		if err != nil || seen[p.Epoch] {
-			t.Errorf("got epoch %d, %v", p.Epoch, err)
-		}
+		expect.That(t, err == nil && !seen[p.Epoch], "got epoch %d, %v", p.Epoch, err)
 		seen[p.Epoch] = true
 	}
 }
@@ -235,9 +220,7 @@ func TestACrashedRestoreIsRefusedUntilItIsRunAgain(t *testing.T) {
 			switch {
 			case err == nil:
 				closeStore(t, s)
-				if err := restoreTo(clone, otherDir); !errors.Is(err, disk.ErrNotEmpty) {
-					t.Errorf("crash %d: got %v of a restore into what is whole", i, err)
-				}
+				expect.Error(t, restoreTo(clone, otherDir), disk.ErrNotEmpty, "crash %d of a restore into what is whole", i)
 				continue
 			case errors.Is(err, disk.ErrUnfinishedRestore):
 				unfinished++
@@ -252,9 +235,7 @@ func TestACrashedRestoreIsRefusedUntilItIsRunAgain(t *testing.T) {
 			}
 			wantWhole(t, otherDir, clone, rows)
 		}
-		if unfinished < 10/stride {
-			t.Errorf("only %d of %d moments to crash at left a restore that did not finish", unfinished, len(clones))
-		}
+		expect.That(t, unfinished >= 10/stride, "only %d of %d moments to crash at left a restore that did not finish", unfinished, len(clones))
 	}
 }
 
@@ -276,17 +257,13 @@ func TestARestoreRefusesWhatItShouldNotTouch(t *testing.T) {
 		before := mem.String()
 		expect.Error(t, restoreTo(mem, target), want, "to %s", target)
 		expect.Error(t, Restorable(backupDir, target, mem), want, "Restorable, to %s", target)
-		if mem.String() != before {
-			t.Errorf("%s has changed", target)
-		}
+		expect.Equal(t, mem.String(), before, "%s has changed", target)
 	}
 	for from, want := range map[string]error{"/nothing": disk.ErrNoStore, storeDir: disk.ErrNotAStore, "/full": disk.ErrNotAStore} {
 		_, err := Restore(t.Context(), from, otherDir, RestoreOptions{FS: mem, Logger: quiet})
 		expect.Error(t, err, want, "from %s", from)
 	}
-	if _, err := mem.Stat(otherDir); err == nil {
-		t.Error("a refused restore has made its target")
-	}
+	expect.That(t, expect.Err(mem.Stat(otherDir)) != nil, "a refused restore has made its target")
 }
 
 func TestARestoreThatIsStoppedIsUnfinished(t *testing.T) {
@@ -354,9 +331,7 @@ func TestABackupOfAJustOpenedStoreIsWhole(t *testing.T) {
 	_, err = Restore(t.Context(), "/backup", "/restored", RestoreOptions{FS: mem, Logger: quiet})
 	expect.OK(t, err)
 	restored := open(t, "/restored", Options{FS: mem})
-	if _, err := restored.ReadRecord(keyOf("kept")); err != nil {
-		t.Error(err)
-	}
+	expect.NoError(t, expect.Err(restored.ReadRecord(keyOf("kept"))))
 	closeStore(t, restored)
 }
 
@@ -384,12 +359,9 @@ func TestABrokenOrIncompleteCheckpointFailsTheBackup(t *testing.T) {
 		s := open(t, "/data/store", Options{FS: forgetful{mem, part}})
 		stop := start(t, s)
 		apply(t, s, rowtest.Creation(rowtest.Link("kept", 1, 1)))
-		if _, err := s.Backup(t.Context(), "/backup"); err == nil {
-			t.Errorf("%s is empty, and Backup returned no error", part)
-		}
-		if names, err := mem.List("/backup"); err == nil && len(names) > 0 {
-			t.Errorf("%s is empty: files %q are left", part, names)
-		}
+		expect.That(t, expect.Err(s.Backup(t.Context(), "/backup")) != nil, "%s is empty, and Backup returned no error", part)
+		names, err := mem.List("/backup")
+		expect.That(t, err != nil || len(names) == 0, "%s is empty: files %q are left", part, names)
 		stop()
 		closeStore(t, s)
 	}
@@ -425,8 +397,6 @@ func TestABackupOfAStoreWithoutTablesIsWhole(t *testing.T) {
 		for _, all := range []map[string]string{rows, got} {
 			delete(all, string(row.MetaKey(row.MetaSequence))) // the backup's own write
 		}
-		if !maps.Equal(got, rows) {
-			t.Errorf("got %d rows, want %d that are others", len(got), len(rows))
-		}
+		expect.That(t, maps.Equal(got, rows), "got %d rows, want %d that are others", len(got), len(rows))
 	}
 }

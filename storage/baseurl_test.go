@@ -12,9 +12,8 @@ import (
 
 func wantBaseURL(t *testing.T, s *Store, want string) {
 	t.Helper()
-	if got, err := s.BaseURL(); err != nil || got != want {
-		t.Errorf("got %q, %v, want %q", got, err, want)
-	}
+	got, err := s.BaseURL()
+	expect.That(t, err == nil && got == want, "got %q, %v, want %q", got, err, want)
 }
 
 func TestTheBaseURLOutlivesCrashesBackupsAndRestores(t *testing.T) {
@@ -53,9 +52,7 @@ func TestAnUnchangedBaseURLIsNotWritten(t *testing.T) {
 func TestAMalformedBaseURLIsRefused(t *testing.T) {
 	s := openTemp(t)
 	for _, baseURL := range []string{"", "http://a\n", "http://é", strings.Repeat("a", row.MaxBaseURLBytes+1)} {
-		if err := s.NoteBaseURL(baseURL); err == nil {
-			t.Errorf("%.20q was accepted", baseURL)
-		}
+		expect.That(t, s.NoteBaseURL(baseURL) != nil, "%.20q was accepted", baseURL)
 	}
 	wantBaseURL(t, s, "")
 }

@@ -52,9 +52,8 @@ func TestABulkAndItsReceiptAreStoredBothOrNeither(t *testing.T) {
 			for i := range bulks {
 				receipt, err := after.ReadReceipt(requestKey(1, i))
 				for id := i*size + 1; id <= (i+1)*size; id++ {
-					if _, linkErr := after.ReadRecord(keyOf(fmt.Sprintf("c%d", id))); (linkErr == nil) != (err == nil) {
-						t.Fatalf("bulk %d: link %d: %v, receipt %+v: %v", i, id, linkErr, receipt, err)
-					}
+					_, linkErr := after.ReadRecord(keyOf(fmt.Sprintf("c%d", id)))
+					expect.MustEqual(t, linkErr == nil, err == nil, "bulk %d: link %d: %v, receipt %+v: %v", i, id, linkErr, receipt, err)
 				}
 				if err == nil {
 					found++
@@ -63,9 +62,7 @@ func TestABulkAndItsReceiptAreStoredBothOrNeither(t *testing.T) {
 			seen[found] = true
 			closeStore(t, after)
 		}
-		if len(seen) < bulks || !seen[bulks] {
-			t.Errorf("crashes left only %d different states", len(seen))
-		}
+		expect.That(t, len(seen) >= bulks && seen[bulks], "crashes left only %d different states", len(seen))
 	}
 }
 
@@ -133,9 +130,7 @@ func TestABulkCountsAsItsLinksInTheQueue(t *testing.T) {
 		t.Error(err)
 	}
 	for range 4 {
-		if err := <-answers; err != nil {
-			t.Error(err)
-		}
+		expect.NoError(t, <-answers)
 	}
 }
 
@@ -153,9 +148,7 @@ func TestAMalformedBulkIsRefused(t *testing.T) {
 		"with an unknown outcome":    {Receipt: &engine.Receipt{Items: []engine.ReceiptItem{{Outcome: engine.NumOutcomes}}}},
 		"with a receipt of no codes": {Receipt: &engine.Receipt{Items: []engine.ReceiptItem{{}}}},
 	} {
-		if err := tryApplyAll(s, b); err == nil {
-			t.Errorf("%s: no error", name)
-		}
+		expect.That(t, tryApplyAll(s, b) != nil, "%s: no error", name)
 	}
 	expect.Equal(t, len(rows(t, s, row.TableHot))+len(rows(t, s, row.TableReceipts)), 0, "rows were written")
 }
@@ -168,7 +161,6 @@ func TestABulkReceiptIsReadAsWrittenAndSwept(t *testing.T) {
 	if got, err := s.ReadReceipt(requestKey(1, 1)); err != nil || !reflect.DeepEqual(got, *b.Receipt) {
 		t.Errorf("got %+v, %v, want %+v", got, err, *b.Receipt)
 	}
-	if gone, _ := sweepAll(t, s, 2000, always); len(gone) != 1 {
-		t.Errorf("%d are gone, want 1", len(gone))
-	}
+	gone, _ := sweepAll(t, s, 2000, always)
+	expect.Equal(t, len(gone), 1, "are gone")
 }

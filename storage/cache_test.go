@@ -104,9 +104,8 @@ func (c *cachedStore) readAll(t *testing.T) {
 	t.Helper()
 	for id := uint64(1); id <= cachedLinks; id++ {
 		for _, code := range []string{cachedCode(id), cachedCode(id) + "x"} {
-			if _, err := c.ReadRecord(keyOf(code)); err != nil && !strings.HasSuffix(code, "x") {
-				t.Fatalf("ReadRecord(%q): %v", code, err)
-			}
+			_, err := c.ReadRecord(keyOf(code))
+			expect.MustThat(t, err == nil || strings.HasSuffix(code, "x"), "ReadRecord(%q): %v", code, err)
 		}
 	}
 }
@@ -122,16 +121,11 @@ func (c *cachedStore) wantCached(t *testing.T) {
 			break
 		}
 	}
-	if reads > 0 {
-		t.Errorf("read again, %d links and as many unknown codes took %d reads of files, want 0", cachedLinks, reads)
-	}
+	expect.That(t, reads <= 0, "read again, %d links and as many unknown codes took %d reads of files, want 0", cachedLinks, reads)
 	m := c.Metrics()
-	if m.CacheHits == hits || m.BlockCacheBytes == 0 {
-		t.Errorf("the cache has %d bytes and %d hits, want some", m.BlockCacheBytes, m.CacheHits-hits)
-	}
-	if m.CacheRoomBytes < DefaultCacheBytes {
-		t.Errorf("room for %d bytes of blocks with %d bytes of memtables, want %d", m.CacheRoomBytes, m.MemTableBytes, DefaultCacheBytes)
-	}
+	expect.That(t, m.CacheHits != hits && m.BlockCacheBytes != 0, "the cache has %d bytes and %d hits, want some", m.BlockCacheBytes, m.CacheHits-hits)
+	expect.That(t, m.CacheRoomBytes >= DefaultCacheBytes,
+		"room for %d bytes of blocks with %d bytes of memtables, want %d", m.CacheRoomBytes, m.MemTableBytes, DefaultCacheBytes)
 }
 
 func TestLargeMemtablesLeaveTheBlockCacheItsRoom(t *testing.T) {
@@ -150,9 +144,8 @@ func TestTheBlockCacheHasRoomAfterReplayOfALog(t *testing.T) {
 	closeStore(t, c.Store)
 	c = openCached(t, c.dir)
 	defer closeStore(t, c.Store)
-	if m := c.db.Metrics().MemTable; m.Size+m.ZombieSize < DefaultMemTableBytes/2 {
-		t.Fatalf("after the restart memtables take %d bytes: too few to prove anything", m.Size+m.ZombieSize)
-	}
+	m := c.db.Metrics().MemTable
+	expect.MustThat(t, m.Size+m.ZombieSize >= DefaultMemTableBytes/2, "after the restart memtables take %d bytes: too few to prove anything", m.Size+m.ZombieSize)
 	c.wantCached(t)
 }
 
@@ -187,9 +180,7 @@ func TestTheBlockCacheGrowsNoFurtherThanItsSize(t *testing.T) {
 	if m.BlockCacheBytes < size/2 || m.BlockCacheBytes > size+size/16 { // one block too many per shard
 		t.Errorf("having read %d MiB, the cache of %d bytes has %d", 4*size>>20, size, m.BlockCacheBytes)
 	}
-	if m.CacheRoomBytes < size || m.CacheRoomBytes > size+1024 {
-		t.Errorf("the cache of %d bytes has room for %d", size, m.CacheRoomBytes)
-	}
+	expect.That(t, m.CacheRoomBytes >= size && m.CacheRoomBytes <= size+1024, "the cache of %d bytes has room for %d", size, m.CacheRoomBytes)
 }
 
 // Pebble makes a log before its memtable. If settle runs in between, the room must not become too
@@ -201,9 +192,8 @@ func TestTheRoomOfTheCacheIsNeverTooSmall(t *testing.T) {
 		s.cache.settle(s.db)
 	}
 	s.cache.expect(pebble.WALCreateInfo{})
-	if got, want := s.Metrics().CacheRoomBytes, uint64(DefaultCacheBytes+DefaultMemTableBytes); got != want {
-		t.Errorf("before a memtable is made there is room for %d bytes, want %d", got, want)
-	}
+	got, want := s.Metrics().CacheRoomBytes, uint64(DefaultCacheBytes+DefaultMemTableBytes)
+	expect.Equal(t, got, want, "before a memtable is made there is room for bytes")
 	s.cache.settle(s.db) // the memtable may not exist yet
 	if got, want := s.Metrics().CacheRoomBytes, uint64(DefaultCacheBytes+DefaultMemTableBytes); got != want {
 		t.Errorf("after the next settle there is room for %d bytes, want %d", got, want)

@@ -38,25 +38,19 @@ func TestADamagedFileIsReportedBeforeItsConsequences(t *testing.T) {
 	_, err = v.Check(t.Context(), CheckOptions{Faults: faults})
 	expect.OK(t, err)
 	first, total := faults.Found()
-	if len(first) < 2 || first[0].Where != path || first[0].Follows || !strings.HasPrefix(first[0].What, "it is damaged: block ") {
-		t.Fatalf("got %+v, want the file first", first)
-	}
+	expect.MustThat(t, len(first) >= 2 && first[0].Where == path && !first[0].Follows && strings.HasPrefix(first[0].What, "it is damaged: block "),
+		"got %+v, want the file first", first)
 	followed := uint64(0)
 	for _, g := range faults.Groups() {
 		followed += g.Count
 	}
-	if followed != total-1 {
-		t.Errorf("got groups of %d faults, want the other %d", followed, total-1)
-	}
+	expect.That(t, followed == total-1, "got groups of %d faults, want the other %d", followed, total-1)
 	for _, f := range first[1:] {
-		if !f.Follows || strings.Contains(f.What, "missing") || !strings.Contains(f.What, filepath.Base(path)+" is damaged") {
-			t.Errorf("got %+v, want that the row cannot be read", f)
-		}
+		expect.That(t, f.Follows && !strings.Contains(f.What, "missing") && strings.Contains(f.What, filepath.Base(path)+" is damaged"),
+			"got %+v, want that the row cannot be read", f)
 	}
 	for _, f := range first {
-		if strings.Contains(f.What, "pebble") || strings.Contains(f.What, "\n") {
-			t.Errorf("got %q, want plain words in one line", f.What)
-		}
+		expect.That(t, !strings.Contains(f.What, "pebble") && !strings.Contains(f.What, "\n"), "got %q, want plain words in one line", f.What)
 	}
 }
 

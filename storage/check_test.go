@@ -107,17 +107,13 @@ func TestAHealthyStoreOfEverythingHasNoFaults(t *testing.T) {
 	fillForCheck(t, s)
 	live := s.Inspect()
 	report, faults, total := checkAll(t, live)
-	if total != 0 {
-		t.Errorf("while the store is open: got %d faults: %+v", total, faults)
-	}
+	expect.Equal(t, total, 0, "while the store is open faults: %+v", faults)
 	want := CheckReport{
 		Links: 19, Tombstones: 1, DeletedRecords: 2, ByOwner: 19, ByTag: 9, ByDeletion: 2, LinkHours: 44, OwnerHours: 4,
 		LinkDays: 11, OwnerDays: 1, LinkLives: 17, Imports: 1, Receipts: 1, Meta: 10,
 	}
 	report.Files, report.FileBytes, report.Skipped = 0, 0, ""
-	if report != want {
-		t.Errorf("got %+v\nwant %+v", report, want)
-	}
+	expect.Equal(t, report, want)
 	closeInspection(t, live)
 	if err := s.db.Flush(); err != nil { // so that there are table files, not only a log
 		t.Fatal(err)
@@ -131,9 +127,7 @@ func TestAHealthyStoreOfEverythingHasNoFaults(t *testing.T) {
 	if want.Files, want.FileBytes = report.Files, report.FileBytes; total != 0 || report != want || report.Files == 0 {
 		t.Errorf("alone: got %+v and %d faults: %+v\nwant %+v", report, total, faults, want)
 	}
-	if after := contents(t, dir); !maps.Equal(after, before) {
-		t.Error("the check has changed the folder")
-	}
+	expect.That(t, maps.Equal(contents(t, dir), before), "the check has changed the folder")
 }
 
 func TestEachFaultOfARowIsFound(t *testing.T) {
@@ -256,9 +250,7 @@ func TestAFlippedBitAnywhereInATableFileIsFound(t *testing.T) {
 	expect.OK(t, s.db.Flush())
 	closeStore(t, s)
 	files, err := filepath.Glob(filepath.Join(dir, "db", "*.sst"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("got files %q, %v", files, err)
-	}
+	expect.MustThat(t, err == nil && len(files) != 0, "got files %q, %v", files, err)
 	for _, file := range files {
 		whole, err := os.ReadFile(file)
 		expect.OK(t, err)
@@ -287,9 +279,8 @@ func TestManyFaultsAreCountedAndTheFirstAreListed(t *testing.T) {
 	})
 	v := inspect(t, "/data/store", mem)
 	defer closeInspection(t, v)
-	if _, faults, total := checkAll(t, v); len(faults) != engine.MaxFaults || total != 100 {
-		t.Errorf("got %d of %d faults", len(faults), total)
-	}
+	_, faults, total := checkAll(t, v)
+	expect.That(t, len(faults) == engine.MaxFaults && total == 100, "got %d of %d faults", len(faults), total)
 }
 
 func TestACheckEndsWithItsContext(t *testing.T) {
@@ -298,7 +289,5 @@ func TestACheckEndsWithItsContext(t *testing.T) {
 	defer closeInspection(t, v)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := v.Check(ctx, CheckOptions{Faults: new(engine.Faults)}); err == nil {
-		t.Error("got no error")
-	}
+	expect.That(t, expect.Err(v.Check(ctx, CheckOptions{Faults: new(engine.Faults)})) != nil, "got no error")
 }

@@ -33,18 +33,15 @@ func TestConcurrentMutationsAreAllDurableAndShareCommits(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if m := s.Metrics(); m.Mutations != writers*each || m.CommitBatches >= m.Mutations {
-		t.Errorf("got %d mutations in %d commits", m.Mutations, m.CommitBatches)
-	}
+	m := s.Metrics()
+	expect.That(t, m.Mutations == writers*each && m.CommitBatches < m.Mutations, "got %d mutations in %d commits", m.Mutations, m.CommitBatches)
 	stop()
 	closeStore(t, s)
 	s = open(t, dir, Options{})
 	defer closeStore(t, s)
 	for w := range writers {
 		for i := range each {
-			if _, err := s.ReadRecord(keyOf(fmt.Sprintf("w%d-%d", w, i))); err != nil {
-				t.Fatalf("after reopening: %v", err)
-			}
+			expect.OK(t, expect.Err(s.ReadRecord(keyOf(fmt.Sprintf("w%d-%d", w, i)))), "after reopening")
 		}
 	}
 }
@@ -93,9 +90,8 @@ func TestEveryMutationIsAnsweredWhileRunEnds(t *testing.T) {
 	}
 	writers.Wait()
 	ran.Wait()
-	if got, want := accepted.Load()+refused.Load(), submitted.Load(); got != want {
-		t.Errorf("got %d answers, want %d", got, want)
-	}
+	got, want := accepted.Load()+refused.Load(), submitted.Load()
+	expect.Equal(t, got, want, "answers")
 	expect.Equal(t, int64(len(rows(t, s, row.TableHot))), accepted.Load(), "links")
 	closeStore(t, s)
 }
@@ -134,8 +130,7 @@ func TestMutationsLargerThanABatchAreCommittedInSeveral(t *testing.T) {
 		})
 	}
 	start(t, s)()
-	if m := s.Metrics(); answers.Load() != n || m.CommitBatches != 4 {
-		t.Errorf("got %d answers and %d batches, want %d and 4", answers.Load(), m.CommitBatches, n)
-	}
+	m := s.Metrics()
+	expect.That(t, answers.Load() == n && m.CommitBatches == 4, "got %d answers and %d batches, want %d and 4", answers.Load(), m.CommitBatches, n)
 	closeStore(t, s)
 }

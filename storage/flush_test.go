@@ -1,7 +1,6 @@
 package storage
 
 import (
-	"errors"
 	"math"
 	"testing"
 
@@ -77,12 +76,9 @@ func TestATooLargeFlushIsRefusedWhole(t *testing.T) {
 	}
 	before, err := s.Positions()
 	expect.OK(t, err)
-	if err := s.Flush(f.Batch(engine.Positions{Epoch: 1, FlushSeq: 1})); !errors.Is(err, engine.ErrFlushTooLarge) {
-		t.Fatalf("200 rows in 4 KiB: %v", err)
-	}
-	if after, err := s.Positions(); err != nil || after.FlushSeq != before.FlushSeq {
-		t.Errorf("got flush %d, want %d (%v)", after.FlushSeq, before.FlushSeq, err)
-	}
+	expect.MustError(t, s.Flush(f.Batch(engine.Positions{Epoch: 1, FlushSeq: 1})), engine.ErrFlushTooLarge, "200 rows in 4 KiB")
+	after, err := s.Positions()
+	expect.That(t, err == nil && after.FlushSeq == before.FlushSeq, "got flush %d, want %d (%v)", after.FlushSeq, before.FlushSeq, err)
 	wantTally(t, s, 7, &rowtest.Model{})
 	small := rowtest.NewFlush()
 	small.Add(10, 7, 1, single)
@@ -106,9 +102,8 @@ func TestAFlushOfCountsAloneIsNeverTooLarge(t *testing.T) {
 	if rowBytes != 48 { // as engine.DefaultPendingEntries says
 		t.Errorf("a row takes %d bytes", rowBytes)
 	}
-	if sum := rowBytes * engine.DefaultPendingEntries; sum > s.MaxFlushBytes {
-		t.Errorf("%d rows take %d bytes, a flush at most %d", engine.DefaultPendingEntries, sum, s.MaxFlushBytes)
-	}
+	sum := rowBytes * engine.DefaultPendingEntries
+	expect.That(t, sum <= s.MaxFlushBytes, "%d rows take %d bytes, a flush at most %d", engine.DefaultPendingEntries, sum, s.MaxFlushBytes)
 }
 
 func TestChunksOfDenseRowsAreCutBySize(t *testing.T) {

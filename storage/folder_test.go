@@ -52,9 +52,8 @@ func wantUntouched(t *testing.T, dir string, create bool, want error) {
 		closeStore(t, s)
 	}
 	expect.Error(t, err, want, "create %v", create)
-	if after := contents(t, dir); !maps.Equal(before, after) {
-		t.Errorf("create %v: the folder has changed: from %d files to %d", create, len(before), len(after))
-	}
+	after := contents(t, dir)
+	expect.That(t, maps.Equal(before, after), "create %v: the folder has changed: from %d files to %d", create, len(before), len(after))
 }
 
 func write(t *testing.T, path, text string) {
@@ -68,22 +67,17 @@ func TestAFolderWithoutStoreIsNoStoreUnlessCreated(t *testing.T) {
 	missing := filepath.Join(dir, "a", "b")
 	_, err := Open(missing, Options{Logger: quiet})
 	expect.Error(t, err, disk.ErrNoStore, "the error")
-	if _, err := os.Stat(filepath.Join(dir, "a")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the folder was created")
-	}
+	expect.Error(t, expect.Err(os.Stat(filepath.Join(dir, "a"))), fs.ErrNotExist, "the folder was created")
 	closeStore(t, open(t, missing, Options{}))
 	info, err := os.Stat(missing)
 	if err != nil || info.Mode().Perm() != disk.FolderMode {
 		t.Errorf("got mode %v, %v, want %o", info.Mode(), err, disk.FolderMode)
 	}
 	text, err := os.ReadFile(filepath.Join(missing, disk.FormatName))
-	if got, want := string(text), fmt.Sprintf("shunt data, version %d\n", row.LayoutVersion); err != nil || got != want {
-		t.Errorf("format file: got %q, %v, want %q", got, err, want)
-	}
+	got, want := string(text), fmt.Sprintf("shunt data, version %d\n", row.LayoutVersion)
+	expect.That(t, err == nil && got == want, "format file: got %q, %v, want %q", got, err, want)
 	s, err := Open(missing, Options{Logger: quiet})
-	if err != nil {
-		t.Fatalf("reopening: %v", err)
-	}
+	expect.OK(t, err, "reopening")
 	closeStore(t, s)
 }
 
@@ -161,9 +155,8 @@ func TestAStoreKeepsItsIdentity(t *testing.T) {
 	closeStore(t, s)
 	s = openMem(t, mem)
 	defer closeStore(t, s)
-	if got := s.Identity(); got != first || got.Node != 0 || got.StoreID == [16]byte{} || got.VisitorKey == [16]byte{} {
-		t.Errorf("got %x, want %x", got, first)
-	}
+	got := s.Identity()
+	expect.That(t, got == first && got.Node == 0 && got.StoreID != [16]byte{} && got.VisitorKey != [16]byte{}, "got %x, want %x", got, first)
 	other := openMem(t, vfs.NewMem())
 	defer closeStore(t, other)
 	if got := other.Identity(); got.StoreID == first.StoreID || got.VisitorKey == first.VisitorKey {
@@ -176,9 +169,7 @@ func TestAVisitorKeyIsUsedOnlyToCreateAStore(t *testing.T) {
 	first, second := [16]byte{1}, [16]byte{2}
 	for _, key := range []*[16]byte{&first, &second, nil} {
 		s := open(t, "/data/store", Options{FS: mem, VisitorKey: key})
-		if got := s.Identity().VisitorKey; got != first {
-			t.Errorf("got key %x, want %x", got, first)
-		}
+		expect.Equal(t, s.Identity().VisitorKey, first)
 		closeStore(t, s)
 	}
 }
@@ -202,9 +193,8 @@ func TestAStoreThatAnotherProcessHoldsIsLocked(t *testing.T) {
 	stdout, err := cmd.StdoutPipe()
 	expect.OK(t, err)
 	expect.OK(t, cmd.Start())
-	if line, err := bufio.NewReader(stdout).ReadString('\n'); err != nil || line != "held\n" {
-		t.Fatalf("the other process: %q, %v", line, err)
-	}
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	expect.MustThat(t, err == nil && line == "held\n", "the other process: %q, %v", line, err)
 	wantUntouched(t, dir, true, disk.ErrLocked)
 	wantUntouched(t, dir, false, disk.ErrLocked)
 	expect.Error(t, errors.Join(stdin.Close(), cmd.Wait()), nil, "the other process")
@@ -217,12 +207,10 @@ func TestAFatalPebbleErrorEndsTheProcessWithOneLine(t *testing.T) {
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	var exit *exec.ExitError
-	if err := cmd.Run(); !errors.As(err, &exit) || exit.ExitCode() != 1 {
-		t.Errorf("got %v, want exit code 1", err)
-	}
-	if got := stderr.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "disk full is 1") {
-		t.Errorf("got %q, want one line with the cause", got)
-	}
+	err := cmd.Run()
+	expect.That(t, errors.As(err, &exit) && exit.ExitCode() == 1, "got %v, want exit code 1", err)
+	got := stderr.String()
+	expect.That(t, strings.Count(got, "\n") == 1 && strings.Contains(got, "disk full is 1"), "got %q, want one line with the cause", got)
 }
 
 // firstLine is the first line of a format file of a store or of a backup.
@@ -261,12 +249,9 @@ func FuzzFormatFile(f *testing.F) {
 		mem := vfs.NewMem()
 		writeMem(t, mem, disk.FormatName, text)
 		state, err := (&disk.Folder{FS: mem, Dir: ""}).Inspect()
-		if state != disk.Stored || !errors.Is(err, want) {
-			t.Fatalf("%q: got state %d, %v, want %v", text, state, err, want)
-		}
-		if after := readMem(t, mem, disk.FormatName); !bytes.Equal(after, text) {
-			t.Fatalf("%q has become %q", text, after)
-		}
+		expect.MustThat(t, state == disk.Stored && errors.Is(err, want), "%q: got state %d, %v, want %v", text, state, err, want)
+		after := readMem(t, mem, disk.FormatName)
+		expect.MustThat(t, bytes.Equal(after, text), "%q has become %q", text, after)
 	})
 }
 

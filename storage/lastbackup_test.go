@@ -14,9 +14,8 @@ import (
 
 func wantLastBackup(t *testing.T, s *Store, want int64) {
 	t.Helper()
-	if got, err := s.LastBackup(); err != nil || got != want {
-		t.Errorf("last backup: got %d, %v, want %d", got, err, want)
-	}
+	got, err := s.LastBackup()
+	expect.That(t, err == nil && got == want, "last backup: got %d, %v, want %d", got, err, want)
 }
 
 func TestTheTimeOfABackupOutlivesACrash(t *testing.T) {
@@ -49,9 +48,7 @@ func TestABackupForAStreamIsInsideAndRestoresByMoving(t *testing.T) {
 	closeInspection(t, v)
 	for range 2 { // the second replaces the first
 		made, err := s.BackupToStream(t.Context())
-		if err != nil || made.Dir != disk.StreamFolder(nil, dir) {
-			t.Fatalf("got %+v, %v", made, err)
-		}
+		expect.MustThat(t, err == nil && made.Dir == disk.StreamFolder(nil, dir), "got %+v, %v", made, err)
 	}
 	wantWhole(t, disk.StreamFolder(nil, dir), nil, rows)
 
@@ -59,17 +56,14 @@ func TestABackupForAStreamIsInsideAndRestoresByMoving(t *testing.T) {
 	expect.OK(t, os.RemoveAll(disk.StreamFolder(nil, other)))
 	expect.OK(t, os.CopyFS(disk.StreamFolder(nil, other), os.DirFS(disk.StreamFolder(nil, dir))))
 	made, err := Restore(t.Context(), disk.StreamFolder(nil, other), other, RestoreOptions{Logger: quiet})
-	if err != nil || made.Files == 0 || made.Bytes == 0 {
-		t.Fatalf("got %+v, %v", made, err)
-	}
+	expect.MustThat(t, err == nil && made.Files != 0 && made.Bytes != 0, "got %+v, %v", made, err)
 	expect.OK(t, EndStream(other))
 	wantWhole(t, other, nil, rows)
 	closeStore(t, s)
 
 	closeStore(t, open(t, dir, Options{}))
-	if _, err := os.Stat(disk.StreamFolder(nil, dir)); !os.IsNotExist(err) {
-		t.Errorf("a start left what a killed backup left: %v", err)
-	}
+	_, err = os.Stat(disk.StreamFolder(nil, dir))
+	expect.That(t, os.IsNotExist(err), "a start left what a killed backup left: %v", err)
 }
 
 func TestAStreamNeverReplacesAStore(t *testing.T) {
@@ -77,9 +71,7 @@ func TestAStreamNeverReplacesAStore(t *testing.T) {
 	closeStore(t, open(t, dir, Options{}))
 	before := contents(t, dir)
 	err := BeginStream(dir)
-	if err == nil || !strings.Contains(err.Error(), "not empty") {
-		t.Errorf("got %v", err)
-	}
+	expect.That(t, err != nil && strings.Contains(err.Error(), "not empty"), "got %v", err)
 	after := contents(t, dir)
 	expect.Equal(t, len(after), len(before), "files")
 }

@@ -3,7 +3,6 @@ package storage
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -20,9 +19,7 @@ func openListing(t testing.TB, s *Store) engine.Listing {
 	l, err := s.Listing(t.Context())
 	expect.OK(t, err)
 	t.Cleanup(func() {
-		if err := l.Close(); err != nil {
-			t.Error(err)
-		}
+		expect.NoError(t, l.Close())
 	})
 	return l
 }
@@ -73,15 +70,12 @@ func TestAListingHasLinksOfOwnerOrTagNewestFirst(t *testing.T) {
 		for i := range entries {
 			entries[i], _, _ = strings.Cut(entries[i], " ")
 		}
-		if got := strings.Join(entries, " "); got != c.want || more {
-			t.Errorf("%s: got %q, more %v, want %q", name, got, more, c.want)
-		}
+		got := strings.Join(entries, " ")
+		expect.That(t, got == c.want && !more, "%s: got %q, more %v, want %q", name, got, more, c.want)
 	}
 	for _, any := range []bool{false, true} {
 		entries, _, _ := page(t, l, engine.ListRange{Owner: 1, AnyOwner: any, Below: 2}, 1)
-		if want := []string{"1 a example.com title of a"}; !slices.Equal(entries, want) {
-			t.Errorf("of all owners %v: got %q, want %q", any, entries, want)
-		}
+		expect.Slices(t, entries, []string{"1 a example.com title of a"}, "of all owners %v", any)
 	}
 }
 
@@ -102,17 +96,11 @@ func TestAScanEndsAtItsLimitAndContinuesAfterIt(t *testing.T) {
 		entries, r.Below, more = page(t, l, r, 4)
 		listed += len(entries)
 	}
-	if listed != 5 || scans != 3 {
-		t.Errorf("got %d links in %d scans, want 5 in 3", listed, scans)
-	}
+	expect.That(t, listed == 5 && scans == 3, "got %d links in %d scans, want 5 in 3", listed, scans)
 	last, more, err := l.Scan(engine.ListRange{Owner: 1}, 4, func(engine.LinkEntry) bool { return false })
-	if last != 9 || !more || err != nil {
-		t.Errorf("a scan that is ended at its first link: got %d, %v, %v, want 9, true", last, more, err)
-	}
+	expect.That(t, last == 9 && more && err == nil, "a scan that is ended at its first link: got %d, %v, %v, want 9, true", last, more, err)
 	last, more, err = l.Scan(engine.ListRange{Owner: 1, Below: 2}, 4, func(engine.LinkEntry) bool { return false })
-	if last != 1 || more || err != nil {
-		t.Errorf("one that is ended at the last link: got %d, %v, %v, want 1, false", last, more, err)
-	}
+	expect.That(t, last == 1 && !more && err == nil, "one that is ended at the last link: got %d, %v, %v, want 1, false", last, more, err)
 }
 
 func TestAListingOfManyLinksIsReadByPages(t *testing.T) {
@@ -136,9 +124,7 @@ func TestAListingOfManyLinksIsReadByPages(t *testing.T) {
 		for more := true; more; {
 			var err error
 			r.Below, more, err = l.Scan(r, pageRows, func(e engine.LinkEntry) bool {
-				if e.ID != want {
-					t.Fatalf("%+v: got link %d, want %d", r, e.ID, want)
-				}
+				expect.MustEqual(t, e.ID, want, "%+v", r)
 				want -= step
 				seen++
 				return true
@@ -158,9 +144,8 @@ func TestAListingIsOfOneMoment(t *testing.T) {
 	apply(t, s, rowtest.Deletion(rec))
 	apply(t, s, rowtest.Creation(rowtest.Link("b", 2, 1)))
 	for _, any := range []bool{false, true} {
-		if entries, _, _ := page(t, l, engine.ListRange{Owner: 1, AnyOwner: any}, 9); len(entries) != 1 {
-			t.Errorf("got %q, want a alone", entries)
-		}
+		entries, _, _ := page(t, l, engine.ListRange{Owner: 1, AnyOwner: any}, 9)
+		expect.Equal(t, len(entries), 1, "got %q", entries)
 	}
 	if got, err := l.ReadRecord(keyOf("a")); err != nil || got.Hot.Target != rec.Hot.Target {
 		t.Errorf("got %+v, %v", got, err)
@@ -196,9 +181,7 @@ func TestAListingWaitsUntilItsContentIsDurable(t *testing.T) {
 	}()
 	expect.OK(t, pending.SyncWait())
 	s.writer.Raise(number)
-	if err := <-opened; err != nil {
-		t.Error(err)
-	}
+	expect.NoError(t, <-opened)
 }
 
 func TestADamagedRowIsAnErrorNotAGuess(t *testing.T) {
@@ -229,9 +212,7 @@ func TestAScanReadsNoMoreOfUnwantedLinks(t *testing.T) {
 	for _, any := range []bool{false, true} {
 		r, asked := engine.ListRange{Owner: 1, AnyOwner: any}, 0
 		r.Wanted = func(id uint64, k engine.KeyView) bool {
-			if want := "c" + strconv.Itoa(int(id)); string(k.Code) != want {
-				t.Errorf("of all owners %v: asked about %q, want %q", any, k.Code, want)
-			}
+			expect.Equal(t, string(k.Code), "c"+strconv.Itoa(int(id)), "of all owners %v: asked about %q", any, k.Code)
 			asked++
 			return id%3 == 0
 		}

@@ -54,9 +54,7 @@ func TestAScanThatCannotReadABlockFails(t *testing.T) {
 			break
 		}
 	}
-	if failures == 0 {
-		t.Error("no read of a scan failed")
-	}
+	expect.That(t, failures != 0, "no read of a scan failed")
 }
 
 // manyBlocks returns the files of a closed store with a table of 200 links in many blocks.
@@ -110,10 +108,7 @@ func TestDamageThatALoadMeetsIsLogged(t *testing.T) {
 	s := open(t, "/data/store", Options{FS: mem, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	defer closeStore(t, s)
 	err := s.LoadLinks(t.Context(), func([]engine.HotView) error { return nil })
-	if !pebble.IsCorruptionError(err) {
-		t.Errorf("got %v, want an error about damage", err)
-	}
-	if !strings.Contains(log.String(), "restore a backup") || !strings.Contains(log.String(), filepath.Base(path)) {
-		t.Errorf("the log does not say what to do about %s: %s", path, log.String())
-	}
+	expect.That(t, pebble.IsCorruptionError(err), "got %v, want an error about damage", err)
+	expect.That(t, strings.Contains(log.String(), "restore a backup") && strings.Contains(log.String(), filepath.Base(path)),
+		"the log does not say what to do about %s: %s", path, log.String())
 }

@@ -91,20 +91,14 @@ func FuzzMetaRows(f *testing.F) {
 		}
 		err := m.restart(t, s)
 		if err != nil {
-			if !errors.Is(err, ErrCorrupt) && !errors.Is(err, disk.ErrNewerFormat) && !errors.Is(err, disk.ErrOldFormat) {
-				t.Fatalf("%x: got %v, want ErrCorrupt, ErrOldFormat or ErrNewerFormat", m, err)
-			}
+			expect.MustThat(t, errors.Is(err, ErrCorrupt) || errors.Is(err, disk.ErrNewerFormat) || errors.Is(err, disk.ErrOldFormat),
+				"%x: got %v, want ErrCorrupt, ErrOldFormat or ErrNewerFormat", m, err)
 			return
 		}
-		if again := metaOf(s); !maps.EqualFunc(again, m, bytes.Equal) {
-			t.Fatalf("%x was accepted, and is written as %x", m, again)
-		}
+		again := metaOf(s)
+		expect.MustThat(t, maps.EqualFunc(again, m, bytes.Equal), "%x was accepted, and is written as %x", m, again)
 		id, err := s.AllocateIDs(1)
-		if err != nil && !errors.Is(err, ErrNoIDs) {
-			t.Fatal(err)
-		}
-		if err == nil && (uint16(id>>row.IDCounterBits) != s.identity.Node || id<<(64-row.IDCounterBits) == 0) {
-			t.Fatalf("%x: got id %#x", m, id)
-		}
+		expect.MustThat(t, err == nil || errors.Is(err, ErrNoIDs), "%v", err)
+		expect.MustThat(t, err != nil || uint16(id>>row.IDCounterBits) == s.identity.Node && id<<(64-row.IDCounterBits) != 0, "%x: got id %#x", m, id)
 	})
 }

@@ -68,9 +68,8 @@ func TestDataFromBeforeTheFirstReleaseIsRefused(t *testing.T) {
 		expect.Error(t, refused(), disk.ErrOldFormat, "%s", name)
 	}
 	expect.Error(t, Restorable(backup, store, nil), disk.ErrOldFormat, "restoring")
-	if after := contents(t, dir); !maps.Equal(before, after) {
-		t.Errorf("the folders have changed: from %d files to %d", len(before), len(after))
-	}
+	after := contents(t, dir)
+	expect.That(t, maps.Equal(before, after), "the folders have changed: from %d files to %d", len(before), len(after))
 }
 
 func TestARestoreOverOldDataIsRefused(t *testing.T) {
@@ -86,9 +85,7 @@ func TestARestoreOverOldDataIsRefused(t *testing.T) {
 		expect.Error(t, err, disk.ErrNotEmpty, "%s: restoring", format)
 		_, err = Open(store, Options{Create: true, Logger: quiet})
 		expect.Error(t, err, disk.ErrOldFormat, "%s: opening", format)
-		if after := contents(t, store); !maps.Equal(before, after) {
-			t.Errorf("%s: the folder has changed", format)
-		}
+		expect.That(t, maps.Equal(before, contents(t, store)), "%s: the folder has changed", format)
 	}
 }
 
@@ -103,9 +100,7 @@ func TestANewerBackupIsRefusedAndLeftAlone(t *testing.T) {
 	expect.Error(t, err, disk.ErrNewerFormat, "restoring")
 	_, err = Inspect(backup, Options{Logger: quiet})
 	expect.Error(t, err, disk.ErrNewerFormat, "checking")
-	if after := contents(t, backup); !maps.Equal(before, after) {
-		t.Error("the backup has changed")
-	}
+	expect.That(t, maps.Equal(before, contents(t, backup)), "the backup has changed")
 }
 
 // TestALayoutThatWasNeverReleasedIsRefused has a store and a backup of a layout before that of the first release.
@@ -119,8 +114,6 @@ func TestALayoutThatWasNeverReleasedIsRefused(t *testing.T) {
 		expect.Error(t, err, disk.ErrOldFormat, "%s: opening", kind)
 		_, err = Inspect(dir, Options{Logger: quiet})
 		expect.Error(t, err, disk.ErrOldFormat, "%s: checking", kind)
-		if after := contents(t, dir); !maps.Equal(before, after) {
-			t.Errorf("%s: the folder has changed", kind)
-		}
+		expect.That(t, maps.Equal(before, contents(t, dir)), "%s: the folder has changed", kind)
 	}
 }

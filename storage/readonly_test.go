@@ -54,23 +54,16 @@ func TestAStoreThatIsReadOnlyIsReadAndNeverChanged(t *testing.T) {
 	}
 	_, err = Open(dir, Options{})
 	expect.Error(t, err, disk.ErrLocked, "a writer while it is read")
-	if _, err := r.AllocateIDs(1); err == nil {
-		t.Error("ids were allocated")
-	}
+	expect.That(t, expect.Err(r.AllocateIDs(1)) != nil, "ids were allocated")
 	r.Accounts().Write([][2][]byte{{[]byte("k"), []byte("v")}}, nil, nil, func(err error) {
 		expect.Error(t, err, kv.ErrReads, "writing accounts")
 	})
-	if err := r.Close(); err != nil {
-		t.Error(err)
-	}
-	if after := filesOf(t, dir); !maps.Equal(before, after) {
-		t.Errorf("got %v\nbefore %v", after, before)
-	}
+	expect.NoError(t, r.Close())
+	after := filesOf(t, dir)
+	expect.That(t, maps.Equal(before, after), "got %v\nbefore %v", after, before)
 	s, err = Open(dir, Options{})
 	expect.OK(t, err)
-	if err := s.Close(); err != nil {
-		t.Error(err)
-	}
+	expect.NoError(t, s.Close())
 }
 
 // A backup of a store that is read-only has what Fold adds, and the store stays as it is.
@@ -94,18 +87,13 @@ func TestABackupOfAStoreThatIsReadOnlyIsFoldedInTheCopy(t *testing.T) {
 	expect.OK(t, err)
 	_, err = os.Stat(stream.Dir)
 	expect.Error(t, err, fs.ErrNotExist, "the stream's folder")
-	if after := filesOf(t, dir); !maps.Equal(before, after) {
-		t.Errorf("got %v\nbefore %v", after, before)
-	}
+	after := filesOf(t, dir)
+	expect.That(t, maps.Equal(before, after), "got %v\nbefore %v", after, before)
 	again := filepath.Join(t.TempDir(), "again")
 	_, err = Restore(t.Context(), to, again, RestoreOptions{FS: vfs.Default})
 	expect.OK(t, err)
 	s, err = Open(again, Options{})
 	expect.OK(t, err)
-	if !s.Given(added) || added == 0 {
-		t.Errorf("the restored store does not have id %d", added)
-	}
-	if err := s.Close(); err != nil {
-		t.Error(err)
-	}
+	expect.That(t, s.Given(added) && added != 0, "the restored store does not have id %d", added)
+	expect.NoError(t, s.Close())
 }

@@ -40,12 +40,8 @@ func TestEveryWriteIsNumberedInTheOrderOfTheLog(t *testing.T) {
 	for i := range uint64(8) {
 		writers.Go(func() {
 			apply(t, s, rowtest.Creation(rowtest.Link(strings.Repeat("c", int(i+1)), i+1, 1)))
-			if _, err := s.AllocateIDs(1); err != nil {
-				t.Error(err)
-			}
-			if err := writeAccounts(s.Accounts(), [][2][]byte{{{byte(i)}, nil}}, nil); err != nil {
-				t.Error(err)
-			}
+			expect.NoError(t, expect.Err(s.AllocateIDs(1)))
+			expect.NoError(t, writeAccounts(s.Accounts(), [][2][]byte{{{byte(i)}, nil}}, nil))
 		})
 	}
 	for i := range uint64(8) {
@@ -56,9 +52,7 @@ func TestEveryWriteIsNumberedInTheOrderOfTheLog(t *testing.T) {
 	writers.Wait()
 	stop()
 	after := writes(t, s)
-	if after.Count != after.Last || after.Last < before.Last+8+8+8+1 {
-		t.Errorf("got %+v after %+v", after, before)
-	}
+	expect.That(t, after.Count == after.Last && after.Last >= before.Last+8+8+8+1, "got %+v after %+v", after, before)
 	closeStore(t, s)
 	s = openMem(t, mem)
 	expect.Equal(t, writes(t, s), after, "opened again")
@@ -74,9 +68,7 @@ func TestCommitWaitIsTheTimeWithoutAnAnswer(t *testing.T) {
 		want := func(seconds float64) {
 			t.Helper()
 			synctest.Wait()
-			if got := s.Metrics().CommitWait.Seconds(); got != seconds {
-				t.Errorf("commits wait for %v s, want %v", got, seconds)
-			}
+			expect.Equal(t, s.Metrics().CommitWait.Seconds(), seconds, "commits wait for s")
 		}
 		letGo := make(chan struct{})
 		disk.until.Store(&letGo)
@@ -91,9 +83,7 @@ func TestCommitWaitIsTheTimeWithoutAnAnswer(t *testing.T) {
 		want(7)
 		disk.until.Store(nil)
 		close(letGo)
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+		expect.NoError(t, <-done)
 		want(0)
 		closeStore(t, s)
 	})
@@ -132,12 +122,10 @@ func TestLostWritesAreRefusedUnlessTheLossIsAccepted(t *testing.T) {
 			bound := uint64(9) // of eight ids
 			s, err := Open(dir, Options{AcceptLoss: true, Logger: quiet})
 			expect.OK(t, err)
-			if q := writes(t, s); q.Count != q.Last || q.Last <= had.Last {
-				t.Errorf("got %+v, and there were %+v", q, had)
-			}
-			if id, err := s.AllocateIDs(1); err != nil || id < bound+idsALostWrite {
-				t.Errorf("got id %d, %v: a lost write may have allocated it", id, err)
-			}
+			q := writes(t, s)
+			expect.That(t, q.Count == q.Last && q.Last > had.Last, "got %+v, and there were %+v", q, had)
+			id, err := s.AllocateIDs(1)
+			expect.That(t, err == nil && id >= bound+idsALostWrite, "got id %d, %v: a lost write may have allocated it", id, err)
 			closeStore(t, s)
 			closeStore(t, open(t, dir, Options{})) // from now on it is whole
 		})
@@ -168,13 +156,10 @@ func TestADamagedOrMissingAckedFileIsLoggedAndReplaced(t *testing.T) {
 			expect.OK(t, err)
 			want := writes(t, s).Last
 			closeStore(t, s)
-			if !strings.Contains(log.String(), "it is not known which writes were acknowledged") {
-				t.Errorf("got log %q", log.String())
-			}
+			expect.Contains(t, log.String(), "it is not known which writes were acknowledged")
 			f := &disk.Folder{FS: vfs.Default, Dir: dir}
-			if got, known, err := f.ReadAcked(s.identity.StoreID); got != want || !known || err != nil {
-				t.Errorf("afterwards: got %d, %v, %v, want %d", got, known, err, want)
-			}
+			got, known, err := f.ReadAcked(s.identity.StoreID)
+			expect.That(t, got == want && known && err == nil, "afterwards: got %d, %v, %v, want %d", got, known, err, want)
 			if _, known, _ := f.ReadAcked([16]byte{1}); known {
 				t.Error("the file was accepted for another store")
 			}
@@ -231,17 +216,13 @@ func TestAFlippedBitInLogOrManifestLosesNothingSilently(t *testing.T) {
 				continue
 			}
 			for i := range links {
-				if _, err := s.ReadRecord(keyOf("c" + strings.Repeat("x", i))); err != nil {
-					t.Errorf("%s, byte %d of %d: link %d: %v", name, at, size, i, err)
-				}
+				expect.NoError(t, expect.Err(s.ReadRecord(keyOf("c"+strings.Repeat("x", i)))), "%s, byte %d of %d: link %d", name, at, size, i)
 			}
 			closeStore(t, s)
 		}
 	}
 	t.Logf("of %d flips the sequence of writes alone has told of %d", flips, bySequence)
-	if bySequence == 0 {
-		t.Error("Pebble itself has noticed everything: is the sequence needed?")
-	}
+	expect.That(t, bySequence != 0, "Pebble itself has noticed everything: is the sequence needed?")
 }
 
 func btoi(b bool) int {

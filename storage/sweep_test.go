@@ -27,9 +27,8 @@ func daysLeft(t testing.TB, s *Store, table byte) map[uint32]int {
 
 func wantDays(t testing.TB, s *Store, links, owners map[uint32]int) {
 	t.Helper()
-	if got := daysLeft(t, s, row.TableLinkDays); !maps.Equal(got, links) {
-		t.Errorf("link days: got %v, want %v", got, links)
-	}
+	got := daysLeft(t, s, row.TableLinkDays)
+	expect.That(t, maps.Equal(got, links), "link days: got %v, want %v", got, links)
 	if got := daysLeft(t, s, row.TableOwnerDays); !maps.Equal(got, owners) {
 		t.Errorf("owner days: got %v, want %v", got, owners)
 	}
@@ -66,9 +65,7 @@ func TestASweepResumesAfterACrashBetweenAnyTwoChunks(t *testing.T) {
 		s = openMem(t, mem)
 	}
 	defer closeStore(t, s)
-	if crashes != 7 {
-		t.Errorf("got %d chunks, want 2 × 3 and one of nothing", crashes)
-	}
+	expect.Equal(t, crashes, 7, "chunks")
 	wantDays(t, s, map[uint32]int{10: links}, map[uint32]int{10: links})
 	expect.Equal(t, len(rows(t, s, row.TableLinkLives)), links, "life rows")
 	three := &rowtest.Model{}
@@ -131,14 +128,12 @@ func TestASweepUnderWayIsFinishedFirst(t *testing.T) {
 			addDay(f, 5, links)
 			flush(t, s, 1, f)
 			rollUpAll(t, s, upTo(1000), nil)
-			if more, err := s.RollUp(engine.RollUpLimits{OpenHour: 1000, FirstDay: 4}); err != nil || !more {
-				t.Fatalf("got %v, %v", more, err)
-			}
+			more, err := s.RollUp(engine.RollUpLimits{OpenHour: 1000, FirstDay: 4})
+			expect.MustThat(t, err == nil && more, "got %v, %v", more, err)
 			rollUpAll(t, s, engine.RollUpLimits{OpenHour: 1000, FirstDay: c.next}, nil)
 			wantDays(t, s, c.links, c.owners)
-			if _, day := s.Kept(); day < 4 {
-				t.Errorf("days from %d on are said to be whole", day)
-			}
+			_, day := s.Kept()
+			expect.That(t, day >= 4, "days from %d on are said to be whole", day)
 		})
 	}
 }
@@ -146,18 +141,16 @@ func TestASweepUnderWayIsFinishedFirst(t *testing.T) {
 func TestAStoreRemembersItsFirstKeptHourAndDay(t *testing.T) {
 	fs := vfs.NewMem()
 	s := openMem(t, fs)
-	if hour, day := s.Kept(); hour != 0 || day != 0 {
-		t.Errorf("a new store is whole from hour %d and day %d on", hour, day)
-	}
+	hour, day := s.Kept()
+	expect.That(t, hour == 0 && day == 0, "a new store is whole from hour %d and day %d on", hour, day)
 	f := rowtest.NewFlush()
 	f.Add(50, 1, 1, rowtest.Hit(1))
 	f.Add(99, 1, 1, rowtest.Hit(1))
 	flush(t, s, 1, f)
 	rollUpAll(t, s, engine.RollUpLimits{OpenHour: 99, FirstHour: 60, FirstDay: 3}, nil)
 	check := func(when string) {
-		if hour, day := s.Kept(); hour != 51 || day != 3 {
-			t.Errorf("%s: whole from hour %d and day %d on, want 51 (hour 50 was the last one rolled up) and 3", when, hour, day)
-		}
+		hour, day := s.Kept()
+		expect.That(t, hour == 51 && day == 3, "%s: whole from hour %d and day %d on, want 51 (hour 50 was the last one rolled up) and 3", when, hour, day)
 	}
 	check("at once")
 	closeStore(t, s)
@@ -174,9 +167,8 @@ func TestTheLastLinkIsSweptAsWell(t *testing.T) {
 	rollUpAll(t, s, engine.RollUpLimits{OpenHour: 1000, FirstDay: 10}, nil)
 	wantDays(t, s, map[uint32]int{}, map[uint32]int{})
 	mark := []byte(rows(t, s, row.MetaKey(row.MetaSweep)...)[string(row.MetaKey(row.MetaSweep))])
-	if got, err := row.DecodeSweep(mark); err != nil || got != (row.Sweep{FirstDay: 10, Stage: row.StageDone}) {
-		t.Errorf("got %+v, %v", got, err)
-	}
+	got, err := row.DecodeSweep(mark)
+	expect.That(t, err == nil && got == (row.Sweep{FirstDay: 10, Stage: row.StageDone}), "got %+v, %v", got, err)
 }
 
 func TestACorruptKeyStopsTheSweep(t *testing.T) {

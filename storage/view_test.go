@@ -276,9 +276,8 @@ func TestAViewStaysAsItWas(t *testing.T) {
 	}
 	for _, span := range []engine.Span{{FromHour: 96, ToHour: 120}, {FromHour: 100, ToHour: 101}, {ToHour: engine.Endless}} {
 		got := seen{rows: map[[2]int][]byte{}}
-		if err := v.ReadSpans([]uint64{1}, []engine.Span{span}, row.AllParts, got.add); err != nil || !bytes.Equal(got.rows[[2]int{}], want) {
-			t.Errorf("%+v: got %x, %v, want %x", span, got.rows, err, want)
-		}
+		err := v.ReadSpans([]uint64{1}, []engine.Span{span}, row.AllParts, got.add)
+		expect.That(t, err == nil && bytes.Equal(got.rows[[2]int{}], want), "%+v: got %x, %v, want %x", span, got.rows, err, want)
 	}
 }
 
@@ -297,9 +296,7 @@ func TestSpansReachTheEndOfTime(t *testing.T) {
 			got, v := seen{rows: map[[2]int][]byte{}}, openView(t, s)
 			err := v.ReadSpans([]uint64{1, math.MaxUint64}, []engine.Span{{FromHour: from, ToHour: engine.Endless}}, row.AllParts, got.add)
 			want := map[[2]int][]byte{{0, 0}: rowOf(rowtest.Hit(1)), {1, 0}: rowOf(rowtest.Hit(2))}
-			if err != nil || !maps.EqualFunc(got.rows, want, bytes.Equal) {
-				t.Errorf("from hour %d: got %x, %v, want %x", from, got.rows, err, want)
-			}
+			expect.That(t, err == nil && maps.EqualFunc(got.rows, want, bytes.Equal), "from hour %d: got %x, %v, want %x", from, got.rows, err, want)
 			closeView(t, v)
 		}
 	}
@@ -315,9 +312,7 @@ func TestAnErrorOfYieldEndsTheRead(t *testing.T) {
 	defer closeView(t, v)
 	stop, calls := errors.New("stop"), 0
 	err := v.ReadSpans([]uint64{1, 2}, []engine.Span{{ToHour: engine.Endless}}, 0, func(int, int, *engine.Tally) error { calls++; return stop })
-	if !errors.Is(err, stop) || calls != 1 {
-		t.Errorf("got %v after %d calls", err, calls)
-	}
+	expect.That(t, errors.Is(err, stop) && calls == 1, "got %v after %d calls", err, calls)
 }
 
 func TestYieldedReferrerNamesMayBeKept(t *testing.T) {
@@ -348,9 +343,7 @@ func TestYieldedReferrerNamesMayBeKept(t *testing.T) {
 	for _, name := range kept {
 		names[name] = true
 	}
-	if len(names) != 20 || !names["referrer07"] || life.Dimensions[0][0].Value != "referrer03" || life.Visitors.Count() != 1 {
-		t.Errorf("got %q and %+v", kept, life)
-	}
+	expect.That(t, len(names) == 20 && names["referrer07"] && life.Dimensions[0][0].Value == "referrer03" && life.Visitors.Count() == 1, "got %q and %+v", kept, life)
 }
 
 func TestACorruptRowIsAnErrorToItsReader(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"shunt/bench/compare/load"
+	"shunt/engine/expect"
 )
 
 func TestRatiosAreOfTheSameRound(t *testing.T) {
@@ -23,9 +24,8 @@ func TestRatiosAreOfTheSameRound(t *testing.T) {
 	for round, v := range map[int]float64{1: 3, 0: 4, 5: 1} {
 		r.add("x", nginx, round, sample{cpu: v})
 	}
-	if got, want := r.ratio(sc, shunt, nginx, cpu), (spread{1.25, 0.5, 2, 2}); got != want {
-		t.Errorf("got %+v, want %+v", got, want)
-	}
+	got, want := r.ratio(sc, shunt, nginx, cpu), (spread{1.25, 0.5, 2, 2})
+	expect.Equal(t, got, want)
 	if got := r.ratio(sc, shunt, nginx, p99); got.n != 0 {
 		t.Errorf("of what was not measured: got %v", got)
 	}
@@ -39,9 +39,7 @@ func TestRatiosAreOfTheSameRound(t *testing.T) {
 
 func TestAReportBecomesASample(t *testing.T) {
 	s := sampleOf(&load.Report{Answers: 1000, Elapsed: 2 * time.Second, CPU: 5 * time.Millisecond, P50: time.Millisecond, P99: 2 * time.Millisecond})
-	if s[cpu] != 5 || s[second] != 500 || s[p50] != 1 || s[p99] != 2 {
-		t.Errorf("got %v", s)
-	}
+	expect.That(t, s[cpu] == 5 && s[second] == 500 && s[p50] == 1 && s[p99] == 2, "got %v", s)
 }
 
 func TestTablesHaveRatiosAndVerdicts(t *testing.T) {
@@ -61,46 +59,32 @@ func TestTablesHaveRatiosAndVerdicts(t *testing.T) {
 		"| shunt, full | 50.00 | 1.25 | 900 |",
 		"| not measured |",
 	} {
-		if !strings.Contains(b.String(), want) {
-			t.Errorf("%q is not in\n%s", want, &b)
-		}
+		expect.That(t, strings.Contains(b.String(), want), "%q is not in\n%s", want, &b)
 	}
 }
 
 func TestNumbersAreWrittenForPeople(t *testing.T) {
 	for v, want := range map[float64]string{0: "0", 999: "999", 1000: "1,000", 1234567.8: "1,234,568"} {
-		if got := thousands(v); got != want {
-			t.Errorf("got %s, want %s", got, want)
-		}
+		expect.Equal(t, thousands(v), want)
 	}
-	if got, want := (spread{0.8, 0.75, 0.9, 6}).String(), "0.80 (0.75–0.90)"; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
+	got, want := (spread{0.8, 0.75, 0.9, 6}).String(), "0.80 (0.75–0.90)"
+	expect.Equal(t, got, want)
 }
 
 func TestNginxIsConfiguredWithItsLinks(t *testing.T) {
 	s := &site{temp: t.TempDir(), links: 20}
 	p := &place{address: "127.0.0.1:80", dir: t.TempDir()}
-	if _, err := s.nginxMap("nginx", p); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, expect.Err(s.nginxMap("nginx", p)))
 	text, err := os.ReadFile(filepath.Join(p.dir, "nginx.conf"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	table := filepath.Join(s.temp, "nginx.map")
 	for _, want := range []string{p.address, table, "20 links"} {
-		if !strings.Contains(string(text), want) {
-			t.Errorf("%q is not in\n%s", want, text)
-		}
+		expect.That(t, strings.Contains(string(text), want), "%q is not in\n%s", want, text)
 	}
 	links, err := os.ReadFile(table)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if n := strings.Count(string(links), "/"+load.Code(19)+" "+load.Target(19)); n != 1 || strings.Count(string(links), "\n") != 20 {
-		t.Errorf("the last link is %d times in\n%s", n, links)
-	}
+	expect.OK(t, err)
+	n := strings.Count(string(links), "/"+load.Code(19)+" "+load.Target(19))
+	expect.That(t, n == 1 && strings.Count(string(links), "\n") == 20, "the last link is %d times in\n%s", n, links)
 }
 
 func TestEveryTargetIsOfServersThatAreMeasured(t *testing.T) {
@@ -108,9 +92,7 @@ func TestEveryTargetIsOfServersThatAreMeasured(t *testing.T) {
 		measured := "," + strings.Join(sc.servers, ";") + ";"
 		for _, x := range sc.targets {
 			for _, name := range []string{x.of, x.against} {
-				if !strings.Contains(measured, name+";") {
-					t.Errorf("%s: %s is not measured", sc.name, name)
-				}
+				expect.Contains(t, measured, name+";", "%s: %s is not measured", sc.name, name)
 			}
 		}
 	}
@@ -124,17 +106,15 @@ func TestAnImportMustBeWhole(t *testing.T) {
 		"9 links imported, 0 already there, 0 refused":  false,
 		"": false,
 	} {
-		if err := allImported(out, 10); (err == nil) != whole {
-			t.Errorf("%q: got %v", out, err)
-		}
+		err := allImported(out, 10)
+		expect.Equal(t, err == nil, whole, "%q: got %v", out, err)
 	}
 }
 
 func TestScenariosAreChosenByTheirNames(t *testing.T) {
 	s := settings{tools: "x", rounds: 1, seconds: 1, links: 1, scenarios: "all", writes: "create,bulk"}
-	if chosen, err := s.chosen(); err != nil || namesOf(chosen) != "create,bulk" {
-		t.Errorf("got %v, %v", chosen, err)
-	}
+	chosen, err := s.chosen()
+	expect.That(t, err == nil && namesOf(chosen) == "create,bulk", "got %v, %v", chosen, err)
 	s.writes = "all"
 	if chosen, err := s.chosen(); err != nil || len(chosen) != len(writes) {
 		t.Errorf("all: got %v, %v", chosen, err)
@@ -144,9 +124,7 @@ func TestScenariosAreChosenByTheirNames(t *testing.T) {
 		t.Errorf("redirects: got %v, %v", chosen, err)
 	}
 	s.writes = "zipf"
-	if _, err := s.chosen(); err == nil {
-		t.Error("a scenario of redirects was accepted as one of writes")
-	}
+	expect.That(t, expect.Err(s.chosen()) != nil, "a scenario of redirects was accepted as one of writes")
 }
 
 // made is an answer that says that a link was made.
@@ -168,9 +146,8 @@ func TestOnlyAnswersThatMadeLinksAreAccepted(t *testing.T) {
 		"nothing":      {"", 1, false},
 		"not HTTP":     {"+OK\r\n\r\n", 1, false},
 	} {
-		if err := (&posts{links: c.links}).check(bufio.NewReader(strings.NewReader(c.answer))); (err == nil) != c.ok {
-			t.Errorf("%s: got %v", name, err)
-		}
+		err := (&posts{links: c.links}).check(bufio.NewReader(strings.NewReader(c.answer)))
+		expect.Equal(t, err == nil, c.ok, "%s: got %v", name, err)
 	}
 }
 
@@ -181,9 +158,8 @@ func TestARequestAsksForItsLinks(t *testing.T) {
 		seen := make(map[string]bool)
 		for range 2 {
 			_, body, _ := strings.Cut(string(s.request(nil)), "\r\n\r\n")
-			if got := strings.Count(body, load.TargetStart); got != links || seen[body] {
-				t.Errorf("got %d links, want %d that are new", got, links)
-			}
+			got := strings.Count(body, load.TargetStart)
+			expect.That(t, got == links && !seen[body], "got %d links, want %d that are new", got, links)
 			seen[body] = true
 		}
 	}
@@ -191,24 +167,19 @@ func TestARequestAsksForItsLinks(t *testing.T) {
 
 func TestAWrongAnswerEndsARun(t *testing.T) {
 	s := postsTo(answering(t, strings.Replace(made, "201 Created", "429 Too Many Requests", 1)))
-	if _, err := s.run(t.Context()); err == nil || !strings.Contains(err.Error(), "429 Too Many") {
-		t.Errorf("got %v, want the answer", err)
-	}
+	_, err := s.run(t.Context())
+	expect.That(t, err != nil && strings.Contains(err.Error(), "429 Too Many"), "got %v, want the answer", err)
 }
 
 func TestARunCountsTheAnswersAfterTheWarmUp(t *testing.T) {
 	r, err := postsTo(answering(t, made)).run(t.Context())
-	if err != nil || r.Answers == 0 || r.P99 < r.P50 || r.P50 == 0 {
-		t.Errorf("got %+v, %v", r, err)
-	}
+	expect.That(t, err == nil && r.Answers != 0 && r.P99 >= r.P50 && r.P50 != 0, "got %+v, %v", r, err)
 }
 
 func TestACancelledRunIsAnError(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := postsTo(answering(t, made)).run(ctx); err == nil {
-		t.Error("got no error")
-	}
+	expect.That(t, expect.Err(postsTo(answering(t, made)).run(ctx)) != nil, "got no error")
 }
 
 // postsTo returns posts that take this process for the server at an address.
@@ -221,9 +192,7 @@ func postsTo(address string) *posts {
 // answering returns the address of a listener that answers each read with the same bytes, until the test ends.
 func answering(t *testing.T, answer string) string {
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Cleanup(func() { _ = l.Close() })
 	go func() {
 		for {

@@ -32,9 +32,7 @@ func TestResolveAndHitTakeNoLock(t *testing.T) {
 			}()
 			select {
 			case ok := <-done:
-				if !ok {
-					t.Errorf("%s: no redirect", code)
-				}
+				expect.That(t, ok, "%s: no redirect", code)
 			case <-time.After(10 * time.Second):
 				t.Fatalf("%s: a redirect waits for a lock", code)
 			}

@@ -60,9 +60,7 @@ func TestEachCharacterOfADrawnCodeIsEquallyLikely(t *testing.T) {
 	var seen [256]int
 	for range draws {
 		code, err := DrawCode(r)
-		if err != nil || len(code) != DrawnCodeBytes || !ValidCode([]byte(code)) {
-			t.Fatalf("DrawCode: got %q, %v", code, err)
-		}
+		expect.MustThat(t, err == nil && len(code) == DrawnCodeBytes && ValidCode([]byte(code)), "DrawCode: got %q, %v", code, err)
 		for _, c := range []byte(code) {
 			seen[c]++
 		}
@@ -73,17 +71,14 @@ func TestEachCharacterOfADrawnCodeIsEquallyLikely(t *testing.T) {
 		d := float64(seen[c]) - want
 		chi2 += d * d / want
 	}
-	if chi2 > 105 {
-		t.Errorf("χ² of the characters: got %.0f, want at most 105", chi2)
-	}
+	expect.That(t, chi2 <= 105, "χ² of the characters: got %.0f, want at most 105", chi2)
 }
 
 func TestDrawCodeDiscardsBytesThatWouldBiasIt(t *testing.T) {
 	stream := append(bytes.Repeat([]byte{248, 255}, 12), 0, 61, 62, 247, 9, 10, 35, 36)
 	got, err := DrawCode(bytes.NewReader(stream))
-	if want := "0z0z9AZa"; err != nil || got != want {
-		t.Errorf("got %q, %v; want %q", got, err, want)
-	}
+	want := "0z0z9AZa"
+	expect.That(t, err == nil && got == want, "got %q, %v; want %q", got, err, want)
 }
 
 func TestDrawCodeReportsAFailingReader(t *testing.T) {

@@ -70,26 +70,19 @@ func TestTargetsAreCodedOnceThereIsATable(t *testing.T) {
 	x := newIndex()
 	putTargets(t, x, 0, n-1, shopTarget)
 	plainBytes := x.recordsBytes()
-	if x.coder.table.Load() != nil {
-		t.Error("a table was trained on fewer targets than it should be")
-	}
+	expect.That(t, x.coder.table.Load() == nil, "a table was trained on fewer targets than it should be")
 	putTargets(t, x, n-1, 1, shopTarget)
 	table := trained(t, x, nil)
 	putTargets(t, x, n, n, shopTarget)
 	wantTargets(t, x, 0, 2*n, shopTarget)
 	for i := range x.shards {
-		if x.shards[i].current.Load().arena.symbols != table {
-			t.Errorf("shard %d is still plain", i)
-		}
+		expect.Equal(t, x.shards[i].current.Load().arena.symbols, table, "shard %d is still plain", i)
 	}
-	if got := x.recordsBytes(); got > plainBytes {
-		t.Errorf("%d links take %d bytes coded, %d took %d plain", 2*n, got, n-1, plainBytes)
-	}
+	got := x.recordsBytes()
+	expect.That(t, got <= plainBytes, "%d links take %d bytes coded, %d took %d plain", 2*n, got, n-1, plainBytes)
 	var seen HotView
 	x.Variants(keyOf("C0000005"), func(v HotView) { seen = v })
-	if string(seen.Target) != shopTarget(5) {
-		t.Errorf("a variant's target is %q, want %q", seen.Target, shopTarget(5))
-	}
+	expect.Equal(t, string(seen.Target), shopTarget(5), "a variant's target is %q", seen.Target)
 }
 
 func TestAFewTargetsStayPlain(t *testing.T) {
@@ -100,9 +93,8 @@ func TestAFewTargetsStayPlain(t *testing.T) {
 	}
 	x.coder.mu.Lock()
 	defer x.coder.mu.Unlock()
-	if got := len(x.coder.mu.samples); got != 100 || x.coder.mu.training {
-		t.Errorf("%d samples, want 100", got)
-	}
+	got := len(x.coder.mu.samples)
+	expect.That(t, got == 100 && !x.coder.mu.training, "%d samples, want 100", got)
 }
 
 func TestAnotherTableIsTrainedWhenTargetsChange(t *testing.T) {
@@ -120,9 +112,8 @@ func TestAnotherTableIsTrainedWhenTargetsChange(t *testing.T) {
 	}
 	expect.OK(t, x.Put(&HotView{KeyView: viewOf(codeOf(1_000_000)), Target: []byte(newsTarget(1_000_000)), ID: 1_000_001}))
 	p := placeOf(&x.key, viewOf(codeOf(1_000_000)))
-	if got := x.shards[p.shard].current.Load().arena.symbols; got == first || got == nil {
-		t.Error("a rewritten shard keeps the old table")
-	}
+	got := x.shards[p.shard].current.Load().arena.symbols
+	expect.That(t, got != first && got != nil, "a rewritten shard keeps the old table")
 	wantTargets(t, x, 0, symbols.MaxSamples, shopTarget)
 	wantTargets(t, x, 1_000_000, n, newsTarget)
 }
@@ -140,9 +131,8 @@ func TestALargeShardKeepsItsTableWhenItIsRewritten(t *testing.T) {
 		s.mu.Lock()
 		s.rewriteLocked()
 		s.mu.Unlock()
-		if a := s.current.Load().arena; a.symbols != first {
-			t.Errorf("shard %d with %d bytes has another table", i, a.usedBytes)
-		}
+		a := s.current.Load().arena
+		expect.Equal(t, a.symbols, first, "shard %d with %d bytes has another table", i, a.usedBytes)
 	}
 	wantTargets(t, x, 0, symbols.MaxSamples, shopTarget)
 }
@@ -205,9 +195,8 @@ func TestRandomTargetsTakeOneByteMoreAtMost(t *testing.T) {
 	wantTargets(t, x, 0, n, target)
 	for i := range n {
 		l, _ := x.Resolve(viewOf(codeOf(i)))
-		if got := len(l.keptTarget()); got > len(targets[i])+1 {
-			t.Errorf("%q: kept in %d bytes, want at most one more than it has", targets[i], got)
-		}
+		got := len(l.keptTarget())
+		expect.That(t, got <= len(targets[i])+1, "%q: kept in %d bytes, want at most one more than it has", targets[i], got)
 		l.Release()
 	}
 }

@@ -28,9 +28,7 @@ func TestATargetIsCodedBeforeItsShardIsLocked(t *testing.T) {
 	copy(h.Target, "changed!")
 	s.mu.Unlock()
 	expect.OK(t, <-done)
-	if !waits {
-		t.Fatal("Put does not wait for a locked shard")
-	}
+	expect.MustThat(t, waits, "Put does not wait for a locked shard")
 	l, ok := x.Resolve(viewOf(h.Code))
 	if !ok || string(l.AppendTarget(nil)) != shopTarget(7) {
 		t.Errorf("got %v, %q, want %q", ok, l.AppendTarget(nil), shopTarget(7))

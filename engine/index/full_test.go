@@ -39,11 +39,9 @@ func TestAFullShardTakesEditsAndDeletions(t *testing.T) {
 	target = nil
 	for _, code := range codes[1:] {
 		expect.OK(t, put(code, FlagTombstone))
-		if _, ok := x.Resolve(viewOf(code)); ok {
-			t.Fatalf("code %q was deleted and is found", code)
-		}
+		_, ok := x.Resolve(viewOf(code))
+		expect.MustThat(t, !ok, "code %q was deleted and is found", code)
 	}
-	if l, ok := x.Resolve(viewOf(codes[0])); !ok || l.Flags()&FlagForwardQuery == 0 {
-		t.Error("an edited link is lost")
-	}
+	l, ok := x.Resolve(viewOf(codes[0]))
+	expect.That(t, ok && l.Flags()&FlagForwardQuery != 0, "an edited link is lost")
 }

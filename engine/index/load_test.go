@@ -29,15 +29,11 @@ func TestManyLinksAreLoadedAsIfOneByOne(t *testing.T) {
 	}
 	for code, id := range want {
 		l, ok := x.Resolve(keyOf(code).View())
-		if !ok || l.ID() != id {
-			t.Errorf("%s: got %v, want link %d", code, ok, id)
-		}
+		expect.That(t, ok && l.ID() == id, "%s: got %v, want link %d", code, ok, id)
 		x.AddHits(id, id)
 		expect.Equal(t, x.Hits(id), id, "%s: hits", code)
 	}
-	if got := x.Figures().Links; got != uint64(len(want)) {
-		t.Errorf("got %d links, want %d", got, len(want))
-	}
+	expect.Equal(t, x.Figures().Links, uint64(len(want)), "links, want %d", len(want))
 }
 
 func TestLoadingStopsAtALinkThatCannotBePut(t *testing.T) {
@@ -47,9 +43,7 @@ func TestLoadingStopsAtALinkThatCannotBePut(t *testing.T) {
 		{KeyView: keyOf("second").View(), ID: maxSlabs << slabBits},
 		{KeyView: keyOf("third").View(), ID: 3},
 	}
-	if err := x.PutAll(links); err == nil {
-		t.Error("an id beyond the limit was accepted")
-	}
+	expect.That(t, x.PutAll(links) != nil, "an id beyond the limit was accepted")
 	expect.Equal(t, x.Figures().Links, 0, "links of the same batch were put")
 }
 
@@ -77,9 +71,7 @@ func TestALoadPutsALockedShardLast(t *testing.T) {
 	s.mu.Unlock()
 	expect.OK(t, <-loaded)
 	for i := codes; i < len(links); i++ {
-		if !x.leadsTo(&links[i]) {
-			t.Errorf("%s: not found, or not the later link", links[i].Code)
-		}
+		expect.That(t, x.leadsTo(&links[i]), "%s: not found, or not the later link", links[i].Code)
 	}
 }
 
@@ -116,18 +108,14 @@ func TestALinkThatIsFoundDuringALoadIsWhole(t *testing.T) {
 			for id := n*links + 1; id <= (n+1)*links; id++ {
 				all = append(all, wholeLink(id))
 			}
-			if err := x.PutAll(all); err != nil {
-				t.Error(err)
-			}
+			expect.NoError(t, x.PutAll(all))
 		})
 	}
 	writers.Wait()
 	stop.Store(true)
 	readers.Wait()
 	for id := range uint64(loaders * links) {
-		if !x.checkWhole(t, id+1) {
-			t.Errorf("link %d is missing", id+1)
-		}
+		expect.That(t, x.checkWhole(t, id+1), "link %d is missing", id+1)
 	}
 	expect.Equal(t, x.Figures().Links, loaders*links, "links")
 }
@@ -141,9 +129,7 @@ func wholeLink(id uint64) HotView {
 func (x *Index) checkWhole(t *testing.T, id uint64) bool {
 	want := wholeLink(id)
 	l, ok := x.Resolve(viewOf(want.Code))
-	if ok && (l.ID() != id || l.Owner() != want.Owner || string(l.AppendTarget(nil)) != string(want.Target)) {
-		t.Errorf("link %d: found another one, or a part of it", id)
-	}
+	expect.That(t, !ok || l.ID() == id && l.Owner() == want.Owner && string(l.AppendTarget(nil)) == string(want.Target), "link %d: found another one, or a part of it", id)
 	l.Release()
 	return ok
 }
@@ -164,7 +150,5 @@ func TestALoadThatIsExpectedMakesNoLargerTables(t *testing.T) {
 		return x.Figures().IndexBytes
 	}
 	unaware, aware := indexBytes(0), indexBytes(records)
-	if aware > unaware*105/100 {
-		t.Errorf("tables take %d bytes where their size was expected, want at most 5 %% over %d", aware, unaware)
-	}
+	expect.That(t, aware <= unaware*105/100, "tables take %d bytes where their size was expected, want at most 5 %% over %d", aware, unaware)
 }

@@ -56,9 +56,7 @@ func appendTo(t *testing.T, j *Journal, records int) *Ring {
 	r := j.RingOf(1)
 	for range records {
 		w := (&Visit{}).Words(1, 1)
-		if !r.Append(&w) {
-			t.Fatal("the ring is full")
-		}
+		expect.MustThat(t, r.Append(&w), "the ring is full")
 	}
 	return r
 }
@@ -69,9 +67,8 @@ func TestAJournalGrowsWhenHitsNeedIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j, in, _ := growing(t)
 		small := onDisk(t, in)
-		if want := FileBytes(2, 2*startRecords); small > want+want/50 || j.SizeBytes() > uint64(small) {
-			t.Errorf("a new journal takes %d bytes, want %d", small, want)
-		}
+		want := FileBytes(2, 2*startRecords)
+		expect.That(t, small <= want+want/50 && j.SizeBytes() <= uint64(small), "a new journal takes %d bytes, want %d", small, want)
 		ctx, cancel := context.WithCancel(t.Context())
 		k := NewKeeper(j, slog.New(slog.DiscardHandler), func() {})
 		ended := make(chan struct{})
@@ -85,18 +82,13 @@ func TestAJournalGrowsWhenHitsNeedIt(t *testing.T) {
 		appendTo(t, j, few+1) // no flush ends
 		k.Watch()
 		time.Sleep(time.Second)
-		if j.RingOf(1) != first || onDisk(t, in) != small {
-			t.Error("it has grown too early")
-		}
+		expect.That(t, j.RingOf(1) == first && onDisk(t, in) == small, "it has grown too early")
 		first.Commit(2*few + 1)
 		time.Sleep(time.Second)
 		k.Watch()
-		if appendTo(t, j, more) == first || j.RingOf(1).Size() != 2*startRecords {
-			t.Error("it has not grown")
-		}
-		if got := onDisk(t, in); got < small+2*2*startRecords*slotBytes || j.SizeBytes() < uint64(2*3*startRecords*slotBytes) {
-			t.Errorf("the larger rings are not filled: %d bytes", got)
-		}
+		expect.That(t, appendTo(t, j, more) != first && j.RingOf(1).Size() == 2*startRecords, "it has not grown")
+		got := onDisk(t, in)
+		expect.That(t, got >= small+2*2*startRecords*slotBytes && j.SizeBytes() >= uint64(2*3*startRecords*slotBytes), "the larger rings are not filled: %d bytes", got)
 		j.Rest()
 		j.EndRest()
 		if j.UseStandby(true); !j.OnStandby() {
@@ -110,9 +102,7 @@ func TestAJournalGrowsWhenHitsNeedIt(t *testing.T) {
 		expect.OK(t, j.Close())
 		p := Positions{Epoch: 1, Rings: make([]uint64, RingCount(2, 2*startRecords))}
 		res, err := in.Replay(p, func([]uint64, *Record) error { return nil })
-		if err != nil || res.Records != 2*few+1+more || len(res.Faults) > 0 {
-			t.Errorf("replayed: %+v, %v", res, err)
-		}
+		expect.That(t, err == nil && res.Records == 2*few+1+more && len(res.Faults) == 0, "replayed: %+v, %v", res, err)
 	})
 }
 
@@ -139,9 +129,7 @@ func TestAJournalThatCannotGrowStaysSmall(t *testing.T) {
 		room.Store(1 << 40)
 		time.Sleep(growPause)
 		synctest.Wait()
-		if j.RingOf(1).Size() != 2*startRecords {
-			t.Error("it has not grown when there was room")
-		}
+		expect.Equal(t, j.RingOf(1).Size(), 2*startRecords, "it has not grown when there was room")
 		cancel()
 		<-ended
 	})
@@ -158,8 +146,7 @@ func TestAJournalIsMadeWholeOrNotAtAll(t *testing.T) {
 			_, err := f.Write(b)
 			return err
 		}}})
-		if left, _ := os.ReadDir(in.path); !errors.Is(err, syscall.ENOSPC) || len(left) > 0 {
-			t.Errorf("write %d failed: %v, %d files are left", fail, err, len(left))
-		}
+		left, _ := os.ReadDir(in.path)
+		expect.That(t, errors.Is(err, syscall.ENOSPC) && len(left) == 0, "write %d failed: %v, %d files are left", fail, err, len(left))
 	}
 }

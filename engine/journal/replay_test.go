@@ -24,9 +24,7 @@ func replayedIDs(t *testing.T, dir string, id [16]byte, p Positions) (ids []uint
 		return nil
 	})
 	expect.OK(t, err)
-	if uint64(len(ids)) != res.Records {
-		t.Errorf("%d records are counted as %d", len(ids), res.Records)
-	}
+	expect.That(t, uint64(len(ids)) == res.Records, "%d records are counted as %d", len(ids), res.Records)
 	return ids, res
 }
 
@@ -86,13 +84,9 @@ func TestReplayContinuesAfterTheRecordsThatWerePassed(t *testing.T) {
 		at, crashed = next, errors.Is(err, stop)
 	}
 	for id, n := range seen {
-		if n != 1 || id < 88 {
-			t.Fatalf("record %d was taken %d times", id, n)
-		}
+		expect.MustThat(t, n == 1 && id >= 88, "record %d was taken %d times", id, n)
 	}
-	if len(seen) != 512 {
-		t.Errorf("%d records, want 512", len(seen))
-	}
+	expect.Equal(t, len(seen), 512, "records")
 }
 
 // TestReplayRejectsRecordsOfOtherLapsAndEpochs puts records of another lap or epoch into slots:
@@ -121,9 +115,7 @@ func TestReplayRejectsRecordsOfOtherLapsAndEpochs(t *testing.T) {
 			}
 			expect.OK(t, j.Close())
 			got, res := replayedIDs(t, dir, id, Positions{Epoch: 3, Rings: []uint64{900, 0}})
-			if len(got) != 50 || got[0] != 901 || res.Invalid != 50 || res.Lost != 0 {
-				t.Errorf("%d records, %+v, want the 50 that are in place", len(got), res)
-			}
+			expect.That(t, len(got) == 50 && got[0] == 901 && res.Invalid == 50 && res.Lost == 0, "%d records, %+v, want the 50 that are in place", len(got), res)
 		})
 	}
 }
@@ -139,9 +131,8 @@ func TestADamagedHeadLosesNoRecord(t *testing.T) {
 		}
 		j.Rings[0].head.Store(head)
 		expect.OK(t, j.Close())
-		if got, res := replayedIDs(t, dir, id, Positions{Epoch: 1, Rings: []uint64{5, 0}}); len(got) != 15 || res.Lost != 0 {
-			t.Errorf("head %d: %d records, %+v, want 15", head, len(got), res)
-		}
+		got, res := replayedIDs(t, dir, id, Positions{Epoch: 1, Rings: []uint64{5, 0}})
+		expect.That(t, len(got) == 15 && res.Lost == 0, "head %d: %d records, %+v, want 15", head, len(got), res)
 	}
 }
 
@@ -184,9 +175,8 @@ func TestUnreadableJournalFilesAreSkippedAndReported(t *testing.T) {
 			path := filepath.Join(dir, ringName(id, 1, 0))
 			c.spoil(t, path)
 			got, res := replayedIDs(t, dir, id, Positions{Epoch: 1, Rings: []uint64{0, 0, 0, 0}})
-			if len(got) != 10+c.kept || len(res.Faults) != 1 || !strings.Contains(res.Faults[0].Error(), path) {
-				t.Errorf("%d records, %v; want %d, and an error that names the file", len(got), res.Faults, 10+c.kept)
-			}
+			expect.That(t, len(got) == 10+c.kept && len(res.Faults) == 1 && strings.Contains(res.Faults[0].Error(), path),
+				"%d records, %v; want %d, and an error that names the file", len(got), res.Faults, 10+c.kept)
 		})
 	}
 }
@@ -201,9 +191,8 @@ func TestAReadOnlyJournalFileIsReplayed(t *testing.T) {
 	path := filepath.Join(dir, ringName([16]byte{}, 1, 0))
 	expect.OK(t, os.Chmod(path, 0o400))
 	immutable(t, path) // for root, which ignores modes
-	if got, res := replayedIDs(t, dir, [16]byte{}, Positions{Epoch: 1, Rings: []uint64{0, 0}}); len(got) != 1 || res.Faults != nil {
-		t.Errorf("%d records, %v", len(got), res.Faults)
-	}
+	got, res := replayedIDs(t, dir, [16]byte{}, Positions{Epoch: 1, Rings: []uint64{0, 0}})
+	expect.That(t, len(got) == 1 && res.Faults == nil, "%d records, %v", len(got), res.Faults)
 }
 
 func TestANewerJournalFormatIsAnError(t *testing.T) {
@@ -219,9 +208,8 @@ func TestANewerJournalFormatIsAnError(t *testing.T) {
 	expect.OK(t, os.WriteFile(path, b, 0o600))
 	in := Folder{path: dir}
 	_, err = in.Replay(Positions{Epoch: 1, Rings: []uint64{0, 0}}, nil)
-	if err == nil || !strings.Contains(err.Error(), "newer format") || !strings.Contains(err.Error(), path) {
-		t.Errorf("got %v, want an error that names the newer format and the file", err)
-	}
+	expect.That(t, err != nil && strings.Contains(err.Error(), "newer format") && strings.Contains(err.Error(), path),
+		"got %v, want an error that names the newer format and the file", err)
 }
 
 func patchHeader(t *testing.T, path string, patch func(*ringHeader)) {
@@ -269,12 +257,8 @@ func FuzzReplayedRecords(f *testing.F) {
 		var res Replayed
 		next := position
 		expect.OK(t, errors.Join(r.replay(&next, &res, func(r *Record) error { got = append(got, r.LinkID); return nil }), r.file.Close()))
-		if !slices.Equal(got, want) || res.Records != uint64(len(want)) || res.Lost != 0 {
-			t.Errorf("got %d, %+v; want %d", got, res, want)
-		}
-		if next != wantNext {
-			t.Errorf("it continues at %d, want %d", next, wantNext)
-		}
+		expect.That(t, slices.Equal(got, want) && res.Records == uint64(len(want)) && res.Lost == 0, "got %d, %+v; want %d", got, res, want)
+		expect.Equal(t, next, wantNext, "it continues at")
 	})
 }
 
@@ -306,8 +290,6 @@ func FuzzReplay(f *testing.F) {
 		expect.OK(t, err)
 		var res Replayed
 		expect.OK(t, errors.Join(r.replay(&position, &res, func(*Record) error { return nil }), r.file.Close()))
-		if res.Records+res.Invalid > 2*r.size {
-			t.Errorf("replay counts %d slots of %d", res.Records+res.Invalid, r.size)
-		}
+		expect.That(t, res.Records+res.Invalid <= 2*r.size, "replay counts %d slots of %d", res.Records+res.Invalid, r.size)
 	})
 }

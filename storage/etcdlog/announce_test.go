@@ -28,12 +28,10 @@ func TestANodeThatIsCutOffIsDeadUntilItReturns(t *testing.T) {
 		proxies[0].Hold(true)
 		start := time.Now()
 		eventually(t, "its lease has ended", func() bool { return !s.live(l, "a") })
-		if took := time.Since(start); took < nodeTTL-2*nodeRenewInterval || took > nodeTTL+3*time.Second {
-			t.Errorf("its lease ended after %v", took)
-		}
-		if m, _ := s.member(l, "a"); m.Applied != 7 || m.Outbox != [16]byte{9} {
-			t.Errorf("it is known as %+v", m)
-		}
+		took := time.Since(start)
+		expect.That(t, took >= nodeTTL-2*nodeRenewInterval && took <= nodeTTL+3*time.Second, "its lease ended after %v", took)
+		m, _ := s.member(l, "a")
+		expect.That(t, m.Applied == 7 && m.Outbox == [16]byte{9}, "it is known as %+v", m)
 	}
 	cutOff()
 	proxies[0].Hold(false)
@@ -43,9 +41,8 @@ func TestANodeThatIsCutOffIsDeadUntilItReturns(t *testing.T) {
 	proxies[0].Hold(false)
 	await(t, "it ends", a.ended)
 	expect.Error(t, a.stop(), clusterlog.ErrForgotten, "the error")
-	if m, ok := s.member(l, "a"); ok {
-		t.Errorf("it is a member again: %+v", m)
-	}
+	m, ok := s.member(l, "a")
+	expect.That(t, !ok, "it is a member again: %+v", m)
 }
 
 func TestANodeTellsItsClockAsOfNow(t *testing.T) {
@@ -83,9 +80,8 @@ func TestASecondProcessOfANodeIsRefused(t *testing.T) {
 	if err := second.stop(); !errors.Is(err, clusterlog.ErrNameTaken) || !strings.Contains(err.Error(), "copy") || time.Since(start) < left {
 		t.Errorf("after %v: got %v, want %v", time.Since(start), err, clusterlog.ErrNameTaken)
 	}
-	if m, _ := s.member(l, "a"); m != (clusterlog.Member{Node: testNode("a"), Live: true}) {
-		t.Errorf("the first is known as %+v", m)
-	}
+	m, _ := s.member(l, "a")
+	expect.Equal(t, m, clusterlog.Member{Node: testNode("a"), Live: true}, "the first is known as")
 	expect.Error(t, first.stop(), nil, "the first")
 }
 
@@ -107,9 +103,7 @@ func TestANodeWaitsForTheLeaseOfACrashedProcessHoweverLongItLasts(t *testing.T) 
 	expect.OK(t, err)
 	second := a.(*announcement)
 	got, err := client.Get(within(t), l.keys.node("a"))
-	if err != nil || len(got.Kvs) != 1 {
-		t.Fatalf("got %v, %v", got, err)
-	}
+	expect.MustThat(t, err == nil && len(got.Kvs) == 1, "got %v, %v", got, err)
 	second.waits, second.wrote = time.Now().Add(-10*predecessorPatience), got.Kvs[0].ModRevision
 	running := s.run(a)
 	select {
@@ -120,9 +114,7 @@ func TestANodeWaitsForTheLeaseOfACrashedProcessHoweverLongItLasts(t *testing.T) 
 	_, err = client.Revoke(within(t), lease.ID)
 	expect.OK(t, err)
 	eventually(t, "it is announced", func() bool { m, ok := s.member(l, "a"); return ok && m.Live && m.Node == testNode("a") })
-	if err := running.stop(); err != nil {
-		t.Error(err)
-	}
+	expect.NoError(t, running.stop())
 }
 
 // A holder is alive if it writes, not if its lease lasts.
@@ -142,9 +134,8 @@ func TestAHolderThatWritesIsAlive(t *testing.T) {
 		{100*predecessorPatience + sayAgain, 7, true},
 		{100*predecessorPatience + sayAgain + signOfLife + 1, 7, false},
 	} {
-		if err := a.await(c.wrote, begin.Add(c.at)); (err != nil) != c.alive || err != nil && !errors.Is(err, clusterlog.ErrNameTaken) {
-			t.Errorf("after %v, at revision %d: %v", c.at, c.wrote, err)
-		}
+		err := a.await(c.wrote, begin.Add(c.at))
+		expect.That(t, (err != nil) == c.alive && (err == nil || errors.Is(err, clusterlog.ErrNameTaken)), "after %v, at revision %d: %v", c.at, c.wrote, err)
 	}
 }
 
@@ -161,15 +152,11 @@ func TestANodeStaysLiveWhileAServerIsPaused(t *testing.T) {
 	defer m.Resume()
 	n := uint64(0)
 	for start := time.Now(); time.Since(start) < nodeTTL+4*time.Second; time.Sleep(100 * time.Millisecond) {
-		if !s.live(observer, "a") {
-			t.Fatalf("dead after %v", time.Since(start))
-		}
+		expect.MustThat(t, s.live(observer, "a"), "dead after %v", time.Since(start))
 		n++
 		a.Applied(n)
 	}
-	if l.counts.renewFailures.Load() == 0 {
-		t.Error("no renewal failed, so nothing was tested")
-	}
+	expect.That(t, l.counts.renewFailures.Load() != 0, "no renewal failed, so nothing was tested")
 	eventually(t, "what it said last is known", func() bool { m, _ := s.member(observer, "a"); return m.Applied == n })
 }
 
@@ -188,12 +175,9 @@ func TestWhatANodeSaysIsSentTwiceASecondAtMost(t *testing.T) {
 	client := s.Client()
 	defer client.Close()
 	got, err := client.Get(within(t), l.keys.node("a"))
-	if err != nil || len(got.Kvs) != 1 {
-		t.Fatalf("got %v, %v", got, err)
-	}
-	if writes := got.Kvs[0].Version; writes < 3 || writes > int64(took/saidInterval)+2 {
-		t.Errorf("%d values were sent for %d changes in %v", writes, last, took)
-	}
+	expect.MustThat(t, err == nil && len(got.Kvs) == 1, "got %v, %v", got, err)
+	writes := got.Kvs[0].Version
+	expect.That(t, writes >= 3 && writes <= int64(took/saidInterval)+2, "%d values were sent for %d changes in %v", writes, last, took)
 	before := got.Kvs[0].ModRevision
 	for name, change := range map[string]func(*clusterlog.Node){
 		"another name": func(n *clusterlog.Node) { n.Name = "b" }, "no role": func(n *clusterlog.Node) { n.Role = "" },
@@ -201,9 +185,8 @@ func TestWhatANodeSaysIsSentTwiceASecondAtMost(t *testing.T) {
 		expect.Error(t, a.Update(change), clusterlog.ErrInvalidNode, "%s", name)
 	}
 	time.Sleep(2 * saidInterval)
-	if got, err := client.Get(within(t), l.keys.node("a")); err != nil || got.Kvs[0].ModRevision != before {
-		t.Errorf("something was sent though nothing changed: %v, %v", got, err)
-	}
+	got, err = client.Get(within(t), l.keys.node("a"))
+	expect.That(t, err == nil && got.Kvs[0].ModRevision == before, "something was sent though nothing changed: %v, %v", got, err)
 }
 
 func TestANodeForgottenBeforeItIsLiveIsTold(t *testing.T) {
@@ -216,9 +199,7 @@ func TestANodeForgottenBeforeItIsLiveIsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect.Error(t, a.Run(within(t)), clusterlog.ErrForgotten, "the error")
-	if s.live(l, "a") {
-		t.Error("it is live, though the name is another's")
-	}
+	expect.That(t, !s.live(l, "a"), "it is live, though the name is another's")
 }
 
 func TestANodeThatCrashedIsLiveAgainOnceItsOldLeaseEnds(t *testing.T) {
@@ -233,16 +214,13 @@ func TestANodeThatCrashedIsLiveAgainOnceItsOldLeaseEnds(t *testing.T) {
 	restarted.SinceMs = 2
 	start := time.Now()
 	again := s.announce(l, restarted, clusterlog.Claim{1})
-	if !s.live(l, "a") {
-		t.Error("its old lease has ended at once, so nothing was tested")
-	}
+	expect.That(t, s.live(l, "a"), "its old lease has ended at once, so nothing was tested")
 	eventually(t, "it is live again", func() bool {
 		m, _ := s.member(l, "a")
 		return m == clusterlog.Member{Node: restarted, Live: true}
 	})
-	if took := time.Since(start); took > nodeTTL+3*time.Second {
-		t.Errorf("after %v", took)
-	}
+	took := time.Since(start)
+	expect.That(t, took <= nodeTTL+3*time.Second, "after %v", took)
 	expect.Error(t, again.stop(), nil, "Run")
 }
 
@@ -255,9 +233,7 @@ func TestAnAnnouncementIsMadeOnceWhenAnswersAreLost(t *testing.T) {
 	value, err := clusterlog.EncodeClaim(&clusterlog.Node{Name: "a", Advertise: "https://h:1", Role: clusterlog.Edge, Reads: 1}, claim)
 	expect.OK(t, err)
 	before, err := l.claimOf(within(t), "a")
-	if err != nil || before.kv != nil {
-		t.Fatalf("got %+v, %v", before, err)
-	}
+	expect.MustThat(t, err == nil && before.kv == nil, "got %+v, %v", before, err)
 	lost := func(f func(ctx context.Context)) {
 		t.Helper()
 		proxies[0].DropAnswers(true)
@@ -272,22 +248,16 @@ func TestAnAnnouncementIsMadeOnceWhenAnswersAreLost(t *testing.T) {
 	_, err = observer.Announce(within(t), testNode("a"), clusterlog.Claim{2})
 	expect.Error(t, err, clusterlog.ErrNameTaken, "another node")
 	made, err := l.Announce(within(t), testNode("a"), claim)
-	if err != nil {
-		t.Fatalf("the same again: %v", err)
-	}
+	expect.OK(t, err, "the same again")
 	a := made.(*announcement)
 	expect.OK(t, a.begin(within(t)))
 	lost(func(ctx context.Context) {
-		if err := a.say(ctx); err != nil || a.said.Name != "" {
-			t.Errorf("got %v, and it believes that it said %+v", err, a.said)
-		}
+		err := a.say(ctx)
+		expect.That(t, err == nil && a.said.Name == "", "got %v, and it believes that it said %+v", err, a.said)
 	})
-	if !s.live(observer, "a") {
-		t.Fatal("the request did not arrive, so nothing was tested")
-	}
-	if err := a.say(within(t)); err != nil || a.said != testNode("a") {
-		t.Errorf("again: %v, and it believes that it said %+v", err, a.said)
-	}
+	expect.MustThat(t, s.live(observer, "a"), "the request did not arrive, so nothing was tested")
+	err = a.say(within(t))
+	expect.That(t, err == nil && a.said == testNode("a"), "again: %v, and it believes that it said %+v", err, a.said)
 	a.Applied(3)
 	p := s.run(a)
 	eventually(t, "the next value is known", func() bool { m, _ := s.member(observer, "a"); return m.Live && m.Applied == 3 })

@@ -21,9 +21,7 @@ func rounds(t *testing.T) int {
 		return 2
 	}
 	n, err := strconv.Atoi(text)
-	if err != nil {
-		t.Fatalf("%s: %v", roundsEnv, err)
-	}
+	expect.OK(t, err, roundsEnv)
 	return n
 }
 
@@ -65,9 +63,7 @@ func (s *site) stopALeader(round int) {
 	await(t, "the child ends", old.ended)
 	next.mustAppend("last")
 	s.compare(own, old, next)
-	if err := next.stop(); err != nil {
-		t.Error(err)
-	}
+	expect.NoError(t, next.stop())
 }
 
 func await(t testing.TB, what string, done <-chan struct{}) {
@@ -86,9 +82,7 @@ func (s *site) compare(l *Log, old *childNode, next *reign) {
 	epoch := uint64(0)
 	for _, e := range s.all(l) {
 		written[e.Batch]++
-		if e.Epoch < epoch {
-			s.t.Errorf("entry %d of epoch %d after one of %d", e.Sequence, e.Epoch, epoch)
-		}
+		expect.That(s.t, e.Epoch >= epoch, "entry %d of epoch %d after one of %d", e.Sequence, e.Epoch, epoch)
 		epoch = e.Epoch
 	}
 	counts := make(map[string]int)
@@ -99,9 +93,7 @@ func (s *site) compare(l *Log, old *childNode, next *reign) {
 		}
 	}
 	s.t.Logf("the old leader: %v; next is %s", counts, describe(next))
-	if counts["wrote"] == 0 || counts["deposed"] != 1 {
-		s.t.Errorf("the old leader had %v", counts)
-	}
+	expect.That(s.t, counts["wrote"] != 0 && counts["deposed"] == 1, "the old leader had %v", counts)
 }
 
 func describe(r *reign) string {

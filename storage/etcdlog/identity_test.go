@@ -48,13 +48,10 @@ func TestALogOfAnotherClusterIsRefused(t *testing.T) {
 		for call, err := range map[string]error{"Nodes": nodes, "Announce": announce, "Forget": forget, "Check": l.Check(within(t)), "Campaign": campaign, "Status": status, "Follow": follow} {
 			expect.Error(t, err, clusterlog.ErrForeignLog, "%s %s", call, name)
 		}
-		if err := l.Close(); err != nil {
-			t.Error(err)
-		}
+		expect.NoError(t, l.Close())
 	}
-	if after := s.dump(client); after != before {
-		t.Errorf("the servers have\n%s\nand had\n%s", after, before)
-	}
+	after := s.dump(client)
+	expect.That(t, after == before, "the servers have\n%s\nand had\n%s", after, before)
 	expect.Error(t, s.open().Check(within(t)), nil, "the own log")
 }
 
@@ -90,12 +87,8 @@ func TestAnOldServerIsRefusedByItsVersion(t *testing.T) {
 		"3.6.15": true, "3.5.30": true, "2.9.99": true, "": true, "new": true,
 	} {
 		err := checkVersion("h1:2379", version)
-		if errors.Is(err, clusterlog.ErrOldServer) != old {
-			t.Errorf("%s: got %v", version, err)
-		}
-		if old && (!strings.Contains(err.Error(), "h1:2379") || !strings.Contains(err.Error(), version)) {
-			t.Errorf("%s: the error is %q", version, err)
-		}
+		expect.Equal(t, errors.Is(err, clusterlog.ErrOldServer), old, "%s: got %v", version, err)
+		expect.That(t, !old || strings.Contains(err.Error(), "h1:2379") && strings.Contains(err.Error(), version), "%s: the error is %q", version, err)
 	}
 }
 
@@ -103,13 +96,10 @@ func TestServersThatDoNotAnswerAreNamed(t *testing.T) {
 	l, err := New(Options{Endpoints: []string{"127.0.0.1:1"}})
 	expect.OK(t, err)
 	defer l.Close()
-	if err := l.Check(within(t)); !errors.Is(err, clusterlog.ErrUnavailable) || !strings.Contains(err.Error(), "127.0.0.1:1") {
-		t.Errorf("got %v", err)
-	}
+	err = l.Check(within(t))
+	expect.That(t, errors.Is(err, clusterlog.ErrUnavailable) && strings.Contains(err.Error(), "127.0.0.1:1"), "got %v", err)
 	for _, o := range []Options{{}, {Endpoints: []string{"x"}, Prefix: "/shunt"}} {
-		if _, err := New(o); err == nil {
-			t.Errorf("%+v is accepted", o)
-		}
+		expect.That(t, expect.Err(New(o)) != nil, "%+v is accepted", o)
 	}
 }
 
@@ -139,9 +129,8 @@ func TestAFollowerOfARestoredLogIsTold(t *testing.T) {
 	next.mustAppend("another second")
 	expect.Error(t, follow(second), clusterlog.ErrDiverged, "at the head")
 	next.mustAppend("third")
-	if err := follow(second); !errors.Is(err, clusterlog.ErrDiverged) || applied != 0 {
-		t.Errorf("beyond it: got %v, want %v; %d entries applied", err, clusterlog.ErrDiverged, applied)
-	}
+	err = follow(second)
+	expect.That(t, errors.Is(err, clusterlog.ErrDiverged) && applied == 0, "beyond it: got %v, want %v; %d entries applied", err, clusterlog.ErrDiverged, applied)
 	s.wantPayloads(l, "first", "another second", "third")
 }
 
@@ -182,7 +171,6 @@ func TestAUserWithARoleOnThePrefixIsEnough(t *testing.T) {
 	wrong, err := New(o)
 	expect.OK(t, err)
 	defer wrong.Close()
-	if err := wrong.Check(within(t)); !errors.Is(err, clusterlog.ErrUnavailable) || !strings.Contains(err.Error(), "authentication failed") {
-		t.Errorf("with a wrong password: %v", err)
-	}
+	err = wrong.Check(within(t))
+	expect.That(t, errors.Is(err, clusterlog.ErrUnavailable) && strings.Contains(err.Error(), "authentication failed"), "with a wrong password: %v", err)
 }

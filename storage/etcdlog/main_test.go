@@ -120,9 +120,7 @@ func (s *site) entries(l *Log, n int) (found []clusterlog.Entry) {
 		}
 		return nil
 	})
-	if err != errEnough || len(found) != n {
-		s.t.Fatalf("Follow: %d entries and %v, want %d", len(found), err, n)
-	}
+	expect.MustThat(s.t, err == errEnough && len(found) == n, "Follow: %d entries and %v, want %d", len(found), err, n)
 	return found
 }
 
@@ -150,9 +148,7 @@ func (s *site) wantPayloads(l *Log, want ...string) {
 func eventually(t testing.TB, what string, is func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); !is(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("not in time: %s", what)
-		}
+		expect.MustThat(t, !time.Now().After(deadline), "not in time: %s", what)
 	}
 }
 

@@ -58,9 +58,8 @@ func TestNodesWhoseRowsAreDeletedClaimTheirNamesAgain(t *testing.T) {
 	for i, p := range running {
 		expect.Error(t, p.stop(), nil, "%s", names[i])
 		expect.Error(t, l.Forget(within(t), names[i]), nil, "to forget %s", names[i])
-		if m, ok := s.member(l, names[i]); ok {
-			t.Errorf("it was forgotten, and is %+v", m)
-		}
+		m, ok := s.member(l, names[i])
+		expect.That(t, !ok, "it was forgotten, and is %+v", m)
 	}
 }
 
@@ -107,9 +106,7 @@ func TestAMarkIsOnlyOfClaimsBeforeIt(t *testing.T) {
 		resp, err := client.Get(within(t), l.keys.name("a"))
 		return err == nil && len(resp.Kvs) == 1
 	})
-	if !s.live(l, "a") {
-		t.Error("it is not live")
-	}
+	expect.That(t, s.live(l, "a"), "it is not live")
 }
 
 func TestMarksHaveALimit(t *testing.T) {
@@ -125,16 +122,12 @@ func TestMarksHaveALimit(t *testing.T) {
 	expect.OK(t, err)
 	expect.OK(t, l.Forget(within(t), "a"))
 	resp, err := client.Get(within(t), l.keys.marks, below(l.keys.marks), clientv3.WithKeysOnly())
-	if err != nil || len(resp.Kvs) != maxMarks {
-		t.Fatalf("%d marks, %v; want %d", len(resp.Kvs), err, maxMarks)
-	}
+	expect.MustThat(t, err == nil && len(resp.Kvs) == maxMarks, "%d marks, %v; want %d", len(resp.Kvs), err, maxMarks)
 	has := make(map[string]bool)
 	for _, kv := range resp.Kvs {
 		has[strings.TrimPrefix(string(kv.Key), l.keys.marks)] = true
 	}
-	if has["n3"] || !has["n4"] || !has["a"] {
-		t.Errorf("n3 is there: %v, n4: %v, the last one: %v", has["n3"], has["n4"], has["a"])
-	}
+	expect.That(t, !has["n3"] && has["n4"] && has["a"], "n3 is there: %v, n4: %v, the last one: %v", has["n3"], has["n4"], has["a"])
 }
 
 // A node whose rows are gone counts for a minute, and one whose claim is bad as long as the claim is there.
@@ -142,9 +135,8 @@ func TestMissingNodesAreRemembered(t *testing.T) {
 	var s sightings
 	now := time.Now()
 	a, b := clusterlog.Member{Node: testNode("a"), Live: true}, clusterlog.Member{Node: testNode("b")}
-	if missing := s.note([]clusterlog.Member{a, b}, map[string]int64{"a": 5, "b": 7}, now); len(missing) != 0 {
-		t.Errorf("got %v", missing)
-	}
+	missing := s.note([]clusterlog.Member{a, b}, map[string]int64{"a": 5, "b": 7}, now)
+	expect.Equal(t, len(missing), 0, "got %v", missing)
 	bad := map[string]int64{"b": 9}
 	now = now.Add(missingGrace)
 	if missing := s.note(nil, bad, now); len(missing) != 2 || missing["a"].member != a || missing["a"].created != 5 || missing["b"].created != 7 {
@@ -168,9 +160,7 @@ func TestABadRowIsLoggedOnce(t *testing.T) {
 		now = now.Add(time.Second)
 		s.report(logger, nil, now)
 	}
-	if n := strings.Count(text.String(), row.Key); n != 1 {
-		t.Errorf("it was logged %d times: %s", n, &text)
-	}
+	expect.Equal(t, strings.Count(text.String(), row.Key), 1, "it was logged times: %s", &text)
 }
 
 // Other rows take no place from the nodes, and more nodes than there may be are not listed.
@@ -184,7 +174,5 @@ func TestMoreRowsThanNodes(t *testing.T) {
 		names = append(names, &mvccpb.KeyValue{Key: []byte(k.name(n.Name)), Value: claim}, &mvccpb.KeyValue{Key: []byte(k.name(n.Name + "/x")), Value: claim})
 	}
 	members, bad := k.members(names, nil)
-	if len(members) != clusterlog.MaxNodes || len(bad) != clusterlog.MaxNodes+10 {
-		t.Errorf("%d nodes and %d bad rows", len(members), len(bad))
-	}
+	expect.That(t, len(members) == clusterlog.MaxNodes && len(bad) == clusterlog.MaxNodes+10, "%d nodes and %d bad rows", len(members), len(bad))
 }

@@ -70,21 +70,16 @@ func TestANameIsGivenToOneNode(t *testing.T) {
 	taken := func() {
 		t.Helper()
 		_, err := s.open().Announce(within(t), testNode("a"), clusterlog.Claim{2})
-		if !errors.Is(err, clusterlog.ErrNameTaken) {
-			t.Fatalf("got %v, want %v", err, clusterlog.ErrNameTaken)
-		}
+		expect.MustError(t, err, clusterlog.ErrNameTaken)
 		for _, part := range []string{"https://a.example:7443", "--node-name", "shunt cluster forget a"} {
-			if !strings.Contains(err.Error(), part) {
-				t.Errorf("%q does not say %q", err, part)
-			}
+			expect.That(t, strings.Contains(err.Error(), part), "%q does not say %q", err, part)
 		}
 	}
 	taken()
 	expect.Error(t, l.Forget(within(t), "a"), clusterlog.ErrStillLive, "to forget a live node")
 	expect.OK(t, first.stop())
-	if m, ok := s.member(l, "a"); !ok || m.Live || m.Node != testNode("a") {
-		t.Errorf("a node that has ended is %+v, %v", m, ok)
-	}
+	m, ok := s.member(l, "a")
+	expect.That(t, ok && !m.Live && m.Node == testNode("a"), "a node that has ended is %+v, %v", m, ok)
 	taken() // it is down, and not forgotten
 	again := testNode("a")
 	again.Advertise = "https://elsewhere.example:1"
@@ -120,9 +115,7 @@ func TestOfNodesThatRaceForANameOneGetsIt(t *testing.T) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
-		if won != 1 {
-			t.Errorf("%s was given to %d nodes", name, won)
-		}
+		expect.Equal(t, won, 1, "%s was given to nodes", name)
 	}
 }
 
@@ -172,9 +165,8 @@ func TestThreeNodesSeeEachOthersChangesWithinASecond(t *testing.T) {
 		start := time.Now()
 		for i, j := range journals {
 			eventually(t, what, func() bool { return j.shows(want...) })
-			if took := time.Since(start); took > time.Second {
-				t.Errorf("%s: node %d saw it after %v", what, i, took)
-			}
+			took := time.Since(start)
+			expect.That(t, took <= time.Second, "%s: node %d saw it after %v", what, i, took)
 		}
 		t.Logf("%s: after %v", what, time.Since(start))
 	}
@@ -228,12 +220,9 @@ func TestWhatOthersWroteAmongTheNodesIsSkippedAndReported(t *testing.T) {
 		_, err := client.Put(within(t), key, value)
 		expect.OK(t, err)
 		members, err := l.Nodes(within(t))
-		if err != nil || len(members) != 1 || members[0].Name != "a" {
-			t.Errorf("%s: got %+v, %v, want node a alone", name, members, err)
-		}
-		if bad := l.BadRows(); key != l.keys.node("a") && (len(bad) != 1 || bad[0].Key != shown([]byte(key)) || bad[0].Err == nil) {
-			t.Errorf("%s: reported as %+v", name, bad)
-		}
+		expect.That(t, err == nil && len(members) == 1 && members[0].Name == "a", "%s: got %+v, %v, want node a alone", name, members, err)
+		bad := l.BadRows()
+		expect.That(t, key == l.keys.node("a") || len(bad) == 1 && bad[0].Key == shown([]byte(key)) && bad[0].Err != nil, "%s: reported as %+v", name, bad)
 		if key == l.keys.name("b") {
 			if err := l.Forget(within(t), "b"); err != nil { // which is how an operator removes it
 				t.Errorf("%s: Forget: %v", name, err)
@@ -308,9 +297,8 @@ func TestAClaimIsMadeOnlyIfTheCountIsStillRight(t *testing.T) {
 		value, _ := clusterlog.EncodeClaim(&n, clusterlog.Claim{1})
 		expect.OK(t, l.makeClaim(within(t), name, string(value), counted.revision))
 	}
-	if members, err := l.Nodes(within(t)); err != nil || len(members) != 1 || members[0].Name != "a" {
-		t.Errorf("got %+v, %v", members, err)
-	}
+	members, err := l.Nodes(within(t))
+	expect.That(t, err == nil && len(members) == 1 && members[0].Name == "a", "got %+v, %v", members, err)
 }
 
 func TestAClusterHas256NodesAtMost(t *testing.T) {
@@ -340,9 +328,7 @@ func TestAClusterHas256NodesAtMost(t *testing.T) {
 		}
 	}
 	members, err := l.Nodes(within(t))
-	if refused != 4 || len(members) != clusterlog.MaxNodes || err != nil {
-		t.Errorf("%d were refused; %d are members, %v", refused, len(members), err)
-	}
+	expect.That(t, refused == 4 && len(members) == clusterlog.MaxNodes && err == nil, "%d were refused; %d are members, %v", refused, len(members), err)
 }
 
 // FuzzMembers reads any values as a claim and a node.
@@ -358,17 +344,13 @@ func FuzzMembers(f *testing.F) {
 		nodes := []*mvccpb.KeyValue{{Key: []byte(k.node(other)), Value: node, Lease: lease}}
 		members, bad := k.members(names, nodes)
 		for _, m := range members {
-			if want := map[bool]string{false: name, true: other}[m.Live]; m.Name != want || m.Live && lease == 0 {
-				t.Fatalf("got %+v of the rows of %q and %q", m, name, other)
-			}
+			want := map[bool]string{false: name, true: other}[m.Live]
+			expect.MustThat(t, m.Name == want && (!m.Live || lease != 0), "got %+v of the rows of %q and %q", m, name, other)
 		}
-		if rows := len(members) + len(bad); rows != 2 && (rows != 1 || name != other || !members[0].Live) {
-			t.Fatalf("of two rows, %d are nodes and %d are bad", len(members), len(bad))
-		}
+		rows := len(members) + len(bad)
+		expect.MustThat(t, rows == 2 || rows == 1 && name == other && members[0].Live, "of two rows, %d are nodes and %d are bad", len(members), len(bad))
 		for _, row := range bad {
-			if row.Err == nil || !strings.HasPrefix(row.Key, k.prefix) || strings.ContainsAny(row.Key, "\n\x00") {
-				t.Fatalf("%+v", row)
-			}
+			expect.MustThat(t, row.Err != nil && strings.HasPrefix(row.Key, k.prefix) && !strings.ContainsAny(row.Key, "\n\x00"), "%+v", row)
 		}
 	})
 }

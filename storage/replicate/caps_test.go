@@ -24,12 +24,8 @@ func wantCaps(t *testing.T, s *Store, want map[uint64]engine.Cap) {
 	t.Helper()
 	got := make(map[uint64]engine.Cap)
 	expect.OK(t, s.Rows.LoadCaps(context.Background(), func(id uint64, c engine.Cap) { got[id] = c }))
-	if !maps.Equal(got, want) {
-		t.Errorf("the store has caps %+v, want %+v", got, want)
-	}
-	if n := len(rows(t, s, row.TableCaps)); n != len(want) {
-		t.Errorf("the store has %d rows of caps, want %d", n, len(want))
-	}
+	expect.That(t, maps.Equal(got, want), "the store has caps %+v, want %+v", got, want)
+	expect.Equal(t, len(rows(t, s, row.TableCaps)), len(want), "the store rows of caps")
 }
 
 // TestCapsAreSharedRows makes, changes and purges caps at the node that leads and at one that learns it, restarts, and

@@ -31,9 +31,7 @@ func TestCopiesAreRememberedByTheirHistoryAlone(t *testing.T) {
 	check := func(when string, want []Copy) {
 		t.Helper()
 		got, err := s.Copies()
-		if err != nil || len(got) != len(want) || len(want) > 0 && !reflect.DeepEqual(got, want) {
-			t.Errorf("%s: got %+v, %v, want %+v", when, got, err, want)
-		}
+		expect.That(t, err == nil && len(got) == len(want) && (len(want) == 0 || reflect.DeepEqual(got, want)), "%s: got %+v, %v, want %+v", when, got, err, want)
 	}
 	check("at first", nil)
 	copies := []Copy{
@@ -47,15 +45,11 @@ func TestCopiesAreRememberedByTheirHistoryAlone(t *testing.T) {
 	expect.OK(t, s.Close())
 	s = open()
 	defer func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
+		expect.NoError(t, s.Close())
 	}()
 	check("after a restart", copies)
 	expect.OK(t, s.folder.WriteSynced(disk.CopiesName, `{"outbox":`))
-	if _, err := s.Copies(); err == nil {
-		t.Error("half of the file is no error")
-	}
+	expect.That(t, expect.Err(s.Copies()) != nil, "half of the file is no error")
 	expect.OK(t, s.NoteCopies(copies))
 	expect.OK(t, s.LeaveLog())
 	join(clusterlog.ID{2})

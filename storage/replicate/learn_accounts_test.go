@@ -31,17 +31,14 @@ func (w *accountsWatcher) AccountsChanged() {
 	w.told = append(w.told, fmt.Sprintf("accounts %v; entry %d is shown", rows, w.s.AppliedSequence()))
 	after := openMem(w.t, w.disk.CrashClone(vfs.CrashCloneCfg{}))
 	defer closeStore(w.t, after)
-	if kept := scanAccounts(w.t, after.Accounts(), ""); !slices.Equal(kept, rows) {
-		w.t.Errorf("it is told of accounts %v, and after a crash there are %v", rows, kept)
-	}
+	kept := scanAccounts(w.t, after.Accounts(), "")
+	expect.That(w.t, slices.Equal(kept, rows), "it is told of accounts %v, and after a crash there are %v", rows, kept)
 }
 
 // wantTold fails unless w was told that, and forgets it.
 func (w *accountsWatcher) wantTold(when string, want ...string) {
 	w.t.Helper()
-	if !slices.Equal(w.told, want) {
-		w.t.Errorf("%s: it was told %q, want %q", when, w.told, want)
-	}
+	expect.Slices(w.t, w.told, want, "%s: it was told", when)
 	w.told = nil
 }
 
@@ -63,9 +60,8 @@ func accountEntries(t *testing.T) (log *chainLog, disk *vfs.MemFS) {
 		func() error { return writeAccounts(table, nil, [][]byte{[]byte("a")}) },
 		func() error { return writeBulk(t, leader, madeLinks(102, 1, 10)) },
 	} {
-		if err := write(); err != nil || len(log.entries) != n+1 {
-			t.Fatalf("write %d: %v; the log has %d entries, want one more", n+1, err, len(log.entries))
-		}
+		err := write()
+		expect.MustThat(t, err == nil && len(log.entries) == n+1, "write %d: %v; the log has %d entries, want one more", n+1, err, len(log.entries))
 	}
 	return log, disks[1]
 }
@@ -86,9 +82,7 @@ func TestANodeIsToldOfAccountsOnceTheyCanBeReadAndBeforeTheyAreShown(t *testing.
 	} {
 		learnEach(t, s, log, n+1, w)
 		w.wantTold(fmt.Sprintf("entry %d", n+1), want...)
-		if shown := s.AppliedSequence(); shown != uint64(n+1) {
-			t.Errorf("after entry %d, entry %d is shown", n+1, shown)
-		}
+		expect.Equal(t, s.AppliedSequence(), uint64(n+1), "after entry %d, entry is shown", n+1)
 	}
 }
 

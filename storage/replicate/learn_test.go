@@ -118,16 +118,10 @@ func TestALargeBatchIsAppliedWholeOrNotAtAll(t *testing.T) {
 	leader, log := newRunningLeader(t)
 	expect.OK(t, writeBulk(t, leader, madeLinks(1, 200, 4000)))
 	whole := len(log.entries)
-	if whole < 3 {
-		t.Fatalf("a bulk of 800 KB took %d entries, want several", whole)
-	}
+	expect.MustThat(t, whole >= 3, "a bulk of 800 KB took %d entries, want several", whole)
 	log.failAt = 2
-	if err := writeBulk(t, leader, madeLinks(1000, 200, 4000)); !errors.Is(err, engine.ErrNotLeader) {
-		t.Fatalf("a bulk whose leader was replaced: %v, want ErrNotLeader", err)
-	}
-	if len(log.entries) != whole+2 {
-		t.Fatalf("%d entries, want %d: two parts without an end", len(log.entries), whole+2)
-	}
+	expect.MustError(t, writeBulk(t, leader, madeLinks(1000, 200, 4000)), engine.ErrNotLeader, "a bulk whose leader was replaced")
+	expect.MustEqual(t, len(log.entries), whole+2, "entries: two parts without an end")
 	log.failAt = -1
 	expect.OK(t, writeBulk(t, leader, madeLinks(2000, 1, 10)))
 	leader.StopLeading()
@@ -140,17 +134,14 @@ func TestALargeBatchIsAppliedWholeOrNotAtAll(t *testing.T) {
 		expect.OK(t, s.Close())
 		s = openMem(t, disk)
 		learnEach(t, s, log, len(log.entries), seen)
-		if got, err := s.SharedHash(); err != nil || got != want {
-			t.Errorf("restarted after entry %d: hash %x, %v, want %x", restartAfter, got, err, want)
-		}
+		got, err := s.SharedHash()
+		expect.That(t, err == nil && got == want, "restarted after entry %d: hash %x, %v, want %x", restartAfter, got, err, want)
 		for _, code := range seen.codes {
-			if strings.HasPrefix(code, "code-10") && len(code) == len("code-1000") {
-				t.Fatalf("restarted after entry %d: it was told of %s, which is in no whole batch", restartAfter, code)
-			}
+			expect.MustThat(t, !strings.HasPrefix(code, "code-10") || len(code) != len("code-1000"),
+				"restarted after entry %d: it was told of %s, which is in no whole batch", restartAfter, code)
 		}
-		if at, _ := s.LogPosition(); at != log.head {
-			t.Errorf("restarted after entry %d: it is at %v, the log at %v", restartAfter, at, log.head)
-		}
+		at, _ := s.LogPosition()
+		expect.That(t, at == log.head, "restarted after entry %d: it is at %v, the log at %v", restartAfter, at, log.head)
 		expect.OK(t, s.Close())
 	}
 }
@@ -165,9 +156,7 @@ func learnEach(t testing.TB, s *Store, log *chainLog, until int, to Learner) {
 		if i+1 < len(log.entries) {
 			after = clusterlog.Position{Sequence: e.Sequence, Epoch: e.Epoch, Hash: log.entries[i+1].Previous}
 		}
-		if err := s.Learn([]clusterlog.Entry{e}, after, to); err != nil {
-			t.Fatalf("entry %d: %v", e.Sequence, err)
-		}
+		expect.OK(t, s.Learn([]clusterlog.Entry{e}, after, to), "entry %d", e.Sequence)
 	}
 }
 
@@ -183,9 +172,8 @@ func TestAStoreThatDoesNotLeadWritesNoSharedRow(t *testing.T) {
 	s.Accounts().Write([][2][]byte{{{'u'}, {1}}}, nil, nil, func(err error) { done <- err })
 	expect.Error(t, <-done, engine.ErrNotLeader, "an account")
 	expect.Error(t, s.NoteBaseURL("https://sho.rt"), nil, "a row of its own")
-	if after, err := s.SharedHash(); err != nil || after != before {
-		t.Errorf("the shared rows have changed: %x, %v, want %x", after, err, before)
-	}
+	after, err := s.SharedHash()
+	expect.That(t, err == nil && after == before, "the shared rows have changed: %x, %v, want %x", after, err, before)
 }
 
 // watcher looks at a store while it tells what it has learned.
@@ -224,9 +212,8 @@ func TestLearningDoesNotWaitForWhoeverAllocatesIDs(t *testing.T) {
 	_, err := leader.AllocateIDs(10)
 	expect.OK(t, err)
 	learnEach(t, s, log, len(log.entries), &told{})
-	if got, want := s.IDBound(), leader.IDBound(); got != want {
-		t.Errorf("ids are given up to %d, want %d", got, want)
-	}
+	got, want := s.IDBound(), leader.IDBound()
+	expect.Equal(t, got, want, "ids are given up to")
 }
 
 // TestAnEntryOfANewerVersionChangesNothing has a node read what a newer program wrote.
@@ -242,12 +229,10 @@ func TestAnEntryOfANewerVersionChangesNothing(t *testing.T) {
 	payload := append([]byte{ReadsEntries + 1}, log.entries[0].Payload[1:]...)
 	_, _, after := at.Next(1, clusterlog.NewBatchID(), payload, nil)
 	err := follower.Learn([]clusterlog.Entry{{Epoch: 1, Sequence: at.Sequence + 1, Previous: at.Hash, Payload: payload}}, after, seen)
-	if !errors.Is(err, clusterlog.ErrNewerVersion) || !strings.Contains(err.Error(), fmt.Sprintf("entry %d ", at.Sequence+1)) {
-		t.Errorf("got %v, want ErrNewerVersion and the entry's number", err)
-	}
-	if now, _ := follower.LogPosition(); now != at || len(seen.codes) != 1 {
-		t.Errorf("it is at %v, was at %v, and was told of %q", now, at, seen.codes)
-	}
+	expect.That(t, errors.Is(err, clusterlog.ErrNewerVersion) && strings.Contains(err.Error(), fmt.Sprintf("entry %d ", at.Sequence+1)),
+		"got %v, want ErrNewerVersion and the entry's number", err)
+	now, _ := follower.LogPosition()
+	expect.That(t, now == at && len(seen.codes) == 1, "it is at %v, was at %v, and was told of %q", now, at, seen.codes)
 }
 
 // FuzzLearn gives a store any payload: it is an error that changes nothing, or rows that all nodes share.
@@ -275,12 +260,9 @@ func FuzzLearn(f *testing.F) {
 		if err == nil {
 			return
 		}
-		if len(seen.codes)+len(seen.freed)+seen.accounts > 0 {
-			t.Errorf("%v, and it was told of %+v", err, seen)
-		}
-		if now, _ := s.LogPosition(); now != at {
-			t.Errorf("%v, and the position is %v, was %v", err, now, at)
-		}
+		expect.That(t, len(seen.codes)+len(seen.freed)+seen.accounts == 0, "%v, and it was told of %+v", err, seen)
+		now, _ := s.LogPosition()
+		expect.That(t, now == at, "%v, and the position is %v, was %v", err, now, at)
 	})
 }
 
@@ -312,13 +294,10 @@ func TestWhatAnEdgeReadsOfTheLogHasNothingElse(t *testing.T) {
 			t.Errorf("%s: in what edges read: %v, in the rest: %v", word, bytes.Contains(open, []byte(word)), bytes.Contains(private, []byte(word)))
 		}
 	}
-	if !bytes.Contains(open, []byte("https://example.com/")) {
-		t.Error("what edges read has no target")
-	}
+	expect.That(t, bytes.Contains(open, []byte("https://example.com/")), "what edges read has no target")
 	learnEach(t, follower, log, len(log.entries), &told{})
-	if got, want := hashOf(t, follower), hashOf(t, leader); got != want {
-		t.Errorf("the follower has %x, the leader %x", got, want)
-	}
+	got, want := hashOf(t, follower), hashOf(t, leader)
+	expect.That(t, got == want, "the follower has %x, the leader %x", got, want)
 	cut := log.entries[len(log.entries)-1]
 	cut.Private = nil
 	at, _ := follower.LogPosition()
@@ -345,15 +324,11 @@ func TestAFullNodeHasTheLastOfEachRecord(t *testing.T) {
 		if err == nil {
 			err = errors.Join(s.collectRows(again, open), s.collectRows(again, private), again.Commit(nil))
 		}
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
+		expect.OK(t, err, name)
 		if got, err := s.writer.Get(key); err != nil || !bytes.Equal(got, steps[len(steps)-1]) {
 			t.Errorf("%s: got %x, %v, want %x", name, got, err, steps[len(steps)-1])
 		}
-		if bytes.Contains(open, titled) {
-			t.Errorf("%s: edges read the title", name)
-		}
+		expect.That(t, !bytes.Contains(open, titled), "%s: edges read the title", name)
 		kv.Must(errors.Join(b.Close(), again.Close()))
 		closeStore(t, s)
 	}

@@ -80,9 +80,7 @@ func openCluster(t testing.TB, log *chainLog, n int) (nodes []*Store) {
 func posted(t testing.TB, s *Store, after uint64) Posted {
 	t.Helper()
 	p, err := s.Outbox(after, 1<<30)
-	if err != nil {
-		t.Fatalf("Outbox(%d): %v", after, err)
-	}
+	expect.OK(t, err, "Outbox(%d)", after)
 	return p
 }
 
@@ -124,13 +122,9 @@ func TestAFlushLeavesItsRowsInTheOutbox(t *testing.T) {
 	flush(t, s, 1, f)
 	flush(t, s, 2, rowtest.NewFlush()) // nothing to post
 	p := posted(t, s, 0)
-	if len(p.Records) != 1 || p.First != 1 || p.More {
-		t.Fatalf("got %d records from %d on, more: %v", len(p.Records), p.First, p.More)
-	}
+	expect.MustThat(t, len(p.Records) == 1 && p.First == 1 && !p.More, "got %d records from %d on, more: %v", len(p.Records), p.First, p.More)
 	o, h, err := row.ReadOutbox(p.Records[0])
-	if err != nil || h.Position != 1 || h.MadeMs == 0 {
-		t.Fatalf("got %+v, %v", h, err)
-	}
+	expect.MustThat(t, err == nil && h.Position == 1 && h.MadeMs != 0, "got %+v, %v", h, err)
 	var got []string
 	for o.Next() {
 		got = append(got, fmt.Sprintf("%+v", o.Row()))
@@ -145,12 +139,10 @@ func TestAFlushLeavesItsRowsInTheOutbox(t *testing.T) {
 	} {
 		want = append(want, fmt.Sprintf("%+v", r))
 	}
-	if err := o.Err(); err != nil || !slices.Equal(got, want) {
-		t.Errorf("got %v, %v\nwant %v", got, err, want)
-	}
-	if m := s.Rows.Metrics(); m.OutboxNext != 2 || m.OutboxBytes != uint64(len(p.Records[0])) || m.OutboxOldest.UnixMilli() != h.MadeMs {
-		t.Errorf("got metrics %+v", m)
-	}
+	err = o.Err()
+	expect.That(t, err == nil && slices.Equal(got, want), "got %v, %v\nwant %v", got, err, want)
+	m := s.Rows.Metrics()
+	expect.That(t, m.OutboxNext == 2 && m.OutboxBytes == uint64(len(p.Records[0])) && m.OutboxOldest.UnixMilli() == h.MadeMs, "got metrics %+v", m)
 }
 
 func TestAStoreOfNoClusterHasNoOutbox(t *testing.T) {
@@ -161,17 +153,12 @@ func TestAStoreOfNoClusterHasNoOutbox(t *testing.T) {
 	f.Add(100, 1, 1, rowtest.Hit(1))
 	flush(t, s, 1, f)
 	expect.Equal(t, len(rows(t, s, row.TableOutbox))+len(rows(t, s, row.TablePulled)), 0, "rows")
-	if _, err := s.Outbox(0, 1); err == nil {
-		t.Error("it has an outbox")
-	}
+	expect.That(t, expect.Err(s.Outbox(0, 1)) != nil, "it has an outbox")
 	_, err := s.ApplyPulled([16]byte{1}, 1, nil)
 	expect.Error(t, err, ErrOwnOutbox, "ApplyPulled")
-	if err := s.RenewOutbox(); err == nil {
-		t.Error("an outbox was renewed")
-	}
-	if m := s.Rows.Metrics(); m.OutboxNext != 0 || m.OutboxBytes != 0 || !m.OutboxOldest.IsZero() {
-		t.Errorf("got metrics %+v", m)
-	}
+	expect.That(t, s.RenewOutbox() != nil, "an outbox was renewed")
+	m := s.Rows.Metrics()
+	expect.That(t, m.OutboxNext == 0 && m.OutboxBytes == 0 && m.OutboxOldest.IsZero(), "got metrics %+v", m)
 }
 
 // denseFlush is a flush of many visitors, whose rows of 16 KB fill records quickly.
@@ -211,30 +198,18 @@ func TestALargeFlushMakesSeveralRecordsOfBoundedSize(t *testing.T) {
 	}
 	p := posted(t, s, before.OutboxNext-1)
 	for _, r := range p.Records {
-		if len(r) > row.MaxOutboxRecordBytes {
-			t.Errorf("a record has %d bytes", len(r))
-		}
+		expect.That(t, len(r) <= row.MaxOutboxRecordBytes, "a record has %d bytes", len(r))
 	}
 	some, err := s.Outbox(0, 3*len(p.Records[3]))
-	if err != nil || len(some.Records) < 2 || !some.More {
-		t.Errorf("got %d records, more: %v, %v", len(some.Records), some.More, err)
-	}
+	expect.That(t, err == nil && len(some.Records) >= 2 && some.More, "got %d records, more: %v, %v", len(some.Records), some.More, err)
 	one, err := s.Outbox(before.OutboxNext-1, 1)
-	if err != nil || len(one.Records) != 1 || !one.More {
-		t.Errorf("got %d records, more: %v, %v", len(one.Records), one.More, err)
-	}
+	expect.That(t, err == nil && len(one.Records) == 1 && one.More, "got %d records, more: %v, %v", len(one.Records), one.More, err)
 	last, err := s.Outbox(m.OutboxNext-2, 1)
-	if err != nil || len(last.Records) != 1 || last.More {
-		t.Errorf("the last one: got %d records, more: %v, %v", len(last.Records), last.More, err)
-	}
+	expect.That(t, err == nil && len(last.Records) == 1 && !last.More, "the last one: got %d records, more: %v, %v", len(last.Records), last.More, err)
 	got, err := nodes[1].ApplyPulled(p.ID, 1, posted(t, s, 0).Records)
-	if err != nil || got.Next < 2 || got.Next >= m.OutboxNext {
-		t.Errorf("everything at once: got %d of %d, %v", got.Next, m.OutboxNext, err)
-	}
+	expect.That(t, err == nil && got.Next >= 2 && got.Next < m.OutboxNext, "everything at once: got %d of %d, %v", got.Next, m.OutboxNext, err)
 	pull(t, nodes[1], s)
-	if !maps.Equal(rows(t, s, row.TableLinkHours), rows(t, nodes[1], row.TableLinkHours)) {
-		t.Error("the rows differ")
-	}
+	expect.That(t, maps.Equal(rows(t, s, row.TableLinkHours), rows(t, nodes[1], row.TableLinkHours)), "the rows differ")
 }
 
 func TestTheOutboxIsDroppedAndContinuesAfterARestart(t *testing.T) {
@@ -259,22 +234,16 @@ func TestTheOutboxIsDroppedAndContinuesAfterARestart(t *testing.T) {
 	restart()
 	for _, through := range []uint64{0, 1, 1, 3, 40, 41} {
 		all := posted(t, s, 41)
-		if more, err := s.DropOutbox(through); err != nil || more {
-			t.Fatalf("DropOutbox(%d): %v, %v", through, more, err)
-		}
-		if n := uint64(len(rows(t, s, row.TableOutbox))); n != 60-through {
-			t.Errorf("after a drop through %d there are %d records", through, n)
-		}
-		if got := posted(t, s, 41); !slices.EqualFunc(got.Records, all.Records, bytes.Equal) {
-			t.Error("the records after it have changed")
-		}
+		more, err := s.DropOutbox(through)
+		expect.MustThat(t, err == nil && !more, "DropOutbox(%d): %v, %v", through, more, err)
+		expect.Equal(t, uint64(len(rows(t, s, row.TableOutbox))), 60-through, "after a drop through %d records", through)
+		expect.That(t, slices.EqualFunc(posted(t, s, 41).Records, all.Records, bytes.Equal), "the records after it have changed")
 		restart()
 	}
 	_, err := s.Outbox(40, 1)
 	expect.Error(t, err, ErrOutboxDropped, "after 40")
-	if p, err := s.Outbox(60, 1); err != nil || len(p.Records) != 0 || p.More {
-		t.Errorf("after 60: got %+v, %v", p, err)
-	}
+	p, err := s.Outbox(60, 1)
+	expect.That(t, err == nil && len(p.Records) == 0 && !p.More, "after 60: got %+v, %v", p, err)
 	_, err = s.Outbox(61, 1)
 	expect.Error(t, err, ErrOutboxUnknown, "after 61")
 	if more, err := s.DropOutbox(1000); err != nil || more {
@@ -303,13 +272,10 @@ func TestADropOfManyBytesTakesSeveralCalls(t *testing.T) {
 		var err error
 		more, err = s.DropOutbox(99)
 		expect.OK(t, err)
-		if m := s.Rows.Metrics(); m.OutboxOldest.IsZero() {
-			t.Error("there is no oldest record")
-		}
+		expect.That(t, !s.Rows.Metrics().OutboxOldest.IsZero(), "there is no oldest record")
 	}
-	if p := posted(t, s, 99); calls != 2 || len(p.Records) != 1 {
-		t.Errorf("%d calls left %d records", calls, len(p.Records))
-	}
+	p := posted(t, s, 99)
+	expect.That(t, calls == 2 && len(p.Records) == 1, "%d calls left %d records", calls, len(p.Records))
 	wantSound(t, s)
 }
 
@@ -364,9 +330,7 @@ func TestAFullOutboxLosesDetailsAndNeverCounts(t *testing.T) {
 		flush(t, s, seq+1, denseFlush(100+uint32(seq), 4)) // some 64 KB
 	}
 	m := s.Rows.Metrics()
-	if m.OutboxBytes < bound+bound/4 || m.OutboxBytes > bound+bound/4+80<<10 {
-		t.Errorf("the outbox has %d bytes", m.OutboxBytes)
-	}
+	expect.That(t, m.OutboxBytes >= bound+bound/4 && m.OutboxBytes <= bound+bound/4+80<<10, "the outbox has %d bytes", m.OutboxBytes)
 	pull(t, other, s)
 	var withoutBreakdowns, withoutVisitors uint64
 	here, elsewhere := rows(t, s, row.TableLinkHours), rows(t, other, row.TableLinkHours)
@@ -374,14 +338,10 @@ func TestAFullOutboxLosesDetailsAndNeverCounts(t *testing.T) {
 		for id := uint64(1); id <= 4; id++ {
 			key := row.AppendLinkHourKey(nil, 100+hour, id)
 			own, err := row.ParseTally([]byte(here[string(key)]))
-			if err != nil || own.Hits != 3000 || own.LeastVisitors() < 2800 {
-				t.Fatalf("this node: %+v, %v", own, err)
-			}
+			expect.MustThat(t, err == nil && own.Hits == 3000 && own.LeastVisitors() >= 2800, "this node: %+v, %v", own, err)
 			pulled := elsewhere[string(key)]
 			there, err := row.ParseTally([]byte(pulled))
-			if err != nil || there.Hits != 3000 {
-				t.Fatalf("the other node: %+v, %v", there, err)
-			}
+			expect.MustThat(t, err == nil && there.Hits == 3000, "the other node: %+v, %v", there, err)
 			if there.LeastVisitors() == 0 {
 				withoutVisitors++
 			}
@@ -390,18 +350,14 @@ func TestAFullOutboxLosesDetailsAndNeverCounts(t *testing.T) {
 			}
 		}
 	}
-	if withoutVisitors == 0 || withoutBreakdowns <= withoutVisitors || withoutBreakdowns == 120 {
-		t.Errorf("%d rows without breakdowns, %d without visitors", withoutBreakdowns, withoutVisitors)
-	}
-	if m.OutboxWithoutBreakdowns != withoutBreakdowns || m.OutboxWithoutVisitors != withoutVisitors {
-		t.Errorf("counted %d and %d, want %d and %d", m.OutboxWithoutBreakdowns, m.OutboxWithoutVisitors, withoutBreakdowns, withoutVisitors)
-	}
+	expect.That(t, withoutVisitors != 0 && withoutBreakdowns > withoutVisitors && withoutBreakdowns != 120,
+		"%d rows without breakdowns, %d without visitors", withoutBreakdowns, withoutVisitors)
+	expect.That(t, m.OutboxWithoutBreakdowns == withoutBreakdowns && m.OutboxWithoutVisitors == withoutVisitors,
+		"counted %d and %d, want %d and %d", m.OutboxWithoutBreakdowns, m.OutboxWithoutVisitors, withoutBreakdowns, withoutVisitors)
 	_, err := s.DropOutbox(m.OutboxNext)
 	expect.OK(t, err)
 	flush(t, s, 31, denseFlush(200, 1))
-	if got := s.Rows.Metrics(); got.OutboxWithoutBreakdowns != withoutBreakdowns {
-		t.Error("a row was reduced although there was room again")
-	}
+	expect.Equal(t, s.Rows.Metrics().OutboxWithoutBreakdowns, withoutBreakdowns, "a row was reduced although there was room again")
 	closeStore(t, s)
 	closeStore(t, other)
 }
@@ -420,15 +376,11 @@ func TestAFlushThatIsTooLargePostsNothing(t *testing.T) {
 	}
 	err := s.Flush(f.Batch(engine.Positions{Epoch: 1, FlushSeq: 1}))
 	s.MaxFlushBytes = before
-	if !errors.Is(err, engine.ErrFlushTooLarge) {
-		t.Fatalf("got %v", err)
-	}
+	expect.MustError(t, err, engine.ErrFlushTooLarge)
 	expect.Equal(t, len(rows(t, s, row.TableOutbox)), 0, "records were posted")
 	flush(t, s, 1, f)
 	pull(t, nodes[1], s)
-	if !maps.Equal(rows(t, s, row.TableLinkHours), rows(t, nodes[1], row.TableLinkHours)) {
-		t.Error("the rows differ")
-	}
+	expect.That(t, maps.Equal(rows(t, s, row.TableLinkHours), rows(t, nodes[1], row.TableLinkHours)), "the rows differ")
 	wantSound(t, s)
 }
 
@@ -450,18 +402,14 @@ func TestACopyOfAStoreHasAnOutboxOfItsOwn(t *testing.T) {
 	expect.OK(t, err)
 	other := open(t, restored, Options{FS: disk})
 	defer closeStore(t, other)
-	if p := posted(t, other, 0); p.ID == original.ID || len(p.Records) != 0 {
-		t.Errorf("it has the outbox %x with %d records, the original %x", p.ID, len(p.Records), original.ID)
-	}
-	if next, err := other.PulledNext(original.ID); err != nil || next != 2 {
-		t.Errorf("the original's outbox is applied up to %d, %v; want 2, what the copy contains", next, err)
-	}
+	p := posted(t, other, 0)
+	expect.That(t, p.ID != original.ID && len(p.Records) == 0, "it has the outbox %x with %d records, the original %x", p.ID, len(p.Records), original.ID)
+	next, err := other.PulledNext(original.ID)
+	expect.That(t, err == nil && next == 2, "the original's outbox is applied up to %d, %v; want 2, what the copy contains", next, err)
 	f.Add(100, 1, 2, rowtest.Hit(2))
 	flush(t, s, 2, f)
 	pull(t, other, s)
-	if !maps.Equal(rows(t, s, row.TableLinkHours), rows(t, other, row.TableLinkHours)) {
-		t.Error("the copy has not got the same figures")
-	}
+	expect.That(t, maps.Equal(rows(t, s, row.TableLinkHours), rows(t, other, row.TableLinkHours)), "the copy has not got the same figures")
 	wantSound(t, other)
 }
 
@@ -478,9 +426,8 @@ func TestAStoreThatLeavesItsClusterHasNoOutbox(t *testing.T) {
 	expect.Equal(t, len(rows(t, nodes[0], row.TableOutbox))+len(rows(t, nodes[0], row.TablePulled)), 0, "rows are left")
 	wantSound(t, nodes[0])
 	expect.OK(t, nodes[0].JoinLog(clusterlog.ID{1}, newLog().head))
-	if p := posted(t, nodes[0], 0); p.ID == id || len(p.Records) != 0 {
-		t.Error("it has its old outbox again")
-	}
+	p := posted(t, nodes[0], 0)
+	expect.That(t, p.ID != id && len(p.Records) == 0, "it has its old outbox again")
 	wantSound(t, nodes[0])
 }
 

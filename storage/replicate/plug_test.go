@@ -22,11 +22,7 @@ func TestAProgramWithoutClustersLeavesAStoreOfOneAlone(t *testing.T) {
 	_, err = storage.Restore(t.Context(), "/backup", otherDir, storage.RestoreOptions{FS: disk, Logger: quiet})
 	expect.Error(t, err, storage.ErrOfCluster, "restoring")
 	reader, err := storage.Open(storeDir, storage.Options{FS: disk, Logger: quiet, ReadOnly: true})
-	if err != nil {
-		t.Fatalf("reading: %v", err)
-	}
-	if err := reader.Close(); err != nil {
-		t.Error(err)
-	}
+	expect.OK(t, err, "reading")
+	expect.NoError(t, reader.Close())
 	closeStore(t, openMem(t, disk))
 }

@@ -35,9 +35,7 @@ func TestAllNodesGetEqualFigures(t *testing.T) {
 			c.settle()
 			c.compare()
 			c.compareHits("after it")
-			if c.crashes == 0 || c.repeats == 0 {
-				t.Errorf("%d crashes, %d repeated records", c.crashes, c.repeats)
-			}
+			expect.That(t, c.crashes != 0 && c.repeats != 0, "%d crashes, %d repeated records", c.crashes, c.repeats)
 		})
 	}
 }
@@ -235,9 +233,7 @@ func (n *pulledNode) pull(from *pulledNode) {
 	next, err := n.store.PulledNext(*from.store.outbox.id.Load())
 	expect.OK(n.c.t, err)
 	p, err := from.store.Outbox(next-1, rng.IntN(2)<<20)
-	if err != nil {
-		n.c.t.Fatalf("Outbox(%d): %v", next-1, err)
-	}
+	expect.OK(n.c.t, err, "Outbox(%d)", next-1)
 	n.late = append(n.late, p)
 	for range rng.IntN(3) {
 		p := n.late[max(rng.IntN(len(n.late)), len(n.late)-1-rng.IntN(8))]
@@ -246,9 +242,8 @@ func (n *pulledNode) pull(from *pulledNode) {
 		if p.First < before && len(p.Records) > 0 {
 			n.c.repeats++
 		}
-		if _, err := n.store.ApplyPulled(p.ID, p.First, p.Records); err != nil && (p.First <= before || !errors.Is(err, ErrOutboxGap)) {
-			n.c.t.Fatalf("ApplyPulled(from %d, the next is %d): %v", p.First, before, err)
-		}
+		_, err = n.store.ApplyPulled(p.ID, p.First, p.Records)
+		expect.MustThat(n.c.t, err == nil || p.First > before && errors.Is(err, ErrOutboxGap), "ApplyPulled(from %d, the next is %d): %v", p.First, before, err)
 	}
 }
 
@@ -261,9 +256,8 @@ func (c *pulledCluster) compareHits(when string) {
 		}
 	}
 	for i, n := range c.nodes {
-		if got := hitsOf(c.t, n.store); !maps.Equal(got, want) {
-			c.t.Errorf("%s node %d has hits %v, want %v", when, i, got, want)
-		}
+		got := hitsOf(c.t, n.store)
+		expect.That(c.t, maps.Equal(got, want), "%s node %d has hits %v, want %v", when, i, got, want)
 	}
 }
 
@@ -348,9 +342,8 @@ func compareRows(t *testing.T, node int, got, want map[string]string) {
 		expect.Equal(t, got[key], value, "node %d, row %x", node, key)
 	}
 	for key := range got {
-		if _, ok := want[key]; !ok {
-			t.Errorf("node %d, row %x: %x, want none", node, key, got[key])
-		}
+		_, ok := want[key]
+		expect.That(t, ok, "node %d, row %x: %x, want none", node, key, got[key])
 	}
 }
 
@@ -414,9 +407,7 @@ func TestALateRowIsWhereTheRollUpWouldHavePutIt(t *testing.T) {
 		if c.want != nil {
 			want = rowOf(c.want)
 		}
-		if err != nil || !bytes.Equal(got, want) {
-			t.Errorf("%s: got %x, %v, want %x", name, got, err, want)
-		}
+		expect.That(t, err == nil && bytes.Equal(got, want), "%s: got %x, %v, want %x", name, got, err, want)
 	}
 	wantTally(t, s, 4, &rowtest.Model{Hits: 8, Visitors: two.Visitors})
 	wantTally(t, s, 9, two)
@@ -475,20 +466,14 @@ func TestRefusedRecordsChangeNothing(t *testing.T) {
 	} {
 		before := everything(t, s)
 		pulled, err := s.ApplyPulled(p.ID, c.first, c.records)
-		if !errors.Is(err, c.want) || c.want == nil && (err != nil || pulled.Next != 2) || len(pulled.Hits) != 0 {
-			t.Errorf("%s: got %+v, %v, want %v", name, pulled, err, c.want)
-		}
-		if !maps.Equal(everything(t, s), before) {
-			t.Errorf("%s: something has changed", name)
-		}
+		expect.That(t, errors.Is(err, c.want) && (c.want != nil || err == nil && pulled.Next == 2) && len(pulled.Hits) == 0,
+			"%s: got %+v, %v, want %v", name, pulled, err, c.want)
+		expect.That(t, maps.Equal(everything(t, s), before), "%s: something has changed", name)
 	}
 	before := everything(t, s)
-	if _, err := s.ApplyPulled(*s.outbox.id.Load(), 1, [][]byte{record(row.OutboxHead{Position: 1}, one)}); !errors.Is(err, ErrOwnOutbox) || !maps.Equal(everything(t, s), before) {
-		t.Errorf("its own outbox: got %v, want ErrOwnOutbox", err)
-	}
-	if pull(t, s, nodes[1]) != 2 {
-		t.Error("the good records were not applied afterwards")
-	}
+	_, err := s.ApplyPulled(*s.outbox.id.Load(), 1, [][]byte{record(row.OutboxHead{Position: 1}, one)})
+	expect.That(t, errors.Is(err, ErrOwnOutbox) && maps.Equal(everything(t, s), before), "its own outbox: got %v, want ErrOwnOutbox", err)
+	expect.Equal(t, pull(t, s, nodes[1]), 2, "the good records were not applied afterwards")
 	wantSound(t, s)
 }
 
@@ -511,9 +496,7 @@ func TestRecordsBeyondTheLogAreAppliedUpToThere(t *testing.T) {
 	count(3, 50)
 	p := posted(t, maker, 0)
 	got, err := s.ApplyPulled(p.ID, 1, p.Records)
-	if err != nil || got.Next != 3 || len(got.Hits) != 2 {
-		t.Fatalf("before the log: got %+v, %v", got, err)
-	}
+	expect.MustThat(t, err == nil && got.Next == 3 && len(got.Hits) == 2, "before the log: got %+v, %v", got, err)
 	_, err = s.ApplyPulled(p.ID, 3, p.Records[2:])
 	expect.Error(t, err, ErrOutboxEarly, "a link that is not there yet")
 	wantSound(t, s)
@@ -542,9 +525,8 @@ func TestAPurgedLinkGetsNoRowsAgain(t *testing.T) {
 	learnEach(t, s, log, len(log.entries), deafLearner{})
 	check := func(when string, s *Store) {
 		t.Helper()
-		if tally, _, err := readLife(t, s, 1); err != nil || tally.Hits != 0 {
-			t.Errorf("%s: the purged link has %d hits, %v", when, tally.Hits, err)
-		}
+		tally, _, err := readLife(t, s, 1)
+		expect.That(t, err == nil && tally.Hits == 0, "%s: the purged link has %d hits, %v", when, tally.Hits, err)
 		if tally, _, err := readLife(t, s, 2); err != nil || tally.Hits != 2 && s != leader {
 			t.Errorf("%s: the other one has %d hits, %v", when, tally.Hits, err)
 		}
@@ -552,16 +534,12 @@ func TestAPurgedLinkGetsNoRowsAgain(t *testing.T) {
 	}
 	crashed := openMem(t, disks[2].CrashClone(loseAll()))
 	for when, s := range map[string]*Store{"at once": s, "after a restart": crashed} {
-		if hits := pull(t, s, maker); hits != 1 {
-			t.Errorf("%s: got %d hits, want the one of the other link", when, hits)
-		}
-		if m := s.Rows.Metrics(); m.PulledRowsDropped != 1 || m.PulledRows != 3 {
-			t.Errorf("%s: %d rows applied, %d dropped", when, m.PulledRows, m.PulledRowsDropped)
-		}
+		expect.Equal(t, pull(t, s, maker), 1, "%s hits", when)
+		m := s.Rows.Metrics()
+		expect.That(t, m.PulledRowsDropped == 1 && m.PulledRows == 3, "%s: %d rows applied, %d dropped", when, m.PulledRows, m.PulledRowsDropped)
 		owner := &rowtest.Model{Hits: 2, Visitors: map[uint64]bool{1: true}}
-		if got, err := s.writer.Get(row.AppendOwnerHourKey(nil, 100, 2)); err != nil || !bytes.Equal(got, rowOf(owner)) {
-			t.Errorf("%s: the owner has %x, %v", when, got, err)
-		}
+		got, err := s.writer.Get(row.AppendOwnerHourKey(nil, 100, 2))
+		expect.That(t, err == nil && bytes.Equal(got, rowOf(owner)), "%s: the owner has %x, %v", when, got, err)
 		check(when, s)
 	}
 	check("at the leader", leader)
@@ -582,12 +560,8 @@ func TestFlushesRollUpsPullsAndDropsMayRunAtOnce(t *testing.T) {
 				f := rowtest.NewFlush()
 				f.Add(100+uint32(seq/10), 1+seq%clusterLinks, clusterOwner(1+seq%clusterLinks), rowtest.Hit(seq))
 				p := engine.Positions{Epoch: 1, FlushSeq: seq + 1, OpenHour: 100 + uint32(seq/10), Rings: []uint64{seq}}
-				if err := s.Flush(f.Batch(p)); err != nil {
-					t.Error(err)
-				}
-				if _, err := s.RollUp(upTo(100 + uint32(seq/10))); err != nil {
-					t.Error(err)
-				}
+				expect.NoError(t, s.Flush(f.Batch(p)))
+				expect.NoError(t, expect.Err(s.RollUp(upTo(100+uint32(seq/10)))))
 			}
 		})
 		running.Go(func() {
@@ -604,9 +578,7 @@ func TestFlushesRollUpsPullsAndDropsMayRunAtOnce(t *testing.T) {
 					return
 				}
 				next = pulled.Next
-				if _, err := other.DropOutbox(next - 1); err != nil {
-					t.Error(err)
-				}
+				expect.NoError(t, expect.Err(other.DropOutbox(next-1)))
 			}
 		})
 	}
@@ -615,9 +587,7 @@ func TestFlushesRollUpsPullsAndDropsMayRunAtOnce(t *testing.T) {
 		rollUpAll(t, s, upTo(200), nil)
 	}
 	for _, table := range []byte{row.TableLinkHours, row.TableOwnerHours, row.TableLinkDays, row.TableLinkLives, row.TableOwnerDays} {
-		if !maps.Equal(rows(t, nodes[0], table), rows(t, nodes[1], table)) {
-			t.Errorf("table %x differs", table)
-		}
+		expect.That(t, maps.Equal(rows(t, nodes[0], table), rows(t, nodes[1], table)), "table %x differs", table)
 	}
 	var total uint64
 	for _, hits := range hitsOf(t, nodes[0]) {

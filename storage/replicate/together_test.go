@@ -28,9 +28,7 @@ func applyTogether(t *testing.T, s *Store, all ...engine.Mutation) {
 		writes[i].Mutation = m
 	}
 	writeTogether(t, s, writes)
-	if got := s.Store.Metrics().CommitBatches; got != 1 {
-		t.Fatalf("got %d commits, want one", got)
-	}
+	expect.MustEqual(t, s.Store.Metrics().CommitBatches, 1, "commits")
 }
 
 // An anyWrite is a mutation or a bulk.
@@ -76,9 +74,7 @@ func TestMutationsOfACodeInACommitTakeEffectInTheirOrder(t *testing.T) {
 			applyTogether(t, s, c.mutations...)
 			got, err := s.ReadRecord(keyOf("code"))
 			live := err == nil && got.Hot.Flags&engine.FlagTombstone == 0
-			if live != (c.want != 0) || live && got.Hot.ID != c.want {
-				t.Errorf("got %+v, %v, want link %d", got.Hot, err, c.want)
-			}
+			expect.That(t, live == (c.want != 0) && (!live || got.Hot.ID == c.want), "got %+v, %v, want link %d", got.Hot, err, c.want)
 			expect.Equal(t, len(rows(t, s, row.TableByOwner)), c.indexed, "rows by owner")
 			closeStore(t, s)
 		})
@@ -94,14 +90,12 @@ func TestAllCreationsOfACommitAreWrittenHoweverMany(t *testing.T) {
 		}
 		applyTogether(t, s, all...)
 		for _, m := range all {
-			if got, err := s.ReadRecord(keyOf(m.Hot.Code)); err != nil || got.Hot.ID != m.Hot.ID || got.Cold.Title != m.Cold.Title {
-				t.Fatalf("%d together, link %q: got %+v, %v", n, m.Hot.Code, got, err)
-			}
+			got, err := s.ReadRecord(keyOf(m.Hot.Code))
+			expect.MustThat(t, err == nil && got.Hot.ID == m.Hot.ID && got.Cold.Title == m.Cold.Title, "%d together, link %q: got %+v, %v", n, m.Hot.Code, got, err)
 		}
 		for _, table := range []byte{row.TableHot, row.TableCold, row.TableByOwner, row.TableByTag} {
-			if got := len(rows(t, s, table)); got != n {
-				t.Errorf("%d together: got %d rows of table %q", n, got, table)
-			}
+			got := len(rows(t, s, table))
+			expect.That(t, got == n, "%d together: got %d rows of table %q", n, got, table)
 		}
 		closeStore(t, s)
 	}
@@ -146,9 +140,7 @@ func TestWritesOfAllKindsHaveTheSameEffectTogetherAsOneByOneAndOnAFollower(t *te
 	for i := range all {
 		done := make(chan error, 1)
 		all[i].to(single, func(err error) { done <- err })
-		if err := <-done; err != nil {
-			t.Fatalf("write %d: %v", i, err)
-		}
+		expect.OK(t, <-done, "write %d", i)
 	}
 	stop()
 	want := hashOf(t, single)
@@ -156,21 +148,14 @@ func TestWritesOfAllKindsHaveTheSameEffectTogetherAsOneByOneAndOnAFollower(t *te
 	leader, log := newLeader(t)
 	writeTogether(t, leader, all)
 	expect.Equal(t, len(log.entries), 1, "entries")
-	if hashOf(t, leader) != want {
-		t.Errorf("together they leave\n%q, one by one\n%q", rows(t, leader), rows(t, single))
-	}
+	expect.Equal(t, hashOf(t, leader), want, "together they leave\n%q, one by one\n%q", rows(t, leader), rows(t, single))
 	follower := newFollower(t)
 	learnEach(t, follower, log, len(log.entries), &told{})
-	if hashOf(t, follower) != want {
-		t.Errorf("a follower has\n%q, the leader\n%q", rows(t, follower), rows(t, leader))
-	}
-	if got := slices.Sorted(maps.Keys(storetest.RowsOfLinks(t, follower.db, follower.Mark().Hour))); !slices.Equal(got, []uint64{1, 3, 4, 5, 6, 7, 10, 11}) {
-		t.Errorf("got rows of links %v", got)
-	}
+	expect.Equal(t, hashOf(t, follower), want, "a follower has\n%q, the leader\n%q", rows(t, follower), rows(t, leader))
+	expect.Slices(t, slices.Sorted(maps.Keys(storetest.RowsOfLinks(t, follower.db, follower.Mark().Hour))), []uint64{1, 3, 4, 5, 6, 7, 10, 11})
 	for code, id := range map[string]uint64{"gone": 4, "edited": 3, "z": 10, "last": 7} {
-		if got, err := follower.ReadRecord(keyOf(code)); err != nil || got.Hot.ID != id {
-			t.Errorf("%q: got link %d, %v, want link %d", code, got.Hot.ID, err, id)
-		}
+		got, err := follower.ReadRecord(keyOf(code))
+		expect.That(t, err == nil && got.Hot.ID == id, "%q: got link %d, %v, want link %d", code, got.Hot.ID, err, id)
 	}
 }
 
@@ -199,12 +184,10 @@ func TestTheLargestCreationsOfACommitAreEachWholeInAnEntry(t *testing.T) {
 	writeTogether(t, leader, all)
 	for i := range log.entries {
 		p, err := row.DecodePayload(log.entries[i].Payload)
-		if err != nil || !p.First || !p.Last {
-			t.Fatalf("entry %d of %d: %d bytes, first %v, last %v, %v: a batch takes several", i, len(log.entries), len(p.Part), p.First, p.Last, err)
-		}
-		if i+1 < len(log.entries) && len(p.Part)+len(log.entries[i].Private) < clusterlog.MaxPayloadBytes/2 {
-			t.Errorf("entry %d has %d bytes and %d private ones only", i, len(p.Part), len(log.entries[i].Private))
-		}
+		expect.MustThat(t, err == nil && p.First && p.Last,
+			"entry %d of %d: %d bytes, first %v, last %v, %v: a batch takes several", i, len(log.entries), len(p.Part), p.First, p.Last, err)
+		expect.That(t, i+1 >= len(log.entries) || len(p.Part)+len(log.entries[i].Private) >= clusterlog.MaxPayloadBytes/2,
+			"entry %d has %d bytes and %d private ones only", i, len(p.Part), len(log.entries[i].Private))
 	}
 	expect.Equal(t, len(rows(t, leader, row.TableHot)), len(all), "links")
 }
@@ -234,8 +217,6 @@ func TestTheBytesThatWaitAreThoseOfTheRowsOrALittleMore(t *testing.T) {
 		if got := pending.Len() - before; got > waiting || waiting > 3*got || b.Size() != pending.Len() {
 			t.Errorf("%s: the rows have %d bytes, %d waited, and %d are left", name, got, waiting, b.Size()-pending.Len())
 		}
-		if err := pending.Close(); err != nil {
-			t.Error(err)
-		}
+		expect.NoError(t, pending.Close())
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 // codecs are all value formats: each decodes a value and encodes it again.
@@ -175,18 +176,14 @@ func TestFormatsAreAsPinned(t *testing.T) {
 
 func wantBytes(t *testing.T, name string, got []byte, hexWant string) {
 	t.Helper()
-	if want := unhex(t, hexWant); !slices.Equal(got, want) {
-		t.Errorf("%s: got %x, want %x", name, got, want)
-	}
+	expect.Slices(t, got, unhex(t, hexWant), name)
 }
 
 // unhex decodes hexadecimal digits, ignoring spaces.
 func unhex(t testing.TB, digits string) []byte {
 	t.Helper()
 	b, err := hex.DecodeString(strings.ReplaceAll(digits, " ", ""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return b
 }
 
@@ -266,9 +263,7 @@ func TestRecordsAreReadAsTheyWereWritten(t *testing.T) {
 		}
 		receipt.Link.Hot.Key, receipt.Link.Cold.ImportedHits = cold.Key, receipt.Hits
 		got, err := DecodeReceipt(receipt.RequestKey, AppendReceipt(nil, &receipt, &hot, &cold))
-		if err != nil || !reflect.DeepEqual(got, receipt) {
-			t.Fatalf("receipt: got %+v, %v, want %+v", got, err, receipt)
-		}
+		expect.MustThat(t, err == nil && reflect.DeepEqual(got, receipt), "receipt: got %+v, %v, want %+v", got, err, receipt)
 		index := IndexValue{
 			engine.Key{Domain: genDomain.Draw(t, "domain"), Code: genText(engine.MaxCodeBytes).Draw(t, "code")}, genText(MaxHostBytes).Draw(t, "host"),
 			genText(engine.MaxTitleBytes).Draw(t, "title"),
@@ -287,9 +282,8 @@ func TestPositionsAndMarksAreReadAsTheyWereWritten(t *testing.T) {
 		if rings := rapid.SliceOfN(rapid.Uint64(), 0, 64).Draw(t, "rings"); len(rings) > 0 {
 			p.Rings = rings
 		}
-		if got, err := DecodePositions(AppendPositions(nil, &p)); err != nil || !reflect.DeepEqual(got, p) {
-			t.Fatalf("positions: got %+v, %v, want %+v", got, err, p)
-		}
+		got, err := DecodePositions(AppendPositions(nil, &p))
+		expect.MustThat(t, err == nil && reflect.DeepEqual(got, p), "positions: got %+v, %v, want %+v", got, err, p)
 		m := Mark{Hour: rapid.Uint32Max(1<<31).Draw(t, "hour"), Stage: Stage(rapid.IntRange(0, 1).Draw(t, "stage")), Next: rapid.Uint64().Draw(t, "next")}
 		at := m.Hour
 		for _, step := range rapid.SliceOfN(rapid.Uint32Range(1, 1<<20), 0, 64).Draw(t, "ahead") {
@@ -314,12 +308,9 @@ func TestMalformedValuesAreRefusedAsCorrupt(t *testing.T) {
 			digits, name, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t# ")
 			value := unhex(t, repeated(t, digits))
 			_, err := codecs[d.Cmd](value)
-			if !errors.Is(err, ErrCorrupt) {
-				t.Errorf("%s: got %v, want ErrCorrupt", name, err)
-			}
-			if checkErr := CheckTally(value); d.Cmd == "tally" && !errors.Is(checkErr, ErrCorrupt) {
-				t.Errorf("%s: CheckTally: got %v, want ErrCorrupt", name, checkErr)
-			}
+			expect.Error(t, err, ErrCorrupt, name)
+			checkErr := CheckTally(value)
+			expect.That(t, d.Cmd != "tally" || errors.Is(checkErr, ErrCorrupt), "%s: CheckTally: got %v, want ErrCorrupt", name, checkErr)
 			fmt.Fprintf(&out, "%s: %v\n", name, err)
 		}
 		return out.String()
@@ -332,9 +323,7 @@ func repeated(t *testing.T, digits string) string {
 	for i, word := range words {
 		if what, times, ok := strings.Cut(word, "*"); ok {
 			n, err := strconv.Atoi(times)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			words[i] = strings.Repeat(what, n)
 		}
 	}
@@ -351,9 +340,7 @@ func TestTheHostEndsBeforePathQueryAndFragment(t *testing.T) {
 		"no url":                                         "",
 		"https://" + strings.Repeat("h", 400) + ".com/x": strings.Repeat("h", MaxHostBytes),
 	} {
-		if got := HostOf(target); got != want {
-			t.Errorf("hostOf(%q): got %q, want %q", target, got, want)
-		}
+		expect.Equal(t, HostOf(target), want, "hostOf(%q)", target)
 	}
 }
 
@@ -367,12 +354,8 @@ func fuzzCodec(f *testing.F, name string, seeds ...[]byte) {
 	}
 	f.Fuzz(func(t *testing.T, v []byte) {
 		again, err := codecs[name](v)
-		if err != nil && !errors.Is(err, ErrCorrupt) {
-			t.Fatalf("%s %x: got %v, want ErrCorrupt", name, v, err)
-		}
-		if err == nil && !slices.Equal(again, v) {
-			t.Fatalf("%s: %x was taken, and is %x again", name, v, again)
-		}
+		expect.MustThat(t, err == nil || errors.Is(err, ErrCorrupt), "%s %x: got %v, want ErrCorrupt", name, v, err)
+		expect.MustThat(t, err != nil || slices.Equal(again, v), "%s: %x was taken, and is %x again", name, v, again)
 	})
 }
 

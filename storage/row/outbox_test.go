@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 var (
@@ -68,9 +69,7 @@ func TestAnOutboxRecordIsReadAsItWasWritten(t *testing.T) {
 			return r
 		}), 1, 9).Draw(t, "rows")
 		gotHead, got, err := outboxRows(outboxOf(h, rows...))
-		if err != nil || gotHead != h || !reflect.DeepEqual(got, rows) {
-			t.Fatalf("got %+v, %+v, %v\nwant %+v, %+v", gotHead, got, err, h, rows)
-		}
+		expect.MustThat(t, err == nil && gotHead == h && reflect.DeepEqual(got, rows), "got %+v, %+v, %v\nwant %+v, %+v", gotHead, got, err, h, rows)
 	})
 }
 
@@ -79,17 +78,14 @@ func TestEachFlippedBitOfAnOutboxRecordIsFound(t *testing.T) {
 	for bit := range 8 * len(whole) {
 		flipped := slices.Clone(whole)
 		flipped[bit/8] ^= 1 << (bit % 8)
-		if _, err := CheckOutbox(flipped); !errors.Is(err, ErrCorrupt) {
-			t.Errorf("bit %d: got %v, want ErrCorrupt", bit, err)
-		}
+		expect.Error(t, expect.Err(CheckOutbox(flipped)), ErrCorrupt, "bit %d", bit)
 	}
 }
 
 func TestARecordOverTheLimitIsRefused(t *testing.T) {
 	long := outboxOf(OutboxHead{Position: 1}, OutboxRow{TableLinkHours, 1, 1, make([]byte, MaxOutboxRecordBytes)})
-	if _, err := CheckOutbox(long); !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "too long") {
-		t.Errorf("a record over the limit: got %v", err)
-	}
+	_, err := CheckOutbox(long)
+	expect.That(t, errors.Is(err, ErrCorrupt) && strings.Contains(err.Error(), "too long"), "a record over the limit: got %v", err)
 }
 
 // FuzzOutboxRecord reads any bytes as a record whose checksum fits.
@@ -101,11 +97,7 @@ func FuzzOutboxRecord(f *testing.F) {
 	f.Fuzz(func(t *testing.T, v []byte) {
 		v = binary.LittleEndian.AppendUint32(slices.Clone(v), crc32.Checksum(v, castagnoli))
 		again, err := encodeOutboxAgain(v)
-		if err != nil && !errors.Is(err, ErrCorrupt) {
-			t.Fatalf("%x: got %v, want ErrCorrupt", v, err)
-		}
-		if err == nil && !slices.Equal(again, v) {
-			t.Fatalf("%x was taken, and is %x again", v, again)
-		}
+		expect.MustThat(t, err == nil || errors.Is(err, ErrCorrupt), "%x: got %v, want ErrCorrupt", v, err)
+		expect.MustThat(t, err != nil || slices.Equal(again, v), "%x was taken, and is %x again", v, again)
 	})
 }

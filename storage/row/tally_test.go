@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage/row/rowtest"
 )
 
@@ -93,9 +94,8 @@ func TestADenseTallyRowIsAsPinned(t *testing.T) {
 		dense.Visitors.Add(i << 50)
 	}
 	row := AppendTally(nil, &dense)
-	if got, want := row[:11], []byte{1, tallyVisitors, sketchDense, 2, 14, 0, 0, 0, 0, 0x40, 0}; !slices.Equal(got, want) {
-		t.Errorf("head: got %x, want %x", got, want)
-	}
+	got, want := row[:11], []byte{1, tallyVisitors, sketchDense, 2, 14, 0, 0, 0, 0, 0x40, 0}
+	expect.Slices(t, got, want, "head")
 	if got, want := len(row), 11+1<<14; got != want {
 		t.Errorf("got %d bytes, want %d", got, want)
 	}
@@ -106,15 +106,10 @@ func TestTalliesAreReadAsTheyWereWritten(t *testing.T) {
 		m := rowtest.Models().Draw(t, "tally")
 		row := rowOf(m)
 		got, err := decodeTally(row)
-		if err != nil || !slices.Equal(AppendTally(nil, &got), row) || got.Hits != m.Hits || got.Heads != m.Heads {
-			t.Fatalf("got %+v, %v, want %+v", got, err, m)
-		}
-		if hits, err := DecodeTallyHits(row); err != nil || hits != m.Hits {
-			t.Fatalf("hits: got %d, %v, want %d", hits, err, m.Hits)
-		}
-		if err := CheckTally(row); err != nil {
-			t.Fatalf("checkTally: %v", err)
-		}
+		expect.MustThat(t, err == nil && slices.Equal(AppendTally(nil, &got), row) && got.Hits == m.Hits && got.Heads == m.Heads, "got %+v, %v, want %+v", got, err, m)
+		hits, err := DecodeTallyHits(row)
+		expect.MustThat(t, err == nil && hits == m.Hits, "hits: got %d, %v, want %d", hits, err, m.Hits)
+		expect.OK(t, CheckTally(row), "checkTally")
 	})
 }
 
@@ -131,14 +126,10 @@ func TestBreakdownsThatCannotBeReadBackAreRefused(t *testing.T) {
 		"twice":             {{{Value: "b", Hits: 1}, {Value: "b", Hits: 1}}},
 		"257 values":        {make(engine.Breakdown, engine.MaxValues+1)},
 	} {
-		if err := CheckDimensions(&engine.Tally{Hits: 2, Dimensions: d}); err == nil {
-			t.Errorf("%s: got no error", name)
-		}
+		expect.That(t, CheckDimensions(&engine.Tally{Hits: 2, Dimensions: d}) != nil, "%s: got no error", name)
 	}
 	for _, tally := range []*engine.Tally{&goldenTally, &goldenDivided} {
-		if err := CheckDimensions(tally); err != nil {
-			t.Errorf("got %v", err)
-		}
+		expect.NoError(t, CheckDimensions(tally))
 	}
 }
 
@@ -148,9 +139,8 @@ func TestTheCheckOfATallyAgreesWithItsDecoder(t *testing.T) {
 		at := rapid.IntRange(0, min(len(row)-1, 40)).Draw(t, "at")
 		row[at] ^= rapid.Byte().Draw(t, "flip")
 		_, decodeErr := decodeTally(row)
-		if checkErr := CheckTally(row); (checkErr == nil) != (decodeErr == nil) {
-			t.Fatalf("checkTally: %v, decodeTally: %v", checkErr, decodeErr)
-		}
+		checkErr := CheckTally(row)
+		expect.MustEqual(t, checkErr == nil, decodeErr == nil, "checkTally: %v, decodeTally: %v", checkErr, decodeErr)
 	})
 }
 
@@ -177,16 +167,11 @@ func FuzzTallyReaders(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, row []byte) {
 		tally, err := decodeTally(row)
-		if checkErr := CheckTally(row); (checkErr == nil) != (err == nil) || err != nil && !errors.Is(checkErr, ErrCorrupt) {
-			t.Fatalf("%x: checkTally: %v, decodeTally: %v", row, checkErr, err)
-		}
+		checkErr := CheckTally(row)
+		expect.MustThat(t, (checkErr == nil) == (err == nil) && (err == nil || errors.Is(checkErr, ErrCorrupt)), "%x: checkTally: %v, decodeTally: %v", row, checkErr, err)
 		hits, hitsErr := DecodeTallyHits(row)
-		if hitsErr != nil && !errors.Is(hitsErr, ErrCorrupt) {
-			t.Fatalf("%x: got %v, want ErrCorrupt", row, hitsErr)
-		}
-		if err == nil && (hitsErr != nil || hits != tally.Hits) {
-			t.Fatalf("%x: got %d hits, %v, want %d", row, hits, hitsErr, tally.Hits)
-		}
+		expect.MustThat(t, hitsErr == nil || errors.Is(hitsErr, ErrCorrupt), "%x: got %v, want ErrCorrupt", row, hitsErr)
+		expect.MustThat(t, err != nil || hitsErr == nil && hits == tally.Hits, "%x: got %d hits, %v, want %d", row, hits, hitsErr, tally.Hits)
 	})
 }
 

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"shunt/engine/expect"
 )
 
 const redirect = "HTTP/1.1 302 Found\r\nDate: Sun, 22 Nov 2026 22:47:22 GMT\r\nContent-Length: 0\r\nLocation: " + TargetStart + "x\r\n\r\n"
@@ -38,9 +40,7 @@ func TestOnlyRedirectsToTargetsAreAnswers(t *testing.T) {
 		"a head without end":             {strings.Replace(redirect, "\r\n\r\n", "\r\nX: "+strings.Repeat("x", maxHeadBytes), 1), 0, true},
 	} {
 		got, _, err := answerLength([]byte(c.answer), redirectLine)
-		if got != c.length || (err != nil) != c.fails || err != nil && !errors.Is(err, errWrongAnswer) {
-			t.Errorf("%s: got %d, %v", name, got, err)
-		}
+		expect.That(t, got == c.length && (err != nil) == c.fails && (err == nil || errors.Is(err, errWrongAnswer)), "%s: got %d, %v", name, got, err)
 	}
 }
 
@@ -49,9 +49,7 @@ func TestTheLastAnswerOfAConnectionIsRecognized(t *testing.T) {
 		"Connection: close": true, "connection:close": true, "Connection: keep-alive": false, "Connection: closed": false, "X: close": false, "Proxy-Connection: close": false,
 	} {
 		_, last, err := answerLength([]byte(strings.Replace(redirect, "\r\n\r\n", "\r\n"+field+"\r\n\r\n", 1)), redirectLine)
-		if err != nil || last != want {
-			t.Errorf("%s: got %v, %v", field, last, err)
-		}
+		expect.That(t, err == nil && last == want, "%s: got %v, %v", field, last, err)
 	}
 }
 
@@ -61,15 +59,12 @@ func FuzzAnswerLength(f *testing.F) {
 	f.Add([]byte(strings.Replace(redirect, ": 0", ": 5", 1)+"<a/>\n"), 130)
 	f.Fuzz(func(t *testing.T, b []byte, cut int) {
 		n, last, err := answerLength(b, redirectLine)
-		if n < 0 || n > len(b) || err != nil && n != 0 || last && n == 0 {
-			t.Fatalf("got %d, %v", n, err)
-		}
+		expect.MustThat(t, n >= 0 && n <= len(b) && (err == nil || n == 0) && (!last || n != 0), "got %d, %v", n, err)
 		if cut = max(0, min(cut, n-1)); n == 0 {
 			return
 		}
-		if got, _, err := answerLength(b[:cut], redirectLine); got != 0 || err != nil {
-			t.Errorf("its first %d bytes: got %d, %v", cut, got, err)
-		}
+		got, _, err := answerLength(b[:cut], redirectLine)
+		expect.That(t, got == 0 && err == nil, "its first %d bytes: got %d, %v", cut, got, err)
 	})
 }
 
@@ -87,12 +82,10 @@ func TestArrivalsAreAPoissonProcess(t *testing.T) {
 			long++
 		}
 	}
-	if mean := sum / n; math.Abs(mean-1) > 0.01 {
-		t.Errorf("the mean gap is %v of the wanted one", mean)
-	}
-	if share := float64(long) / n; math.Abs(share-1/math.E) > 0.005 {
-		t.Errorf("a share of %v of the gaps is longer than their mean, want 1/e", share)
-	}
+	mean := sum / n
+	expect.That(t, math.Abs(mean-1) <= 0.01, "the mean gap is %v of the wanted one", mean)
+	share := float64(long) / n
+	expect.That(t, math.Abs(share-1/math.E) <= 0.005, "a share of %v of the gaps is longer than their mean, want 1/e", share)
 }
 
 func TestLinksHaveCodesAndTargetsOfTheirOwn(t *testing.T) {
@@ -101,12 +94,9 @@ func TestLinksHaveCodesAndTargetsOfTheirOwn(t *testing.T) {
 	for i := range n {
 		seen[strings.ToLower(Code(i))] = true
 	}
-	if len(seen) != n {
-		t.Errorf("%d codes differ by more than case, want %d", len(seen), n)
-	}
-	if got := Target(7); len(got) != targetBytes || !strings.HasPrefix(got, TargetStart) || got == Target(8) {
-		t.Errorf("got target %q", got)
-	}
+	expect.Equal(t, len(seen), n, "codes differ by more than case")
+	got := Target(7)
+	expect.That(t, len(got) == targetBytes && strings.HasPrefix(got, TargetStart) && got != Target(8), "got target %q", got)
 }
 
 func TestZipfDrawsFewLinksOften(t *testing.T) {
@@ -117,16 +107,11 @@ func TestZipfDrawsFewLinksOften(t *testing.T) {
 	}
 	for i := range links {
 		delete(counts, codeOf(i))
-		if i == links/2 && len(counts) < links/10 {
-			t.Errorf("only %d links are in the other half", len(counts))
-		}
+		expect.That(t, i != links/2 || len(counts) >= links/10, "only %d links are in the other half", len(counts))
 	}
-	if len(counts) > 0 {
-		t.Errorf("%d codes are of no link", len(counts))
-	}
-	if got := drawCodes(1, nil); len(got) != 1 || got[0] != codeOf(0) {
-		t.Errorf("of one link: got %q", got)
-	}
+	expect.That(t, len(counts) == 0, "%d codes are of no link", len(counts))
+	got := drawCodes(1, nil)
+	expect.That(t, len(got) == 1 && got[0] == codeOf(0), "of one link: got %q", got)
 }
 
 func TestRequestsAreThoseOfVisitors(t *testing.T) {
@@ -136,20 +121,12 @@ func TestRequestsAreThoseOfVisitors(t *testing.T) {
 		c := codeOf(5)
 		b := request.appendTo([]byte("before"), &c)[len("before"):]
 		r, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(b)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if r.URL.Path != "/"+Code(5) || r.Host != s.Address {
-			t.Errorf("got %s of %s with %v", r.URL, r.Host, r.Header)
-		}
+		expect.OK(t, err)
+		expect.That(t, r.URL.Path == "/"+Code(5) && r.Host == s.Address, "got %s of %s with %v", r.URL, r.Host, r.Header)
 		agents[r.UserAgent()] = true
 	}
-	if len(agents) != 160 {
-		t.Errorf("got %d User-Agents", len(agents))
-	}
-	if plain := templates(&Spec{Address: "127.0.0.1:80"}); len(plain) != 1 {
-		t.Errorf("got %d requests of one visitor", len(plain))
-	}
+	expect.Equal(t, len(agents), 160, "User-Agents")
+	expect.Equal(t, len(templates(&Spec{Address: "127.0.0.1:80"})), 1, "requests of one visitor")
 }
 
 func TestSourceAddressesAreOfLoopback(t *testing.T) {
@@ -160,7 +137,5 @@ func TestSourceAddressesAreOfLoopback(t *testing.T) {
 			t.Fatalf("got %v", a)
 		}
 	}
-	if len(seen) != sourceAddresses {
-		t.Errorf("got %d addresses, want %d", len(seen), sourceAddresses)
-	}
+	expect.Equal(t, len(seen), sourceAddresses, "addresses")
 }
