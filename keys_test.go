@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"shunt/engine/expect"
 )
 
 // keyTypes are the types that have a domain beside a code.
@@ -39,9 +41,7 @@ func TestNoKeyForgetsItsDomain(t *testing.T) {
 		})
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 }
 
 // forgetsDomain reports whether l has a code and no domain.
@@ -92,9 +92,7 @@ func TestAForgottenDomainIsFound(t *testing.T) {
 		`Problem{Code: "a"}`: false, `Key{d, "a"}`: false,
 	} {
 		x, err := parser.ParseExpr(text)
-		if err != nil || forgetsDomain(x.(*ast.CompositeLit)) != want {
-			t.Errorf("%s: %v, want %v", strings.TrimSpace(text), err, want)
-		}
+		expect.That(t, err == nil && forgetsDomain(x.(*ast.CompositeLit)) == want, "%s: %v, want %v", strings.TrimSpace(text), err, want)
 	}
 }
 
@@ -108,8 +106,6 @@ func TestAForgottenDomainOfADraftIsFound(t *testing.T) {
 		{`client.Draft{Alias: "a"}`, "cmd/x.go", false}, {`Draft{Alias: "a"}`, "api/client/x.go", false},
 	} {
 		x, err := parser.ParseExpr(c.text)
-		if err != nil || forgetsDomainOfDraft(x.(*ast.CompositeLit), c.file) != c.want {
-			t.Errorf("%s in %s: %v, want %v", c.text, c.file, err, c.want)
-		}
+		expect.That(t, err == nil && forgetsDomainOfDraft(x.(*ast.CompositeLit), c.file) == c.want, "%s in %s: %v, want %v", c.text, c.file, err, c.want)
 	}
 }

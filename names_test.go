@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"shunt/engine/expect"
 )
 
 // fileNames are names of Go files and documents, alone or with folders. An … stands for more than one file.
@@ -28,15 +30,11 @@ func TestFilesThatTextsNameExist(t *testing.T) {
 		files = append(files, filepath.ToSlash(file))
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for _, file := range files {
 		for _, text := range textsOf(t, file) {
 			for _, name := range fileNames.FindAllString(text, -1) {
-				if !strings.Contains(name, "…") && !exists(files, file, name) {
-					t.Errorf("%s names %s, and there is none", file, name)
-				}
+				expect.That(t, strings.Contains(name, "…") || exists(files, file, name), "%s names %s, and there is none", file, name)
 			}
 		}
 	}
@@ -58,15 +56,11 @@ func textsOf(t *testing.T, file string) (texts []string) {
 	switch path.Ext(file) {
 	case ".md":
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		return []string{string(text)}
 	case ".go":
 		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ParseComments|parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		for _, group := range parsed.Comments {
 			texts = append(texts, group.Text())
 		}
@@ -98,15 +92,11 @@ func TestTestsThatTextsNameExist(t *testing.T) {
 		texts[file] = textsOf(t, file)
 		return nil
 	})
-	if err != nil || len(tests) < 1000 {
-		t.Fatalf("%d tests, %v", len(tests), err)
-	}
+	expect.MustThat(t, err == nil && len(tests) >= 1000, "%d tests, %v", len(tests), err)
 	known := slices.Sorted(maps.Keys(tests))
 	for file, all := range texts {
 		for _, name := range testNames.FindAllString(strings.Join(all, "\n"), -1) {
-			if !isTest(known, name) {
-				t.Errorf("%s names %s, and there is none", file, name)
-			}
+			expect.That(t, isTest(known, name), "%s names %s, and there is none", file, name)
 		}
 	}
 }
@@ -121,9 +111,7 @@ func isTest(tests []string, name string) bool {
 func TestNamesOfMissingTestsAreFound(t *testing.T) {
 	tests := []string{"BenchmarkX", "TestA", "TestAB"}
 	for name, want := range map[string]bool{"TestA": true, "BenchmarkX": true, "TestMain": true, "TestA…": true, "Test…": true, "TestC": false, "TestC…": false, "TestABC": false} {
-		if got := isTest(tests, name); got != want {
-			t.Errorf("%s: got %v, want %v", name, got, want)
-		}
+		expect.Equal(t, isTest(tests, name), want, name)
 	}
 }
 
@@ -137,8 +125,6 @@ func TestNamesOfMissingFilesAreFound(t *testing.T) {
 		{"README.md", "y.go", true}, {"a/x.go", "../README.md", true},
 		{"a/x.go", "y.go", false}, {"README.md", "z.go", false}, {"a/x.go", "api.md", false}, {"a/x.go", "b/x.go", false},
 	} {
-		if got := exists(files, c.file, c.name); got != c.want {
-			t.Errorf("%s in %s: got %v, want %v", c.name, c.file, got, c.want)
-		}
+		expect.Equal(t, exists(files, c.file, c.name), c.want, "%s in %s", c.name, c.file)
 	}
 }

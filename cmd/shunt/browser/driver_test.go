@@ -69,9 +69,7 @@ func TestTextsLinksAndHeadingsAreFoundAsPeopleFindThem(t *testing.T) {
 		"/next": `<h1>Second</h1>`,
 	}, ""))
 	b.visit("/", http.StatusOK)
-	if !b.has(heading("First")) || b.has(heading("Second")) || strings.Contains(b.text(), "Secret") {
-		t.Errorf("got %q", b.text())
-	}
+	expect.That(t, b.has(heading("First")) && !b.has(heading("Second")) && !strings.Contains(b.text(), "Secret"), "got %q", b.text())
 	b.follow(link("The next page"))
 	b.find(heading("Second"))
 	b.reload()
@@ -87,9 +85,8 @@ func TestEachWayInIsWhatItClaims(t *testing.T) {
 			s := startServer(t, w)
 			b := openTab(t, s.base)
 			b.visit("/", http.StatusOK)
-			if got, want := eval[bool](b, "isSecureContext"), w.name != intranet.name; got != want {
-				t.Errorf("got a secure context: %v, want %v", got, want)
-			}
+			got, want := eval[bool](b, "isSecureContext"), w.name != intranet.name
+			expect.Equal(t, got, want)
 			s.addUser(s.token(), emails[admin], "admin")
 			b.enter(s.logIn(emails[admin], password))
 			b.visit("/api/v1/me", http.StatusOK)

@@ -128,9 +128,7 @@ func (s *server) run(input string, args ...string) string {
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
-	if err != nil {
-		s.t.Fatalf("shunt %s: %v\n%s", strings.Join(args, " "), err, stderr.String())
-	}
+	expect.MustThat(s.t, err == nil, "shunt %s: %v\n%s", strings.Join(args, " "), err, stderr.String())
 	return strings.TrimSpace(string(out))
 }
 

@@ -155,9 +155,8 @@ func TestAMarkOfAnotherImportIsNotFollowed(t *testing.T) {
 	expect.That(t, err != nil && strings.Contains(err.Error(), "is damaged"), "a damaged mark: got %v", err)
 	expect.OK(t, os.WriteFile(mark, written, 0o600))
 	expect.OK(t, os.Chtimes(path, time.Now(), time.Now().Add(time.Hour)))
-	if _, _, _, err := g.run(t, path, true); err == nil || !strings.Contains(err.Error(), "has changed since its import was cut") {
-		t.Errorf("another file: got %v", err)
-	}
+	_, _, _, err = g.run(t, path, true)
+	expect.That(t, err != nil && strings.Contains(err.Error(), "has changed since its import was cut"), "another file: got %v", err)
 	expect.OK(t, os.Remove(mark))
 	g = newTarget()
 	if done, _, _, err := g.run(t, path, true); err != nil || done.Created != 20_000 {
@@ -172,9 +171,8 @@ func TestNothingIsLeftOfAMarkThatCannotBeWritten(t *testing.T) {
 	if done, resumable, said, err := g.run(t, path, false); err != nil || resumable || done.Created != 12_000 || !strings.Contains(said, "cannot be resumed") {
 		t.Errorf("got %v, resumable %v, %v: %s", done, resumable, err, said)
 	}
-	if left, err := filepath.Glob(path + markSuffix + newSuffix); err != nil || left != nil {
-		t.Errorf("%v is left, %v", left, err)
-	}
+	left, err := filepath.Glob(path + markSuffix + newSuffix)
+	expect.That(t, err == nil && left == nil, "%v is left, %v", left, err)
 }
 
 func TestTheRestOfAKilledImportGoesWithItsMark(t *testing.T) {
@@ -184,9 +182,8 @@ func TestTheRestOfAKilledImportGoesWithItsMark(t *testing.T) {
 	_, _, _, _ = g.run(t, path, false)
 	expect.OK(t, os.WriteFile(path+markSuffix+newSuffix, []byte("{"), 0o600))
 	g.cutAt = 0
-	if _, _, _, err := g.run(t, path, true); err != nil {
-		t.Error(err)
-	}
+	_, _, _, err := g.run(t, path, true)
+	expect.NoError(t, err)
 	if left, err := filepath.Glob(path + markSuffix + "*"); err != nil || left != nil {
 		t.Errorf("%v is left, %v", left, err)
 	}
