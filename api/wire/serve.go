@@ -224,6 +224,10 @@ func (g *Group) door() loop.Door {
 	}
 }
 
+// IdleWorkers is how long a goroutine of fasthttp waits for another connection, and how often fasthttp looks for such ones.
+// It keeps a server that has ended in memory for as long. Only tests change it.
+var IdleWorkers = time.Minute
+
 // server returns the HTTP server of the group.
 //
 // Header names are normalized (DisableHeaderNamesNormalizing stays off), because Peek compares
@@ -242,7 +246,7 @@ func (g *Group) server() *fasthttp.Server {
 			ReadBufferSize:               http1.MaxHeaderBytes,
 			MaxRequestBodySize:           http1.MaxBodyBytes,
 			MaxRequestsPerConn:           maxRequestsPerConn,
-			MaxIdleWorkerDuration:        time.Minute, // it looks for idle ones as often
+			MaxIdleWorkerDuration:        IdleWorkers,
 			DisablePreParseMultipartForm: true,
 			NoDefaultServerHeader:        true,
 			NoDefaultContentType:         true,
