@@ -238,7 +238,7 @@ func TestABulkThatTheStoreRefusesMakesNothing(t *testing.T) {
 	for _, refusal := range []error{engine.ErrReadOnly, engine.ErrOverloaded} {
 		e.gate.failBulk.Store(&refusal)
 		_, _, err := e.bulkOnce("key", "a - b")
-		expect.Error(t, err, refusal, "the error")
+		expect.Error(t, err, refusal)
 	}
 	e.gate.failBulk.Store(nil)
 	expect.Equal(t, e.Metrics().Links, 0, "links are there")

@@ -55,7 +55,7 @@ func TestFlushRecordedReturnsTheErrorOfItsFlush(t *testing.T) {
 	broken := errors.New("disk is broken")
 	e.gate.failFlush.Store(&broken)
 	hitTimes(e, l, 5)
-	expect.Error(t, e.FlushRecorded(t.Context()), broken, "the error")
+	expect.Error(t, e.FlushRecorded(t.Context()), broken)
 	e.gate.failFlush.Store(nil)
 	hitTimes(e, l, 5) // after the batch that failed, which is committed first
 	expect.NoError(t, e.FlushRecorded(t.Context()))
@@ -105,7 +105,7 @@ func TestFlushRecordedEndsWithItsContext(t *testing.T) {
 	}
 	cancel()
 	for range 2 {
-		expect.Error(t, <-asked, context.Canceled, "the error")
+		expect.Error(t, <-asked, context.Canceled)
 	}
 	e.gate.hold.Store(nil)
 	close(held)

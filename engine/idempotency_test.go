@@ -180,12 +180,12 @@ func TestAFailedRequestLeavesItsKeyFree(t *testing.T) {
 	for i, refused := range []error{engine.ErrOverloaded, engine.ErrClosed, errors.New("disk")} {
 		k.store.err.Store(&refused)
 		_, err := createOnce(k.Engine, fmt.Sprint(i))
-		expect.Error(t, err, refused, "the error")
+		expect.Error(t, err, refused)
 	}
 	k.store.err.Store(nil)
 	badDraft := errors.New("bad draft")
 	_, _, err := k.CreateOnce(context.Background(), request("x"), func() (engine.Draft, error) { return engine.Draft{}, badDraft })
-	expect.Error(t, err, badDraft, "the error")
+	expect.Error(t, err, badDraft)
 	func() {
 		defer func() { _ = recover() }()
 		_, _, _ = k.CreateOnce(context.Background(), request("x"), func() (engine.Draft, error) { panic("in a draft") })

@@ -81,5 +81,5 @@ func TestAListEndsWithAnErrorOfItsTurns(t *testing.T) {
 	late := errors.New("too late")
 	q := engine.LinkQuery{ListRange: engine.ListRange{Owner: 1}, Limit: 10}
 	_, err := e.ListLinksInTurns(context.Background(), q, func(func() error) error { return late })
-	expect.Error(t, err, late, "the error")
+	expect.Error(t, err, late)
 }

@@ -82,10 +82,10 @@ func TestACreateWaitsForTheRetirementOfItsOwner(t *testing.T) {
 					answers <- err
 				}()
 				synctest.Wait()
-				expect.Equal(t, len(answers), 0, "a create did not wait: %v", <-answers)
+				expect.MustEqual(t, len(answers), 0, "creates that did not wait")
 				settle(c.gone)
 				for range 2 {
-					expect.Error(t, <-answers, c.want, "the error")
+					expect.Error(t, <-answers, c.want)
 				}
 			})
 		})

@@ -57,7 +57,7 @@ func TestAFullQueueIsOverloaded(t *testing.T) {
 	for i := range queueLimit {
 		s.Apply(rowtest.Creation(rowtest.Link(fmt.Sprintf("c%d", i), uint64(i+1), 1)), count)
 	}
-	expect.Error(t, tryApply(s, rowtest.Creation(rowtest.Link("over", 1<<20, 1))), engine.ErrOverloaded, "the error")
+	expect.Error(t, tryApply(s, rowtest.Creation(rowtest.Link("over", 1<<20, 1))), engine.ErrOverloaded)
 	expect.Equal(t, s.Metrics().CommitQueueLength, queueLimit, "queue")
 	start(t, s)()
 	expect.Equal(t, answers.Load(), queueLimit, "acknowledgements")
@@ -100,7 +100,7 @@ func TestCloseAnswersMutationsThatRunNeverTook(t *testing.T) {
 	var got error
 	s.Apply(rowtest.Creation(rowtest.Link("a", 1, 1)), func(err error) { got = err })
 	closeStore(t, s)
-	expect.Error(t, got, engine.ErrClosed, "the error")
+	expect.Error(t, got, engine.ErrClosed)
 }
 
 func TestRunRunsOnceAndHoldsTheStoreOpen(t *testing.T) {

@@ -66,7 +66,7 @@ func TestAFolderWithoutStoreIsNoStoreUnlessCreated(t *testing.T) {
 	wantUntouched(t, dir, false, disk.ErrNoStore)
 	missing := filepath.Join(dir, "a", "b")
 	_, err := Open(missing, Options{Logger: quiet})
-	expect.Error(t, err, disk.ErrNoStore, "the error")
+	expect.Error(t, err, disk.ErrNoStore)
 	expect.Error(t, expect.Err(os.Stat(filepath.Join(dir, "a"))), fs.ErrNotExist, "the folder was created")
 	closeStore(t, open(t, missing, Options{}))
 	info, err := os.Stat(missing)
@@ -120,7 +120,7 @@ func TestANewerLayoutInTheDatabaseIsRefused(t *testing.T) {
 	closeStore(t, s)
 	for range 2 { // the second time: the first one has released the lock
 		_, err := Open("/data/store", Options{FS: mem, Logger: quiet})
-		expect.Error(t, err, disk.ErrNewerFormat, "the error")
+		expect.Error(t, err, disk.ErrNewerFormat)
 	}
 }
 

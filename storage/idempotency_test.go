@@ -135,7 +135,7 @@ func TestATombstoneWithAReceiptIsRefused(t *testing.T) {
 	m.Receipt = &engine.Receipt{}
 	expect.That(t, tryApply(s, m) != nil, "no error")
 	_, err := s.ReadReceipt(engine.RequestKey{})
-	expect.Error(t, err, engine.ErrNotFound, "the error")
+	expect.Error(t, err, engine.ErrNotFound)
 }
 
 func TestADamagedReceiptIsAnErrorNotAGuess(t *testing.T) {

@@ -214,11 +214,11 @@ func TestIDsRunOutWithAnError(t *testing.T) {
 	_, err := s.AllocateIDs(1<<48 - 2)
 	expect.OK(t, err)
 	_, err = s.AllocateIDs(2)
-	expect.Error(t, err, ErrNoIDs, "the error")
+	expect.Error(t, err, ErrNoIDs)
 	first, err := s.AllocateIDs(1)
 	expect.That(t, err == nil && first == 1<<48-1, "the last id: got %d, %v", first, err)
 	_, err = s.AllocateIDs(1)
-	expect.Error(t, err, ErrNoIDs, "the error")
+	expect.Error(t, err, ErrNoIDs)
 }
 
 func TestEveryLinkIsLoadedOnceOnSeveralGoroutines(t *testing.T) {
@@ -260,7 +260,7 @@ func TestLoadingStopsAtTheFirstErrorAndWithItsContext(t *testing.T) {
 	expect.Error(t, s.LoadLinks(context.Background(), engine.EachLink(func(engine.HotView) error { return stop })), stop)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	expect.Error(t, s.LoadLinks(ctx, engine.EachLink(func(engine.HotView) error { return nil })), context.Canceled, "the error")
+	expect.Error(t, s.LoadLinks(ctx, engine.EachLink(func(engine.HotView) error { return nil })), context.Canceled)
 }
 
 func TestAnEmptyStoreLoadsNothing(t *testing.T) {

@@ -177,6 +177,6 @@ func TestACorruptKeyStopsTheSweep(t *testing.T) {
 	kv.Merge(b, append(row.AppendLinkDayKey(nil, 1, 1), 0), rowOf(rowtest.Hit(1)))
 	expect.OK(t, s.writer.Sync(b, "test"))
 	_, err := s.RollUp(engine.RollUpLimits{FirstDay: 10})
-	expect.Error(t, err, ErrCorrupt, "the error")
+	expect.Error(t, err, ErrCorrupt)
 	expect.Equal(t, len(rows(t, s, row.TableLinkDays)), 1, "rows")
 }

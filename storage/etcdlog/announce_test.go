@@ -40,7 +40,7 @@ func TestANodeThatIsCutOffIsDeadUntilItReturns(t *testing.T) {
 	expect.OK(t, l.Forget(within(t), "a"))
 	proxies[0].Hold(false)
 	await(t, "it ends", a.ended)
-	expect.Error(t, a.stop(), clusterlog.ErrForgotten, "the error")
+	expect.Error(t, a.stop(), clusterlog.ErrForgotten)
 	m, ok := s.member(l, "a")
 	expect.That(t, !ok, "it is a member again: %+v", m)
 }
@@ -198,7 +198,7 @@ func TestANodeForgottenBeforeItIsLiveIsTold(t *testing.T) {
 	if _, err := l.Announce(within(t), testNode("a"), clusterlog.Claim{2}); err != nil { // another takes its name
 		t.Fatal(err)
 	}
-	expect.Error(t, a.Run(within(t)), clusterlog.ErrForgotten, "the error")
+	expect.Error(t, a.Run(within(t)), clusterlog.ErrForgotten)
 	expect.That(t, !s.live(l, "a"), "it is live, though the name is another's")
 }
 
@@ -243,7 +243,7 @@ func TestAnAnnouncementIsMadeOnceWhenAnswersAreLost(t *testing.T) {
 		proxies[0].DropAnswers(false)
 	}
 	lost(func(ctx context.Context) {
-		expect.Error(t, l.makeClaim(ctx, "a", string(value), before.revision), clusterlog.ErrUnavailable, "the error")
+		expect.Error(t, l.makeClaim(ctx, "a", string(value), before.revision), clusterlog.ErrUnavailable)
 	})
 	_, err = observer.Announce(within(t), testNode("a"), clusterlog.Claim{2})
 	expect.Error(t, err, clusterlog.ErrNameTaken, "another node")

@@ -149,7 +149,7 @@ func TestALeaderWithoutServersStopsBeforeItsLeaseEnds(t *testing.T) {
 	took := time.Since(start)
 	expect.That(t, took >= leaseTTL-leaseMargin-renewInterval-renewTimeout && took <= leaseTTL, "after %v", took)
 	expect.That(t, !r.Valid(), "it is valid")
-	expect.Error(t, r.stop(), clusterlog.ErrDeposed, "the error")
+	expect.Error(t, r.stop(), clusterlog.ErrDeposed)
 	next := s.lead(s.open(), "b")
 	if took := time.Since(start); took > leaseTTL+3*time.Second {
 		t.Errorf("the next leads after %v", took)
@@ -192,7 +192,7 @@ func TestAFollowerOfAPausedServerGetsEntriesFromAnother(t *testing.T) {
 		proxies[i].Hold(false)
 	}
 	cancel()
-	expect.Error(t, <-ended, context.Canceled, "the error")
+	expect.Error(t, <-ended, context.Canceled)
 }
 
 func TestAByteThatAServerChangesIsReadElsewhere(t *testing.T) {

@@ -47,7 +47,7 @@ func TestTheLargestEntriesAreRead(t *testing.T) {
 	}
 	s.wantPayloads(l, want...)
 	_, err := r.Append(within(t), clusterlog.NewBatchID(), make([]byte, clusterlog.MaxPayloadBytes+1), nil)
-	expect.Error(t, err, clusterlog.ErrTooLarge, "the error")
+	expect.Error(t, err, clusterlog.ErrTooLarge)
 }
 
 func TestAnIdleFollowerLearnsThatItIsUpToDate(t *testing.T) {
@@ -105,7 +105,7 @@ func TestALeaderThatResignsHandsOverAtOnce(t *testing.T) {
 	t.Logf("handed over in %v", took)
 	expect.That(t, !first.Valid(), "a leader that has resigned is valid")
 	_, err := first.Append(within(t), clusterlog.NewBatchID(), nil, nil)
-	expect.Error(t, err, clusterlog.ErrDeposed, "the error")
+	expect.Error(t, err, clusterlog.ErrDeposed)
 }
 
 func TestConcurrentAppendsAllHaveAPlace(t *testing.T) {
@@ -158,7 +158,7 @@ func TestALeaderOfAnOlderEpochCannotTrim(t *testing.T) {
 	first.mustAppend("x")
 	expect.OK(t, first.stop())
 	second := s.lead(b, "b")
-	expect.Error(t, first.Trim(within(t), 1), clusterlog.ErrDeposed, "the error")
+	expect.Error(t, first.Trim(within(t), 1), clusterlog.ErrDeposed)
 	status, err := b.Status(within(t))
 	expect.That(t, err == nil && status.Floor == 1, "got %+v, %v", status, err)
 	expect.Error(t, second.Trim(within(t), 1), nil, "the new leader")

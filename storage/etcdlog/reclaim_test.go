@@ -84,7 +84,7 @@ func TestANodeWhoseNameWasGivenAwayStops(t *testing.T) {
 			eventually(t, "the other is live", func() bool { return s.live(l, "a") })
 			old := s.run(announced)
 			await(t, "it ends", old.ended)
-			expect.Error(t, old.stop(), want, "the error")
+			expect.Error(t, old.stop(), want)
 		})
 	}
 }
