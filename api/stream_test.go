@@ -85,7 +85,9 @@ func (c *liveClient) want(d time.Duration, want string) {
 	select {
 	case got, open := <-c.events:
 		expect.That(c.t, got == want && open != (want == ""), "got %q, want %q", got, want)
-		expect.That(c.t, open || c.err == nil, "the stream broke off: %v", c.err)
+		if !open {
+			expect.NoError(c.t, c.err, "the stream broke off")
+		}
 	case <-time.After(d):
 		c.t.Errorf("no %q within %v", want, d)
 	}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -289,14 +290,15 @@ func wantSound(t *testing.T, s *Store) {
 // its rows can be read already.
 func TestARecordThatIsNotDurableIsNotGivenAway(t *testing.T) {
 	disk := newCluster(t, newLog(), 1)[0]
-	var hold chan struct{} // set while nothing else syncs
+	var hold atomic.Pointer[chan struct{}] // set while nothing else syncs
 	s := openMem(t, errorfs.Wrap(disk, errorfs.InjectorFunc(func(op errorfs.Op) error {
-		if c := hold; c != nil && (op.Kind == errorfs.OpFileSync || op.Kind == errorfs.OpFileSyncData || op.Kind == errorfs.OpFileSyncTo) {
-			<-c
+		if c := hold.Load(); c != nil && (op.Kind == errorfs.OpFileSync || op.Kind == errorfs.OpFileSyncData || op.Kind == errorfs.OpFileSyncTo) {
+			<-*c
 		}
 		return nil
 	})))
-	hold = make(chan struct{})
+	held := make(chan struct{})
+	hold.Store(&held)
 	f := rowtest.NewFlush()
 	f.Add(100, 1, 2, rowtest.Hit(1))
 	flushed := make(chan error)
@@ -311,9 +313,9 @@ func TestARecordThatIsNotDurableIsNotGivenAway(t *testing.T) {
 	if p := posted(t, s, 0); len(p.Records) != 0 || p.More {
 		t.Errorf("got %d records, more: %v", len(p.Records), p.More)
 	}
-	close(hold)
+	close(held)
 	expect.OK(t, <-flushed)
-	hold = nil
+	hold.Store(nil)
 	p := posted(t, s, 0)
 	expect.Equal(t, len(p.Records), 1, "records after the sync")
 	closeStore(t, s)

@@ -62,7 +62,9 @@ func (b *tab) mark() {
 // sameDocument checks that no page was loaded since mark.
 func (b *tab) sameDocument() {
 	b.t.Helper()
-	expect.That(b.t, eval[bool](b, "document.marked === true"), "%s: the page was loaded again", b.watch.address())
+	if !eval[bool](b, "document.marked === true") {
+		b.t.Errorf("%s: the page was loaded again", b.watch.address())
+	}
 }
 
 // reads returns the text of the element that a selector finds first, "" if there is none.

@@ -87,7 +87,9 @@ func (w *walk) setUp() (code string) {
 	b.fill(field("Password"), password)
 	b.follow(button("Set password and sign in"))
 	token := tokenText.FindString(b.text())
-	expect.MustThat(w.t, token != "", "there is no token on the page:\n%s", b.text())
+	if token == "" {
+		w.t.Fatalf("there is no token on the page:\n%s", b.text())
+	}
 	line := regexp.MustCompile(`curl .*`).FindString(b.text())
 	expect.MustContains(w.t, line, token, "the line for curl does not have the token")
 	answer := w.curl(line)

@@ -55,8 +55,9 @@ func TestAFormOutlivesItsSession(t *testing.T) {
 		for name, want := range map[string]string{"Target": "https://example.org/typed", "Alias": "typed"} {
 			expect.Equal(d.t, b.value(field(name)), want, name)
 		}
-		codes := d.codes()
-		expect.Equal(d.t, len(codes), 0, "the form was sent by itself: there are %q", codes)
+		if codes := d.codes(); len(codes) != 0 {
+			d.t.Errorf("the form was sent by itself: there are %q", codes)
+		}
 		b.follow(button("Create the link"))
 		expect.Slices(d.t, d.codes(), []string{"typed"})
 	})
@@ -71,8 +72,9 @@ func (d *desk) endSession() {
 		request.AddCookie(c)
 	}
 	request.Header.Set("Sec-Fetch-Site", "same-origin")
-	r, text := d.send(request)
-	expect.MustThat(d.t, r.StatusCode < 300, "signing out: got %d: %s", r.StatusCode, text)
+	if r, text := d.send(request); r.StatusCode >= 300 {
+		d.t.Fatalf("signing out: got %d: %s", r.StatusCode, text)
+	}
 }
 
 // Two clicks on a button make one thing.
@@ -89,8 +91,9 @@ func TestADoubleClickMakesOneThing(t *testing.T) {
 		b.until("the token is there", func() bool { return strings.Contains(b.reads("table"), "made twice") })
 		b.visit("/_/tokens", http.StatusOK) // behind all that was sent
 		expect.Equal(d.t, strings.Count(b.content(), "made twice"), 1, "tokens")
-		codes := d.codes()
-		expect.Equal(d.t, len(codes), 1, "got the links %q", codes)
+		if codes := d.codes(); len(codes) != 1 {
+			d.t.Errorf("got the links %q, want one", codes)
+		}
 	})
 }
 
@@ -120,7 +123,9 @@ func TestAThousandAddressesBecomeLinks(t *testing.T) {
 		if slices.Sort(short); len(slices.Compact(short)) != 998 || !strings.HasPrefix(short[0], d.base+"/") {
 			d.t.Errorf("got %d short addresses, %q first", len(short), short[0])
 		}
-		expect.Equal(d.t, strings.TrimSpace(b.value(field("Targets"))), addresses[16]+"\n"+addresses[499], "the form")
+		if got, want := strings.TrimSpace(b.value(field("Targets"))), addresses[16]+"\n"+addresses[499]; got != want {
+			d.t.Errorf("the form has %q, want the lines that were refused", got)
+		}
 		rows := eval[[]string](b, "[...document.querySelectorAll('#results tbody tr')].filter(r => r.querySelector('.error')).map(r => r.cells[0].textContent)")
 		expect.Slices(d.t, rows, []string{"17", "500"}, "the lines were refused")
 		b.fill(field("Targets"), "https://example.org/corrected\nhttps://example.org/too")
@@ -157,8 +162,9 @@ func TestSigningInLeadsToThePageThatWasAskedFor(t *testing.T) {
 		b.fill(field("Password"), password)
 		b.follow(button("Sign in"))
 		b.isAt("/_/links")
-		tag, state := b.query("tag"), b.query("state")
-		expect.That(d.t, tag == "a&b" && state == "active", "got the tag %q and the state %q", tag, state)
+		if tag, state := b.query("tag"), b.query("state"); tag != "a&b" || state != "active" {
+			d.t.Errorf("got the tag %q and the state %q", tag, state)
+		}
 		for _, next := range []string{"https://evil.example/", "//evil.example/", "/_/..//evil.example", `/_/\evil.example`} {
 			b := openTab(d.t, d.base)
 			b.visit("/_/sign-in?next="+url.QueryEscape(next), http.StatusOK)

@@ -86,8 +86,9 @@ func (h *haunted) takes(path string, body any) (m made, ok bool) {
 	if response.StatusCode >= 300 {
 		return m, false
 	}
-	err := json.Unmarshal([]byte(text), &m)
-	expect.MustThat(h.t, err == nil, "%s: %v: %s", path, err, text)
+	if err := json.Unmarshal([]byte(text), &m); err != nil {
+		h.t.Fatalf("%s: %v: %s", path, err, text)
+	}
 	return m, true
 }
 

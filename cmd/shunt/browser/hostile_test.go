@@ -41,11 +41,13 @@ func (b *tab) wantText(texts ...string) {
 	b.t.Helper()
 	content := asShown(b.content())
 	for _, text := range texts {
-		shown := asShown(text)
-		expect.That(b.t, strings.Contains(content, shown), "%s: it does not have %q as text", b.watch.address(), shown)
+		if shown := asShown(text); !strings.Contains(content, shown) {
+			b.t.Errorf("%s: it does not have %q as text", b.watch.address(), shown)
+		}
 	}
-	foreign := eval[[]string](b, foreignElements)
-	expect.That(b.t, len(foreign) == 0, "%s: it has elements that are not of its own: %s", b.watch.address(), strings.Join(foreign, ", "))
+	if foreign := eval[[]string](b, foreignElements); len(foreign) > 0 {
+		b.t.Errorf("%s: it has elements that are not of its own: %s", b.watch.address(), strings.Join(foreign, ", "))
+	}
 }
 
 // foreignElements are elements, attributes and schemes that no page of ours has, but hostile
@@ -59,8 +61,9 @@ func TestThereAreEnoughHostileStrings(t *testing.T) {
 	all := hostileStrings(t)
 	expect.That(t, len(all) >= 60, "there are %d, want at least 60", len(all))
 	slices.Sort(all)
-	n := len(slices.Compact(all))
-	expect.Equal(t, n, len(all), "%d of them are there twice", len(all)-n)
+	if n := len(slices.Compact(all)); n != len(all) {
+		t.Errorf("%d of them are there twice", len(all)-n)
+	}
 }
 
 // A page that shows hostile strings as text passes; one that does not escape them is found out.

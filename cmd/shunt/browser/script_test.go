@@ -65,8 +65,9 @@ func TestSearchWorksWithoutScript(t *testing.T) {
 	b.visit("/_/links", http.StatusOK)
 	b.fill(field("Search"), "nl-4")
 	b.follow(button("Search"))
-	text := b.reads("#results")
-	expect.That(t, strings.Contains(text, "nl-41") && !strings.Contains(text, "volunteers") && b.value(field("Search")) == "nl-4", "got %s", text)
+	if text := b.reads("#results"); !strings.Contains(text, "nl-41") || strings.Contains(text, "volunteers") || b.value(field("Search")) != "nl-4" {
+		t.Errorf("got %s", text)
+	}
 }
 
 // The text of each is in the clipboard, also where browsers give pages no clipboard of their own.
@@ -119,8 +120,9 @@ func TestAChartIsReadByPointerAndByKeys(t *testing.T) {
 			t.Helper()
 			hits, visitors, _ := strings.Cut(rows[i], ",")
 			want := regexp.MustCompile(`\b` + hits + ` hits?, ` + visitors + ` visitors?\b`)
-			got := numberMark.ReplaceAllString(b.reads(".chart-readout"), "$1$2")
-			expect.That(t, want.MatchString(got), "%s, %s: value %d reads %q, want %v", path, how, i, got, want)
+			if got := numberMark.ReplaceAllString(b.reads(".chart-readout"), "$1$2"); !want.MatchString(got) {
+				t.Errorf("%s, %s: value %d reads %q, want %v", path, how, i, got, want)
+			}
 		}
 		figure := call(b, dom.GetDocument, dom.GetDocumentParams{}).Root.NodeID
 		node := call(b, dom.QuerySelector, dom.QuerySelectorParams{NodeID: figure, Selector: "figure[data-from]"}).NodeID
@@ -132,8 +134,9 @@ func TestAChartIsReadByPointerAndByKeys(t *testing.T) {
 		}
 		reads("at the end", len(rows)-1)
 		b.key("Escape")
-		got := b.reads(".chart-readout")
-		expect.That(t, strings.HasSuffix(got, "(most hits)"), "%s: at rest it reads %q, want the most hits", path, got)
+		if got := b.reads(".chart-readout"); !strings.HasSuffix(got, "(most hits)") {
+			t.Errorf("%s: at rest it reads %q, want the most hits", path, got)
+		}
 		eval[any](b, "document.activeElement.blur(); document.querySelector('svg.chart').scrollIntoView({block: 'center'})")
 		box := eval[[]float64](b, "(r => [r.left, r.top + r.height / 2, r.width])(document.querySelector('svg.chart').getBoundingClientRect())")
 		for _, i := range []int{0, len(rows) / 2, len(rows) - 1} {

@@ -128,7 +128,9 @@ func (s *server) run(input string, args ...string) string {
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
-	expect.MustThat(s.t, err == nil, "shunt %s: %v\n%s", strings.Join(args, " "), err, stderr.String())
+	if err != nil {
+		s.t.Fatalf("shunt %s: %v\n%s", strings.Join(args, " "), err, stderr.String())
+	}
 	return strings.TrimSpace(string(out))
 }
 

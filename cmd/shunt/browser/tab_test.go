@@ -47,8 +47,9 @@ func (b *tab) loading(status int, do func()) {
 	before := b.watch.loads()
 	do()
 	b.until("a page loads", func() bool { return b.watch.loads() > before })
-	got := b.watch.present()
-	expect.MustEqual(b.t, got.status, int64(status), "%s: got status, want %d:\n%s", got.url, status, b.text())
+	if got := b.watch.present(); got.status != int64(status) {
+		b.t.Fatalf("%s: got status %d, want %d:\n%s", got.url, got.status, status, b.text())
+	}
 	b.drawn()
 }
 
@@ -71,7 +72,9 @@ func (b *tab) until(what string, ok func() bool) {
 	b.t.Helper()
 	const pause = 10 * time.Millisecond
 	for deadline := time.Now().Add(patience); !ok(); time.Sleep(pause) {
-		expect.MustThat(b.t, !time.Now().After(deadline), "%s: waited in vain until %s; the page says:\n%s", b.watch.address(), what, b.text())
+		if time.Now().After(deadline) {
+			b.t.Fatalf("%s: waited in vain until %s; the page says:\n%s", b.watch.address(), what, b.text())
+		}
 	}
 }
 
@@ -82,7 +85,9 @@ func eval[T any](b *tab, expression string) (value T) {
 	r := call(b, runtime.Evaluate, runtime.EvaluateParams{
 		Expression: expression, ReturnByValue: ptr(true), AwaitPromise: ptr(true),
 	})
-	expect.MustThat(b.t, r.ExceptionDetails == nil, "evaluating %.200s: %s %+v", expression, r.ExceptionDetails.Text, r.ExceptionDetails.Exception)
+	if r.ExceptionDetails != nil {
+		b.t.Fatalf("evaluating %.200s: %s %+v", expression, r.ExceptionDetails.Text, r.ExceptionDetails.Exception)
+	}
 	if len(r.Result.Value) > 0 {
 		expect.OK(b.t, json.Unmarshal(r.Result.Value, &value), "evaluating %.200s", expression)
 	}
@@ -113,14 +118,18 @@ func (b *tab) seesNot(texts ...string) {
 	b.t.Helper()
 	content := b.content()
 	for _, text := range texts {
-		expect.That(b.t, !strings.Contains(content, text), "%s: it has %q, want nothing of it:\n%s", b.watch.address(), text, content)
+		if strings.Contains(content, text) {
+			b.t.Errorf("%s: it has %q, want nothing of it:\n%s", b.watch.address(), text, content)
+		}
 	}
 }
 
 // isAt checks that the tab shows the page at path, whatever its query.
 func (b *tab) isAt(path string) {
 	b.t.Helper()
-	expect.MustEqual(b.t, b.path(), path, "got the page at; it says:\n%s", b.text())
+	if got := b.path(); got != path {
+		b.t.Fatalf("got the page at %s, want %s; it says:\n%s", got, path, b.text())
+	}
 }
 
 // path returns the path of the present page.

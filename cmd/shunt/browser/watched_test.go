@@ -7,8 +7,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-
-	"shunt/engine/expect"
 )
 
 // The pages of this test misbehave, each in a way that the watcher must report.
@@ -48,8 +46,9 @@ func TestTheWatcherFindsNoFaultWithAPlainPage(t *testing.T) {
 	b.visit("/", http.StatusOK)
 	b.visit("/missing", http.StatusNotFound)
 	b.settle()
-	got := b.watch.complaints()
-	expect.Equal(t, len(got), 0, "got %q", got)
+	if got := b.watch.complaints(); len(got) != 0 {
+		t.Errorf("got %q, want no complaint", got)
+	}
 }
 
 // servePages serves pages, by path, and returns their origin. The page at /echo says where a browser
